@@ -93,7 +93,7 @@ def test_no_golden_is_left_over() -> None:
 
 def test_generated_code_lints_clean(tmp_path: Path) -> None:
     rules = "E,F,W,I,UP,B,C4,SIM,RUF,D1"
-    ignored = "RUF001,RUF002,RUF003,RUF012,B905,D105,D107"
+    ignored = "RUF001,RUF002,RUF003,RUF012,B905,D105,D107,E741"  # E741: a size is called as the spec calls it, I too
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--line-length", "120", "--target-version", "py311"]
     files = [str(path) for path in sorted(HERE.glob("*/torch.py"))]
     written = [(name, "triton") for name in WITH_KERNELS] + [(name, "cpp") for name in ("hopfield", "thick", "cet")]

@@ -20,6 +20,9 @@ from energyc.runtime.tensors.functions import silu_integral, silu_slope, softplu
 from energyc.runtime.tensors.indexing import positions
 from energyc.runtime.tensors.states import Tensors
 
+J, D, K, R, M, Ra, Rm, L = 256, 512, 8, 64, 1408, 4, 16, 6
+Z = 65
+
 
 class AttentionFixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
@@ -55,8 +58,8 @@ class AttentionEquations:
     """
 
     name = "attention"
-    state_shapes = {"x": (256, 512)}
-    clamp_shapes = {"n1": ((256, 512), None)}
+    state_shapes = {"x": (J, D)}
+    clamp_shapes = {"n1": ((J, D), None)}
     term_names = ("att",)
     readout_names = ("x",)
     relax_steps = 2
@@ -65,15 +68,15 @@ class AttentionEquations:
 
     def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
         super().__init__(device, dtype)
-        self._constant("position", (-positions(8, 0, 1, self.device) - 1).to(self.dtype))
+        self._constant("position", (-positions(K, 0, 1, self.device) - 1).to(self.dtype))
         self._constant(
             "position_2",
-            (positions(256, 0, 2, self.device) - positions(256, 1, 2, self.device)).to(self.dtype),
+            (positions(J, 0, 2, self.device) - positions(J, 1, 2, self.device)).to(self.dtype),
         )
-        self._constant("mask", positions(256, 0, 2, self.device) == positions(256, 1, 2, self.device))
-        self._constant("mask_2", positions(256, 0, 2, self.device) != positions(256, 1, 2, self.device))
-        self._constant("mask_3", positions(512, 0, 2, self.device) == positions(512, 1, 2, self.device))
-        self._constant("mask_4", positions(256, 0, 2, self.device) <= positions(256, 1, 2, self.device))
+        self._constant("mask", positions(J, 0, 2, self.device) == positions(J, 1, 2, self.device))
+        self._constant("mask_2", positions(J, 0, 2, self.device) != positions(J, 1, 2, self.device))
+        self._constant("mask_3", positions(D, 0, 2, self.device) == positions(D, 1, 2, self.device))
+        self._constant("mask_4", positions(J, 0, 2, self.device) <= positions(J, 1, 2, self.device))
 
     def _prepare(self, n1: Tensor) -> AttentionFixed:
         """What depends on clamps and params alone."""
@@ -106,8 +109,8 @@ class AttentionEquations:
         s = 0.044194173824159216 * torch.einsum("Bkjr,Bkir->Bkij", fixed.key, q)
         s += fixed.alibi
         s.add_(torch.einsum("Bid,Bjd->Bij", product, fixed.diag_n1_part)[:, None], alpha=0.044194173824159216)
-        level = s.masked_fill(~self.mask_4.T, float("-inf")).logsumexp(3)
-        energy_att = -22.627416997969522 * level.sum((1, 2))
+        logsumexp = s.masked_fill(~self.mask_4.T, float("-inf")).logsumexp(3)
+        energy_att = -22.627416997969522 * logsumexp.sum((1, 2))
         return [energy_att]
 
     def _force(self, states: Tensors, fixed: AttentionFixed) -> list[Tensor]:
@@ -126,9 +129,13 @@ class AttentionEquations:
         s += fixed.alibi
         s.add_(torch.einsum("Bid,Bjd->Bij", product, fixed.diag_n1_part)[:, None], alpha=0.044194173824159216)
         weights = s.masked_fill(~self.mask_4.T, float("-inf")).softmax(3)
-        total_2 = -torch.einsum("Bkir,krd->Bkid", torch.einsum("Bkjr,Bkij->Bkir", fixed.key, weights), self.W_q)
-        total_2 -= torch.einsum("Bkij,Bjd->Bkid", weights, fixed.diag_n1_part)
-        force_x = -torch.einsum("Bkie,kde->Bid", total_2, fixed.P)
+        force_x_part = -torch.einsum(
+            "Bkir,krd->Bkid",
+            torch.einsum("Bkjr,Bkij->Bkir", fixed.key, weights),
+            self.W_q,
+        )
+        force_x_part -= torch.einsum("Bkij,Bjd->Bkid", weights, fixed.diag_n1_part)
+        force_x = -torch.einsum("Bkie,kde->Bid", force_x_part, fixed.P)
         return [force_x]
 
     def _readouts(self, states: Tensors, fixed: AttentionFixed) -> list[Tensor]:
@@ -147,8 +154,8 @@ class AttentionEquations:
         (seed_x_2,) = seeds
         total = (x * x).mean(2)
         total += 1e-06
-        power = total.rsqrt()
-        product = x * power[:, :, None]
+        total_rsqrt = total.rsqrt()
+        product = x * total_rsqrt[:, :, None]
         product_2 = product * self.g_u
         q = torch.einsum("Bid,krd->Bkir", product_2, self.W_q)
         s = 0.044194173824159216 * torch.einsum("Bkjr,Bkir->Bkij", fixed.key, q)
@@ -157,30 +164,30 @@ class AttentionEquations:
         weights = s.masked_fill(~self.mask_4.T, float("-inf")).softmax(3)
         P_seed_x_2 = torch.einsum("Bie,ked->Bikd", seed_x_2, fixed.P)
         product_3 = torch.einsum("Bikd,krd->Bikr", P_seed_x_2, self.W_q)
-        total_2 = torch.einsum("Bikd,Bjd->Bkij", P_seed_x_2, fixed.diag_n1_part)
-        total_2 += torch.einsum("Bkjr,Bikr->Bkij", fixed.key, product_3)
-        product_4 = weights * total_2
-        pull_s = product_4 - weights * product_4.sum(3)[:, :, :, None]
+        pull_s_part = torch.einsum("Bikd,Bjd->Bkij", P_seed_x_2, fixed.diag_n1_part)
+        pull_s_part += torch.einsum("Bkjr,Bikr->Bkij", fixed.key, product_3)
+        pull_s_part_2 = weights * pull_s_part
+        pull_s = pull_s_part_2 - weights * pull_s_part_2.sum(3)[:, :, :, None]
         key_pull_s = torch.einsum("Bkjr,Bkij->Bkir", fixed.key, pull_s)
         pull_u = 0.044194173824159216 * torch.einsum("Bkir,krd->Bkid", key_pull_s, self.W_q)
         pull_u.add_(torch.einsum("Bkij,Bjd->Bkid", pull_s, fixed.diag_n1_part), alpha=0.044194173824159216)
         part = pull_u.sum(1).transpose(1, 2)
-        product_5 = total ** (-1.5) * (x * part.transpose(1, 2) @ self.g_u)
-        back_x = part.transpose(1, 2) * power[:, :, None] * self.g_u
-        back_x.add_(x * product_5[:, :, None], alpha=-0.001953125)
+        back_x_part = total ** -1.5 * (x * part.transpose(1, 2) @ self.g_u)
+        back_x = part.transpose(1, 2) * total_rsqrt[:, :, None] * self.g_u
+        back_x.add_(x * back_x_part[:, :, None], alpha=-1 / D)
         if not params:
             return [back_x], {}
-        product_6 = torch.einsum("Bkjr,Bkij->Bkir", fixed.key, weights)
+        product_4 = torch.einsum("Bkjr,Bkij->Bkir", fixed.key, weights)
         pull_key = torch.einsum("Bkji,Bjkr->Bkir", weights, product_3)
         pull_key.add_(torch.einsum("Bkjr,Bkji->Bkir", q, pull_s), alpha=0.044194173824159216)
         part_2 = pull_s.sum(1)
-        total_3 = -torch.einsum("Bkir,krd->Bkid", product_6, self.W_q)
-        total_3 -= torch.einsum("Bkij,Bjd->Bkid", weights, fixed.diag_n1_part)
-        product_7 = torch.einsum("Bkie,Bid->Bkde", total_3, seed_x_2)
+        total_2 = -torch.einsum("Bkir,krd->Bkid", product_4, self.W_q)
+        total_2 -= torch.einsum("Bkij,Bjd->Bkid", weights, fixed.diag_n1_part)
+        product_5 = torch.einsum("Bkie,Bid->Bkde", total_2, seed_x_2)
         return [back_x], {
             "g_u": (product * part.transpose(1, 2)).sum((0, 1)),
             "W_q": (
-                torch.einsum("Bkir,Bikd->krd", product_6, P_seed_x_2)
+                torch.einsum("Bkir,Bikd->krd", product_4, P_seed_x_2)
                 + 0.044194173824159216 * torch.einsum("Bkir,Bid->krd", key_pull_s, product_2)
             ),
             "W_k": torch.einsum("Bkir,Bid->krd", pull_key, fixed.n1),
@@ -194,14 +201,14 @@ class AttentionEquations:
             ),
             "b_self": torch.einsum("Baa->Ba", part_2).sum(1).sum(0),
             "b_other": (part_2.sum(0) * self.mask_2.to(self.dtype)).sum(),
-            "P_d": -torch.einsum("Bkdd,kd->kd", product_7, fixed.drive),
+            "P_d": -torch.einsum("Bkdd,kd->kd", product_5, fixed.drive),
             "P_u": (
-                -torch.einsum("ked,ker->kdr", product_7.sum(0), self.P_v)
-                - torch.einsum("kde,ker->kdr", product_7.sum(0), self.P_v)
+                -torch.einsum("ked,ker->kdr", product_5.sum(0), self.P_v)
+                - torch.einsum("kde,ker->kdr", product_5.sum(0), self.P_v)
             ),
             "P_v": (
-                -torch.einsum("kde,ker->kdr", product_7.sum(0), self.P_u)
-                - torch.einsum("ked,ker->kdr", product_7.sum(0), self.P_u)
+                -torch.einsum("kde,ker->kdr", product_5.sum(0), self.P_u)
+                - torch.einsum("ked,ker->kdr", product_5.sum(0), self.P_u)
             ),
         }
 
@@ -219,10 +226,10 @@ class AttentionEquations:
         weights = s.masked_fill(~self.mask_4.T, float("-inf")).softmax(3)
         P_seed_x_2 = torch.einsum("Bie,ked->Bikd", seed_x_2, fixed.P)
         product_2 = torch.einsum("Bikd,krd->Bikr", P_seed_x_2, self.W_q)
-        total_2 = torch.einsum("Bikd,Bjd->Bkij", P_seed_x_2, fixed.diag_n1_part)
-        total_2 += torch.einsum("Bkjr,Bikr->Bkij", fixed.key, product_2)
-        product_3 = weights * total_2
-        pull_s = product_3 - weights * product_3.sum(3)[:, :, :, None]
+        pull_s_part = torch.einsum("Bikd,Bjd->Bkij", P_seed_x_2, fixed.diag_n1_part)
+        pull_s_part += torch.einsum("Bkjr,Bikr->Bkij", fixed.key, product_2)
+        pull_s_part_2 = weights * pull_s_part
+        pull_s = pull_s_part_2 - weights * pull_s_part_2.sum(3)[:, :, :, None]
         pull_key = torch.einsum("Bkji,Bjkr->Bkir", weights, product_2)
         pull_key.add_(torch.einsum("Bkjr,Bkji->Bkir", q, pull_s), alpha=0.044194173824159216)
         grad_n1 = torch.einsum("Bkji,Bjkd->Bid", weights, P_seed_x_2 * self.diag)
@@ -250,8 +257,8 @@ class AttentionEquations:
         (seed_x_2,) = seeds
         total = (x * x).mean(2)
         total += 1e-06
-        power = total.rsqrt()
-        product = x * power[:, :, None]
+        total_rsqrt = total.rsqrt()
+        product = x * total_rsqrt[:, :, None]
         product_2 = product * self.g_u
         q = torch.einsum("Bid,krd->Bkir", product_2, self.W_q)
         s = 0.044194173824159216 * torch.einsum("Bkjr,Bkir->Bkij", fixed.key, q)
@@ -260,28 +267,28 @@ class AttentionEquations:
         weights = s.masked_fill(~self.mask_4.T, float("-inf")).softmax(3)
         P_seed_x_2 = torch.einsum("Bie,ked->Bikd", seed_x_2, fixed.P)
         product_3 = torch.einsum("Bikd,krd->Bikr", P_seed_x_2, self.W_q)
-        total_2 = torch.einsum("Bikd,Bjd->Bkij", P_seed_x_2, fixed.diag_n1_part)
-        total_2 += torch.einsum("Bkjr,Bikr->Bkij", fixed.key, product_3)
-        product_4 = weights * total_2
-        pull_s = product_4 - weights * product_4.sum(3)[:, :, :, None]
+        pull_s_part = torch.einsum("Bikd,Bjd->Bkij", P_seed_x_2, fixed.diag_n1_part)
+        pull_s_part += torch.einsum("Bkjr,Bikr->Bkij", fixed.key, product_3)
+        pull_s_part_2 = weights * pull_s_part
+        pull_s = pull_s_part_2 - weights * pull_s_part_2.sum(3)[:, :, :, None]
         key_pull_s = torch.einsum("Bkjr,Bkij->Bkir", fixed.key, pull_s)
         pull_u = 0.044194173824159216 * torch.einsum("Bkir,krd->Bkid", key_pull_s, self.W_q)
         pull_u.add_(torch.einsum("Bkij,Bjd->Bkid", pull_s, fixed.diag_n1_part), alpha=0.044194173824159216)
         part = pull_u.sum(1).transpose(1, 2)
-        product_5 = total ** (-1.5) * (x * part.transpose(1, 2) @ self.g_u)
-        back_x = part.transpose(1, 2) * power[:, :, None] * self.g_u
-        back_x.add_(x * product_5[:, :, None], alpha=-0.001953125)
+        back_x_part = total ** -1.5 * (x * part.transpose(1, 2) @ self.g_u)
+        back_x = part.transpose(1, 2) * total_rsqrt[:, :, None] * self.g_u
+        back_x.add_(x * back_x_part[:, :, None], alpha=-1 / D)
         pull_key = torch.einsum("Bkji,Bjkr->Bkir", weights, product_3)
         pull_key.add_(torch.einsum("Bkjr,Bkji->Bkir", q, pull_s), alpha=0.044194173824159216)
-        product_6 = torch.einsum("Bkjr,Bkij->Bkir", fixed.key, weights)
+        product_4 = torch.einsum("Bkjr,Bkij->Bkir", fixed.key, weights)
         part_2 = pull_s.sum(1)
-        total_3 = -torch.einsum("Bkir,krd->Bkid", product_6, self.W_q)
-        total_3 -= torch.einsum("Bkij,Bjd->Bkid", weights, fixed.diag_n1_part)
-        product_7 = torch.einsum("Bkie,Bid->Bkde", total_3, seed_x_2)
+        total_2 = -torch.einsum("Bkir,krd->Bkid", product_4, self.W_q)
+        total_2 -= torch.einsum("Bkij,Bjd->Bkid", weights, fixed.diag_n1_part)
+        product_5 = torch.einsum("Bkie,Bid->Bkde", total_2, seed_x_2)
         return [back_x, pull_key], {
             "g_u": (product * part.transpose(1, 2)).sum((0, 1)),
             "W_q": (
-                torch.einsum("Bkir,Bikd->krd", product_6, P_seed_x_2)
+                torch.einsum("Bkir,Bikd->krd", product_4, P_seed_x_2)
                 + 0.044194173824159216 * torch.einsum("Bkir,Bid->krd", key_pull_s, product_2)
             ),
             "diag": (
@@ -294,14 +301,14 @@ class AttentionEquations:
             ),
             "b_self": torch.einsum("Baa->Ba", part_2).sum(1).sum(0),
             "b_other": (part_2.sum(0) * self.mask_2.to(self.dtype)).sum(),
-            "P_d": -torch.einsum("Bkdd,kd->kd", product_7, fixed.drive),
+            "P_d": -torch.einsum("Bkdd,kd->kd", product_5, fixed.drive),
             "P_u": (
-                -torch.einsum("ked,ker->kdr", product_7.sum(0), self.P_v)
-                - torch.einsum("kde,ker->kdr", product_7.sum(0), self.P_v)
+                -torch.einsum("ked,ker->kdr", product_5.sum(0), self.P_v)
+                - torch.einsum("kde,ker->kdr", product_5.sum(0), self.P_v)
             ),
             "P_v": (
-                -torch.einsum("kde,ker->kdr", product_7.sum(0), self.P_u)
-                - torch.einsum("ked,ker->kdr", product_7.sum(0), self.P_u)
+                -torch.einsum("kde,ker->kdr", product_5.sum(0), self.P_u)
+                - torch.einsum("ked,ker->kdr", product_5.sum(0), self.P_u)
             ),
         }
 
@@ -339,8 +346,8 @@ class MlpEquations:
     """
 
     name = "mlp"
-    state_shapes = {"x": (256, 512)}
-    clamp_shapes = {"n2": ((256, 512), None)}
+    state_shapes = {"x": (J, D)}
+    clamp_shapes = {"n2": ((J, D), None)}
     term_names = ("element",)
     readout_names = ("x",)
     relax_steps = 2
@@ -349,7 +356,7 @@ class MlpEquations:
 
     def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
         super().__init__(device, dtype)
-        self._constant("mask", positions(512, 0, 2, self.device) == positions(512, 1, 2, self.device))
+        self._constant("mask", positions(D, 0, 2, self.device) == positions(D, 1, 2, self.device))
 
     def _prepare(self, n2: Tensor) -> MlpFixed:
         """What depends on clamps and params alone."""
@@ -370,11 +377,11 @@ class MlpEquations:
         energy element = -sum[i,m](gate[i,m] * phi(sum[d](V[m,d] * u[i,d])))
         """
         (x,) = states
-        total = (x * x).mean(2)
-        total += 1e-06
-        u = x * total.rsqrt()[:, :, None] * self.g_u
-        product = (fixed.gate * silu_integral(u @ self.V.T)).sum((1, 2))
-        energy_element = -product
+        u_part = (x * x).mean(2)
+        u_part += 1e-06
+        u = x * u_part.rsqrt()[:, :, None] * self.g_u
+        energy_element_part = (fixed.gate * silu_integral(u @ self.V.T)).sum((1, 2))
+        energy_element = -energy_element_part
         return [energy_element]
 
     def _force(self, states: Tensors, fixed: MlpFixed) -> list[Tensor]:
@@ -384,11 +391,11 @@ class MlpEquations:
         F_x[i,d] = sum[e](P[d,e] * sum[m](V[m,e] * gate[i,m] * silu(sum[d2](V[m,d2] * u[i,d2]))))
         """
         (x,) = states
-        total = (x * x).mean(2)
-        total += 1e-06
-        u = x * total.rsqrt()[:, :, None] * self.g_u
-        product = fixed.gate.transpose(1, 2) * F.silu(u @ self.V.T, inplace=True).transpose(1, 2)
-        force_x = torch.einsum("Bmi,md->Bid", product, self.V) @ fixed.P.T
+        u_part = (x * x).mean(2)
+        u_part += 1e-06
+        u = x * u_part.rsqrt()[:, :, None] * self.g_u
+        force_x_part = fixed.gate.transpose(1, 2) * F.silu(u @ self.V.T, inplace=True).transpose(1, 2)
+        force_x = torch.einsum("Bmi,md->Bid", force_x_part, self.V) @ fixed.P.T
         return [force_x]
 
     def _readouts(self, states: Tensors, fixed: MlpFixed) -> list[Tensor]:
@@ -407,27 +414,27 @@ class MlpEquations:
         (seed_x_2,) = seeds
         total = (x * x).mean(2)
         total += 1e-06
-        power = total.rsqrt()
+        total_rsqrt = total.rsqrt()
         P_seed_x_2 = seed_x_2 @ fixed.P
         product = P_seed_x_2 @ self.V.T
-        product_2 = x * power[:, :, None]
+        product_2 = x * total_rsqrt[:, :, None]
         u = product_2 * self.g_u
         V_u = u @ self.V.T
         product_3 = fixed.gate.transpose(1, 2) * product.transpose(1, 2) * silu_slope(V_u).transpose(1, 2)
         pull_u = torch.einsum("Bmi,md->Bid", product_3, self.V)
-        product_4 = total ** (-1.5) * (x * pull_u @ self.g_u)
-        back_x = pull_u * power[:, :, None] * self.g_u
-        back_x.add_(x * product_4[:, :, None], alpha=-0.001953125)
+        back_x_part = total ** -1.5 * (x * pull_u @ self.g_u)
+        back_x = pull_u * total_rsqrt[:, :, None] * self.g_u
+        back_x.add_(x * back_x_part[:, :, None], alpha=-1 / D)
         if not params:
             return [back_x], {}
         silu = F.silu(V_u)
         pull_gate = silu * product
-        product_5 = fixed.gate.transpose(1, 2) * silu.transpose(1, 2)
-        pull_P = torch.einsum("Bid,Bie->Bde", seed_x_2, torch.einsum("Bmi,md->Bid", product_5, self.V))
+        product_4 = fixed.gate.transpose(1, 2) * silu.transpose(1, 2)
+        pull_P = torch.einsum("Bid,Bie->Bde", seed_x_2, torch.einsum("Bmi,md->Bid", product_4, self.V))
         return [back_x], {
             "g_u": (product_2 * pull_u).sum((0, 1)),
             "W": torch.einsum("Bid,Bim->md", fixed.n2, pull_gate),
-            "V": torch.einsum("Bmi,Bid->md", product_5, P_seed_x_2) + torch.einsum("Bid,Bmi->md", u, product_3),
+            "V": torch.einsum("Bmi,Bid->md", product_4, P_seed_x_2) + torch.einsum("Bid,Bmi->md", u, product_3),
             "P_d": torch.einsum("Bdd,d->d", pull_P, fixed.drive),
             "P_u": pull_P.sum(0).T @ self.P_v + pull_P.sum(0) @ self.P_v,
             "P_v": pull_P.sum(0) @ self.P_u + pull_P.sum(0).T @ self.P_u,
@@ -437,9 +444,9 @@ class MlpEquations:
         """<seeds, dF/dx> for each real clamp."""
         (x,) = states
         (seed_x_2,) = seeds
-        total = (x * x).mean(2)
-        total += 1e-06
-        u = x * total.rsqrt()[:, :, None] * self.g_u
+        u_part = (x * x).mean(2)
+        u_part += 1e-06
+        u = x * u_part.rsqrt()[:, :, None] * self.g_u
         pull_gate = F.silu(u @ self.V.T, inplace=True) * (seed_x_2 @ fixed.P @ self.V.T)
         grad_n2 = pull_gate @ self.W
         return {"n2": grad_n2}
@@ -479,9 +486,9 @@ class CemEquations:
     """
 
     name = "cem"
-    state_shapes = {"attention.x": (6, 256, 512), "mlp.x": (6, 256, 512)}
-    clamp_shapes = {"idx": ((256,), 65)}
-    target_shapes = {"label": ((256,), 65)}
+    state_shapes = {"attention.x": (L, J, D), "mlp.x": (L, J, D)}
+    clamp_shapes = {"idx": ((J,), Z)}
+    target_shapes = {"label": ((J,), Z)}
     param_attributes = {
         "attention.g_u": "attention_g_u",
         "attention.W_q": "attention_W_q",
@@ -508,26 +515,26 @@ class CemEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.tok = self._param(normal(random, (65, 512), 0.02))
-        self.W_head = self._param(normal(random, (65, 512), 0.02))
-        self.g_out = self._param(torch.full((512,), 1.0, dtype=torch.float64))
-        self.g1 = self._param(torch.full((6, 512), 1.0, dtype=torch.float64))
-        self.g2 = self._param(torch.full((6, 512), 1.0, dtype=torch.float64))
-        self.attention_g_u = self._param(torch.full((6, 512), 1.0, dtype=torch.float64))
-        self.attention_W_q = self._param(normal(random, (6, 8, 64, 512), 0.02))
-        self.attention_W_k = self._param(normal(random, (6, 8, 64, 512), 0.02))
-        self.attention_diag = self._param(torch.full((6, 512), 0.0, dtype=torch.float64))
-        self.attention_b_self = self._param(torch.full((6,), 0.0, dtype=torch.float64))
-        self.attention_b_other = self._param(torch.full((6,), 0.0, dtype=torch.float64))
-        self.attention_P_d = self._param(torch.full((6, 8, 512), 1.0, dtype=torch.float64))
-        self.attention_P_u = self._param(normal(random, (6, 8, 512, 4), 0.02))
-        self.attention_P_v = self._param(torch.full((6, 8, 512, 4), 0.0, dtype=torch.float64))
-        self.mlp_g_u = self._param(torch.full((6, 512), 1.0, dtype=torch.float64))
-        self.mlp_W = self._param(normal(random, (6, 1408, 512), 0.02))
-        self.mlp_V = self._param(normal(random, (6, 1408, 512), 0.02))
-        self.mlp_P_d = self._param(torch.full((6, 512), 1.0, dtype=torch.float64))
-        self.mlp_P_u = self._param(normal(random, (6, 512, 16), 0.02))
-        self.mlp_P_v = self._param(torch.full((6, 512, 16), 0.0, dtype=torch.float64))
+        self.tok = self._param(normal(random, (Z, D), 0.02))
+        self.W_head = self._param(normal(random, (Z, D), 0.02))
+        self.g_out = self._param(torch.full((D,), 1.0, dtype=torch.float64))
+        self.g1 = self._param(torch.full((L, D), 1.0, dtype=torch.float64))
+        self.g2 = self._param(torch.full((L, D), 1.0, dtype=torch.float64))
+        self.attention_g_u = self._param(torch.full((L, D), 1.0, dtype=torch.float64))
+        self.attention_W_q = self._param(normal(random, (L, K, R, D), 0.02))
+        self.attention_W_k = self._param(normal(random, (L, K, R, D), 0.02))
+        self.attention_diag = self._param(torch.full((L, D), 0.0, dtype=torch.float64))
+        self.attention_b_self = self._param(torch.full((L,), 0.0, dtype=torch.float64))
+        self.attention_b_other = self._param(torch.full((L,), 0.0, dtype=torch.float64))
+        self.attention_P_d = self._param(torch.full((L, K, D), 1.0, dtype=torch.float64))
+        self.attention_P_u = self._param(normal(random, (L, K, D, Ra), 0.02))
+        self.attention_P_v = self._param(torch.full((L, K, D, Ra), 0.0, dtype=torch.float64))
+        self.mlp_g_u = self._param(torch.full((L, D), 1.0, dtype=torch.float64))
+        self.mlp_W = self._param(normal(random, (L, M, D), 0.02))
+        self.mlp_V = self._param(normal(random, (L, M, D), 0.02))
+        self.mlp_P_d = self._param(torch.full((L, D), 1.0, dtype=torch.float64))
+        self.mlp_P_u = self._param(normal(random, (L, D, Rm), 0.02))
+        self.mlp_P_v = self._param(torch.full((L, D, Rm), 0.0, dtype=torch.float64))
         self.attention = Attention(device, dtype)
         self.mlp = Mlp(device, dtype)
 
@@ -541,7 +548,7 @@ class CemEquations:
         next h[i,d] = mlp.x[i,d]
         """
         h = self.tok[fixed.idx]
-        for number in range(6):
+        for number in range(L):
             total = (h * h).mean(2) + 1e-06
             n1 = h * total.rsqrt()[:, :, None] * self.g1[number]
             (attention_x,) = visit(
@@ -584,8 +591,8 @@ class CemEquations:
         readout logits[i,z] = sum[d](g_out[d] * rms[d](h[i,d]) * W_head[z,d])
         """
         (h,) = states
-        total = (h * h).mean(2) + 1e-06
-        logits = h * total.rsqrt()[:, :, None] @ (self.W_head * self.g_out).T
+        logits_part = (h * h).mean(2) + 1e-06
+        logits = h * logits_part.rsqrt()[:, :, None] @ (self.W_head * self.g_out).T
         return [logits]
 
     def _cost(self, states: Tensors, fixed: CemFixed, targets: Tensors) -> list[Tensor]:
@@ -595,11 +602,11 @@ class CemEquations:
         """
         (h,) = states
         (label,) = targets
-        total = (h * h).mean(2) + 1e-06
-        product = h * total.rsqrt()[:, :, None] @ (self.W_head * self.g_out).T
-        level = product.logsumexp(2)
-        total_2 = level.sum(1) - product.take_along_dim(label[:, :, None], 2).squeeze(2).sum(1)
-        cost = 0.00390625 * total_2
+        cost_part = (h * h).mean(2) + 1e-06
+        cost_part_2 = h * cost_part.rsqrt()[:, :, None] @ (self.W_head * self.g_out).T
+        logsumexp = cost_part_2.logsumexp(2)
+        cost_part_3 = logsumexp.sum(1) - cost_part_2.take_along_dim(label[:, :, None], 2).squeeze(2).sum(1)
+        cost = 1 / J * cost_part_3
         return [cost]
 
 

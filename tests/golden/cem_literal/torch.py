@@ -22,6 +22,8 @@ from energyc.runtime.tensors.draws import normal
 from energyc.runtime.tensors.indexing import positions
 from energyc.runtime.tensors.states import Tensors
 
+J, D, K, R = 16, 32, 2, 8
+
 
 class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
@@ -53,9 +55,9 @@ class CemLiteralEquations:
     """
 
     name = "cem_literal"
-    state_shapes = {"x": (16, 32)}
-    clamp_shapes = {"h": ((16, 32), None)}
-    target_shapes = {"t": ((16, 32), None)}
+    state_shapes = {"x": (J, D)}
+    clamp_shapes = {"h": ((J, D), None)}
+    target_shapes = {"t": ((J, D), None)}
     readout_names = ("y",)
     relax_steps = 2
     relax_step = (1.0,)
@@ -67,10 +69,10 @@ class CemLiteralEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.W_q = self._param(normal(random, (2, 8, 32), 0.02))
-        self.W_k = self._param(normal(random, (2, 8, 32), 0.02))
-        self.diag = self._param(torch.full((32,), 1.0, dtype=torch.float64))
-        self._constant("mask", positions(16, 0, 2, self.device) <= positions(16, 1, 2, self.device))
+        self.W_q = self._param(normal(random, (K, R, D), 0.02))
+        self.W_k = self._param(normal(random, (K, R, D), 0.02))
+        self.diag = self._param(torch.full((D,), 1.0, dtype=torch.float64))
+        self._constant("mask", positions(J, 0, 2, self.device) <= positions(J, 1, 2, self.device))
 
     def _prepare(self, h: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
@@ -92,13 +94,13 @@ class CemLiteralEquations:
         F_x[i,d] = sum[k,r](W_q[k,r,d] * sum[j](v[k,j,r] * p[k,i,j]))
         """
         (x,) = states
-        total = (x * x).mean(2)
-        total += 1e-05
-        u = x * total.rsqrt()[:, :, None]
+        u_part = (x * x).mean(2)
+        u_part += 1e-05
+        u = x * u_part.rsqrt()[:, :, None]
         q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
-        total_2 = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
-        total_2 += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
-        p = (0.17677669529663687 * total_2.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        p_part = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
+        p_part += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
+        p = (0.17677669529663687 * p_part.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
         force_x = torch.einsum("Bkir,krd->Bid", torch.einsum("Bkjr,Bkij->Bkir", fixed.v, p), self.W_q)
         return [force_x]
 
@@ -117,8 +119,8 @@ class CemLiteralEquations:
         """
         (x,) = states
         (t,) = targets
-        total = x - t
-        cost = (total * total).mean((1, 2))
+        cost_part = x - t
+        cost = (cost_part * cost_part).mean((1, 2))
         return [cost]
 
     def _cost_pullback(
@@ -130,8 +132,8 @@ class CemLiteralEquations:
         """
         (x,) = states
         (t,) = targets
-        total = x - t
-        slope_x = 0.00390625 * total
+        slope_x_part = x - t
+        slope_x = 2 / (D * J) * slope_x_part
         return [slope_x], {}
 
     def _force_pullback(
@@ -142,26 +144,26 @@ class CemLiteralEquations:
         (seed_x,) = seeds
         total = (x * x).mean(2)
         total += 1e-05
-        power = total.rsqrt()
-        u = x * power[:, :, None]
+        total_rsqrt = total.rsqrt()
+        u = x * total_rsqrt[:, :, None]
         q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
-        total_2 = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
-        total_2 += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
-        p = (0.17677669529663687 * total_2.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        p_part = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
+        p_part += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
+        p = (0.17677669529663687 * p_part.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
         W_q_seed_x = torch.einsum("Bid,krd->Bikr", seed_x, self.W_q)
         pull_p = torch.einsum("Bkjr,Bikr->Bkij", fixed.v, W_q_seed_x)
         p_pull_p = p * pull_p
-        total_3 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
-        part = total_3.sum(1)
-        product = torch.einsum("Bkjr,Bkij->Bkir", fixed.v, total_3)
+        pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        part = pull_scores.sum(1)
+        product = torch.einsum("Bkjr,Bkij->Bkir", fixed.v, pull_scores)
         pull_u = 0.17677669529663687 * torch.einsum("Bjd,Bij->Bid", fixed.diag_h_part, part)
         pull_u.add_(torch.einsum("Bkir,krd->Bid", product, self.W_q), alpha=0.17677669529663687)
-        back_x = pull_u * power[:, :, None]
-        back_x.add_(x * (total ** (-1.5) * (x * pull_u).sum(2))[:, :, None], alpha=-0.03125)
+        back_x = pull_u * total_rsqrt[:, :, None]
+        back_x.add_(x * (total ** -1.5 * (x * pull_u).sum(2))[:, :, None], alpha=-1 / D)
         if not params:
             return [back_x], {}
         pull_v = torch.einsum("Bkji,Bjkr->Bkir", p, W_q_seed_x)
-        pull_v.add_(torch.einsum("Bkjr,Bkji->Bkir", q, total_3), alpha=0.17677669529663687)
+        pull_v.add_(torch.einsum("Bkjr,Bkji->Bkir", q, pull_scores), alpha=0.17677669529663687)
         return [back_x], {
             "W_q": (
                 torch.einsum("Bkir,Bid->krd", torch.einsum("Bkjr,Bkij->Bkir", fixed.v, p), seed_x)
@@ -179,32 +181,32 @@ class CemLiteralEquations:
         (seed_x,) = seeds
         total = (fixed.h * fixed.h).mean(2)
         total += 1e-05
-        total_2 = (x * x).mean(2)
-        total_2 += 1e-05
-        u = x * total_2.rsqrt()[:, :, None]
+        u_part = (x * x).mean(2)
+        u_part += 1e-05
+        u = x * u_part.rsqrt()[:, :, None]
         q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
-        total_3 = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
-        total_3 += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
-        p = (0.17677669529663687 * total_3.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        p_part = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
+        p_part += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
+        p = (0.17677669529663687 * p_part.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
         W_q_seed_x = torch.einsum("Bid,krd->Bikr", seed_x, self.W_q)
         pull_p = torch.einsum("Bkjr,Bikr->Bkij", fixed.v, W_q_seed_x)
         p_pull_p = p * pull_p
-        total_4 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
         pull_v = torch.einsum("Bkji,Bjkr->Bkir", p, W_q_seed_x)
-        pull_v.add_(torch.einsum("Bkjr,Bkji->Bkir", q, total_4), alpha=0.17677669529663687)
-        pull_c = 0.17677669529663687 * torch.einsum("Bji,Bjd->Bid", total_4.sum(1), u * self.diag)
+        pull_v.add_(torch.einsum("Bkjr,Bkji->Bkir", q, pull_scores), alpha=0.17677669529663687)
+        pull_c = 0.17677669529663687 * torch.einsum("Bji,Bjd->Bid", pull_scores.sum(1), u * self.diag)
         pull_c += torch.einsum("Bkir,krd->Bid", pull_v, self.W_k)
         grad_h = pull_c * total.rsqrt()[:, :, None]
-        grad_h.add_(fixed.h * (total ** (-1.5) * (fixed.h * pull_c).sum(2))[:, :, None], alpha=-0.03125)
+        grad_h.add_(fixed.h * (total ** -1.5 * (fixed.h * pull_c).sum(2))[:, :, None], alpha=-1 / D)
         return {"h": grad_h}
 
     def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
         """<seeds, d start> by params and clamps."""
         (seed_x,) = seeds
-        total = (fixed.h * fixed.h).mean(2)
-        total += 1e-05
-        grad_h = seed_x * total.rsqrt()[:, :, None]
-        grad_h.add_(fixed.h * (total ** (-1.5) * (fixed.h * seed_x).sum(2))[:, :, None], alpha=-0.03125)
+        grad_h_part = (fixed.h * fixed.h).mean(2)
+        grad_h_part += 1e-05
+        grad_h = seed_x * grad_h_part.rsqrt()[:, :, None]
+        grad_h.add_(fixed.h * (grad_h_part ** -1.5 * (fixed.h * seed_x).sum(2))[:, :, None], alpha=-1 / D)
         return {"h": grad_h}
 
     def _readout_pullback(
@@ -222,24 +224,24 @@ class CemLiteralEquations:
         (seed_x,) = seeds
         total = (x * x).mean(2)
         total += 1e-05
-        power = total.rsqrt()
-        u = x * power[:, :, None]
+        total_rsqrt = total.rsqrt()
+        u = x * total_rsqrt[:, :, None]
         q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
-        total_2 = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
-        total_2 += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
-        p = (0.17677669529663687 * total_2.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        p_part = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
+        p_part += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
+        p = (0.17677669529663687 * p_part.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
         W_q_seed_x = torch.einsum("Bid,krd->Bikr", seed_x, self.W_q)
         pull_p = torch.einsum("Bkjr,Bikr->Bkij", fixed.v, W_q_seed_x)
         p_pull_p = p * pull_p
-        total_3 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
-        part = total_3.sum(1)
-        product = torch.einsum("Bkjr,Bkij->Bkir", fixed.v, total_3)
+        pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        part = pull_scores.sum(1)
+        product = torch.einsum("Bkjr,Bkij->Bkir", fixed.v, pull_scores)
         pull_u = 0.17677669529663687 * torch.einsum("Bjd,Bij->Bid", fixed.diag_h_part, part)
         pull_u.add_(torch.einsum("Bkir,krd->Bid", product, self.W_q), alpha=0.17677669529663687)
-        back_x = pull_u * power[:, :, None]
-        back_x.add_(x * (total ** (-1.5) * (x * pull_u).sum(2))[:, :, None], alpha=-0.03125)
+        back_x = pull_u * total_rsqrt[:, :, None]
+        back_x.add_(x * (total ** -1.5 * (x * pull_u).sum(2))[:, :, None], alpha=-1 / D)
         pull_v = torch.einsum("Bkji,Bjkr->Bkir", p, W_q_seed_x)
-        pull_v.add_(torch.einsum("Bkjr,Bkji->Bkir", q, total_3), alpha=0.17677669529663687)
+        pull_v.add_(torch.einsum("Bkjr,Bkji->Bkir", q, pull_scores), alpha=0.17677669529663687)
         part_2 = 0.17677669529663687 * torch.einsum("Bji,Bjd->Bid", part, u * self.diag)
         return [back_x, pull_v, part_2], {
             "W_q": (
@@ -259,12 +261,12 @@ class CemLiteralEquations:
     def _sums_clamp_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
         """<seeds, dF/dx> for real clamps, summed over steps."""
         sum_pull_v, sum_part = sums
-        total = (fixed.h * fixed.h).mean(2)
-        total += 1e-05
-        total_2 = torch.einsum("Bkir,krd->Bid", sum_pull_v, self.W_k)
-        total_2 += sum_part
-        grad_h = total_2 * total.rsqrt()[:, :, None]
-        grad_h.add_(fixed.h * (total ** (-1.5) * (fixed.h * total_2).sum(2))[:, :, None], alpha=-0.03125)
+        grad_h_part = (fixed.h * fixed.h).mean(2)
+        grad_h_part += 1e-05
+        grad_h_part_2 = torch.einsum("Bkir,krd->Bid", sum_pull_v, self.W_k)
+        grad_h_part_2 += sum_part
+        grad_h = grad_h_part_2 * grad_h_part.rsqrt()[:, :, None]
+        grad_h.add_(fixed.h * (grad_h_part ** -1.5 * (fixed.h * grad_h_part_2).sum(2))[:, :, None], alpha=-1 / D)
         return {"h": grad_h}
 
 

@@ -21,6 +21,8 @@ from energyc.runtime.tensors.draws import uniform
 from energyc.runtime.tensors.functions import silu_integral, silu_slope
 from energyc.runtime.tensors.states import Tensors
 
+I, D, M = 10, 64, 170
+
 
 class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
@@ -60,8 +62,8 @@ class CemMlpEquations:
     """
 
     name = "cem_mlp"
-    state_shapes = {"x": (64,)}
-    clamp_shapes = {"input": ((10,), None)}
+    state_shapes = {"x": (D,)}
+    clamp_shapes = {"input": ((I,), None)}
     target_shapes = {"output": ((), None)}
     term_names = ("element",)
     readout_names = ("y",)
@@ -74,14 +76,14 @@ class CemMlpEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.W_in = self._param(uniform(random, (10, 64), -0.31622776601683794, 0.31622776601683794))
-        self.b_in = self._param(uniform(random, (64,), -0.31622776601683794, 0.31622776601683794))
-        self.W_out = self._param(uniform(random, (64,), -0.125, 0.125))
+        self.W_in = self._param(uniform(random, (I, D), -0.31622776601683794, 0.31622776601683794))
+        self.b_in = self._param(uniform(random, (D,), -0.31622776601683794, 0.31622776601683794))
+        self.W_out = self._param(uniform(random, (D,), -0.125, 0.125))
         self.b_out = self._param(uniform(random, (), -0.125, 0.125))
-        self.W = self._param(uniform(random, (170, 64), -0.125, 0.125))
-        self.V = self._param(uniform(random, (170, 64), -0.125, 0.125))
-        self.g1 = self._param(torch.full((64,), 1.0, dtype=torch.float64))
-        self.g2 = self._param(torch.full((64,), 1.0, dtype=torch.float64))
+        self.W = self._param(uniform(random, (M, D), -0.125, 0.125))
+        self.V = self._param(uniform(random, (M, D), -0.125, 0.125))
+        self.g1 = self._param(torch.full((D,), 1.0, dtype=torch.float64))
+        self.g2 = self._param(torch.full((D,), 1.0, dtype=torch.float64))
 
     def _prepare(self, input_: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
@@ -89,7 +91,7 @@ class CemMlpEquations:
         drive += self.b_in
         total = (drive * drive).mean(1) + 1e-06
         offset = total.rsqrt()
-        offset_2 = total ** (-1.5)
+        offset_2 = total ** -1.5
         part = drive * self.g1
         h = part * offset[:, None]
         part_2 = h @ self.W.T
@@ -106,10 +108,10 @@ class CemMlpEquations:
         energy element = -sum[m](sum[d](W[m,d] * h[d]) * phi(sum[d](V[m,d] * u[d])))
         """
         (x,) = states
-        total = (x * x).mean(1) + 1e-06
-        u = x * total.rsqrt()[:, None]
-        product = (fixed.part_2 * silu_integral(u @ self.V.T)).sum(1)
-        energy_element = -product
+        u_part = (x * x).mean(1) + 1e-06
+        u = x * u_part.rsqrt()[:, None]
+        energy_element_part = (fixed.part_2 * silu_integral(u @ self.V.T)).sum(1)
+        energy_element = -energy_element_part
         return [energy_element]
 
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -119,10 +121,10 @@ class CemMlpEquations:
         F_x[d] = sum[m](V[m,d] * sum[d2](W[m,d2] * h[d2]) * silu(sum[d2](V[m,d2] * u[d2])))
         """
         (x,) = states
-        total = (x * x).mean(1) + 1e-06
-        u = x * total.rsqrt()[:, None]
-        product = fixed.part_2 * F.silu(u @ self.V.T, inplace=True)
-        force_x = product @ self.V
+        u_part = (x * x).mean(1) + 1e-06
+        u = x * u_part.rsqrt()[:, None]
+        force_x_part = fixed.part_2 * F.silu(u @ self.V.T, inplace=True)
+        force_x = force_x_part @ self.V
         return [force_x]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -131,8 +133,8 @@ class CemMlpEquations:
         readout y = sum[d](W_out[d] * g2[d] * rms[d](x[d])) + b_out
         """
         (x,) = states
-        total = (x * x).mean(1) + 1e-06
-        y = total.rsqrt() * (x @ (self.W_out * self.g2)) + self.b_out
+        y_part = (x * x).mean(1) + 1e-06
+        y = y_part.rsqrt() * (x @ (self.W_out * self.g2)) + self.b_out
         return [y]
 
     def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
@@ -142,9 +144,9 @@ class CemMlpEquations:
         """
         (x,) = states
         (output,) = targets
-        total = (x * x).mean(1) + 1e-06
-        total_2 = total.rsqrt() * (x @ (self.W_out * self.g2)) - output + self.b_out
-        cost = total_2 * total_2
+        cost_part = (x * x).mean(1) + 1e-06
+        cost_part_2 = cost_part.rsqrt() * (x @ (self.W_out * self.g2)) - output + self.b_out
+        cost = cost_part_2 * cost_part_2
         return [cost]
 
     def _cost_pullback(
@@ -165,12 +167,12 @@ class CemMlpEquations:
         (output,) = targets
         W_out_g2 = self.W_out * self.g2
         total = (x * x).mean(1) + 1e-06
-        power = total.rsqrt()
+        total_rsqrt = total.rsqrt()
         product = x @ W_out_g2
-        total_2 = power * product - output + self.b_out
-        product_2 = power * total_2
+        total_2 = total_rsqrt * product - output + self.b_out
+        product_2 = total_rsqrt * total_2
         slope_x = 2 * (product_2[:, None] * W_out_g2)
-        slope_x.add_(x * (total ** (-1.5) * (product * total_2))[:, None], alpha=-0.03125)
+        slope_x.add_(x * (total ** -1.5 * (product * total_2))[:, None], alpha=-2 / D)
         if not params:
             return [slope_x], {}
         product_3 = x * product_2[:, None]
@@ -187,21 +189,21 @@ class CemMlpEquations:
         (x,) = states
         (seed_x,) = seeds
         total = (x * x).mean(1) + 1e-06
-        power = total.rsqrt()
+        total_rsqrt = total.rsqrt()
         V_seed_x = seed_x @ self.V.T
-        u = x * power[:, None]
+        u = x * total_rsqrt[:, None]
         V_u = u @ self.V.T
         product = fixed.part_2 * V_seed_x * silu_slope(V_u)
         pull_u = product @ self.V
-        back_x = pull_u * power[:, None]
-        back_x.add_(x * (total ** (-1.5) * (x * pull_u).sum(1))[:, None], alpha=-0.015625)
+        back_x = pull_u * total_rsqrt[:, None]
+        back_x.add_(x * (total ** -1.5 * (x * pull_u).sum(1))[:, None], alpha=-1 / D)
         if not params:
             return [back_x], {}
         silu = F.silu(V_u)
         product_2 = silu * V_seed_x
         pull_h = product_2 @ self.W
         grad_b_in = pull_h * self.g1 * fixed.offset[:, None]
-        grad_b_in.add_(fixed.drive * (fixed.offset_2 * (fixed.part * pull_h).sum(1))[:, None], alpha=-0.015625)
+        grad_b_in.add_(fixed.drive * (fixed.offset_2 * (fixed.part * pull_h).sum(1))[:, None], alpha=-1 / D)
         return [back_x], {
             "W_in": fixed.input_.T @ grad_b_in,
             "b_in": grad_b_in.sum(0),
@@ -214,20 +216,20 @@ class CemMlpEquations:
         """<seeds, dF/dx> for each real clamp."""
         (x,) = states
         (seed_x,) = seeds
-        total = (x * x).mean(1) + 1e-06
-        u = x * total.rsqrt()[:, None]
-        product = F.silu(u @ self.V.T, inplace=True) * (seed_x @ self.V.T)
-        pull_h = product @ self.W
-        total_2 = pull_h * self.g1 * fixed.offset[:, None]
-        total_2.add_(fixed.drive * (fixed.offset_2 * (fixed.part * pull_h).sum(1))[:, None], alpha=-0.015625)
-        grad_input = (self.W_in @ total_2.T).T
+        u_part = (x * x).mean(1) + 1e-06
+        u = x * u_part.rsqrt()[:, None]
+        pull_h_part = F.silu(u @ self.V.T, inplace=True) * (seed_x @ self.V.T)
+        pull_h = pull_h_part @ self.W
+        grad_input_part = pull_h * self.g1 * fixed.offset[:, None]
+        grad_input_part.add_(fixed.drive * (fixed.offset_2 * (fixed.part * pull_h).sum(1))[:, None], alpha=-1 / D)
+        grad_input = (self.W_in @ grad_input_part.T).T
         return {"input": grad_input}
 
     def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
         """<seeds, d start> by params and clamps."""
         (seed_x,) = seeds
         grad_b_in = seed_x * self.g1 * fixed.offset[:, None]
-        grad_b_in.add_(fixed.drive * (fixed.offset_2 * (seed_x * fixed.part).sum(1))[:, None], alpha=-0.015625)
+        grad_b_in.add_(fixed.drive * (fixed.offset_2 * (seed_x * fixed.part).sum(1))[:, None], alpha=-1 / D)
         grad_input = (self.W_in @ grad_b_in.T).T
         return {
             "input": grad_input,
@@ -245,14 +247,14 @@ class CemMlpEquations:
         W_out_g2 = self.W_out * self.g2
         total = (x * x).mean(1) + 1e-06
         product = total.rsqrt() * seed_y
-        product_2 = total ** (-1.5) * (seed_y * (x @ W_out_g2))
+        back_x_part = total ** -1.5 * (seed_y * (x @ W_out_g2))
         back_x = product[:, None] * W_out_g2
-        back_x.add_(x * product_2[:, None], alpha=-0.015625)
-        product_3 = x * product[:, None]
+        back_x.add_(x * back_x_part[:, None], alpha=-1 / D)
+        product_2 = x * product[:, None]
         return [back_x], {
-            "W_out": product_3.sum(0) * self.g2,
+            "W_out": product_2.sum(0) * self.g2,
             "b_out": seed_y.sum(0),
-            "g2": product_3.sum(0) * self.W_out,
+            "g2": product_2.sum(0) * self.W_out,
         }
 
 

@@ -22,6 +22,8 @@ from energyc.runtime.tensors.indexing import overlap_add, windows
 from energyc.runtime.tensors.sets import standardized_, standardized_adjoint
 from energyc.runtime.tensors.states import Tensors
 
+C, S, P, G, D, H, A, M = 3, 120, 20, 11, 768, 12, 64, 3072
+
 
 class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
@@ -50,9 +52,9 @@ class CetEquations:
     """
 
     name = "cet"
-    state_shapes = {"z": (11, 11, 768), "y": (3, 120, 120)}
-    clamp_shapes = {"x": ((3, 120, 120), None)}
-    target_shapes = {"t": ((3, 120, 120), None)}
+    state_shapes = {"z": (G, G, D), "y": (C, S, S)}
+    clamp_shapes = {"x": ((C, S, S), None)}
+    target_shapes = {"t": ((C, S, S), None)}
     term_names = ("enc", "dec", "pos", "mem", "att")
     readout_names = ("image",)
     constrained = True
@@ -68,25 +70,25 @@ class CetEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.W_enc = self._param(normal(random, (768, 3, 20, 20), 0.08660254037844385))
-        self.b_enc = self._param(torch.full((768,), 0.0, dtype=torch.float64))
-        self.W_dec = self._param(normal(random, (768, 3, 20, 20), 0.004510548978043952))
-        self.b_dec = self._param(torch.full((3,), 0.0, dtype=torch.float64))
-        self.b_pos = self._param(normal(random, (11, 11, 768), 1))
-        self.W_q = self._param(normal(random, (12, 64, 768), 0.014433756729740645))
-        self.W_k = self._param(normal(random, (12, 64, 768), 0.014433756729740645))
-        self.W_mem = self._param(normal(random, (768, 3072), 0.009021097956087904))
+        self.W_enc = self._param(normal(random, (D, C, P, P), 0.08660254037844385))
+        self.b_enc = self._param(torch.full((D,), 0.0, dtype=torch.float64))
+        self.W_dec = self._param(normal(random, (D, C, P, P), 0.004510548978043952))
+        self.b_dec = self._param(torch.full((C,), 0.0, dtype=torch.float64))
+        self.b_pos = self._param(normal(random, (G, G, D), 1))
+        self.W_q = self._param(normal(random, (H, A, D), 0.014433756729740645))
+        self.W_k = self._param(normal(random, (H, A, D), 0.014433756729740645))
+        self.W_mem = self._param(normal(random, (D, M), 0.009021097956087904))
 
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
-        x_part = windows(windows(x, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1))
+        x_part = windows(windows(x, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1))
         seen = torch.einsum("Bcipjq,dcpq->Bijd", x_part, self.W_enc)
         drive = seen + self.b_pos + self.b_enc
         return Fixed(x, x_part, drive)
 
     def _start(self, fixed: Fixed) -> list[Tensor]:
         """Where the states start."""
-        return [fixed.drive, torch.full((len(fixed[0]), 3, 120, 120), 0, device=self.device, dtype=self.dtype)]
+        return [fixed.drive, torch.full((len(fixed[0]), C, S, S), 0, device=self.device, dtype=self.dtype)]
 
     def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """Each energy term of each sample.
@@ -104,19 +106,23 @@ class CetEquations:
         z, y = states
         seen = torch.einsum("Bcipjq,dcpq->Bijd", fixed.x_part, self.W_enc)
         energy_enc = 0.5 * (z * z).sum((1, 2, 3)) - z.sum((1, 2)) @ self.b_enc - (z * seen).sum((1, 2, 3))
-        product = torch.einsum(
+        energy_dec_part = torch.einsum(
             "Bcipjq,dcpq->Bijd",
-            windows(windows(y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+            windows(windows(y, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1)),
             self.W_dec,
         )
-        energy_dec = 0.5 * (y * y).sum((1, 2, 3)) - y.sum((2, 3)) @ self.b_dec - (z * product).sum((1, 2, 3))
+        energy_dec = (
+            0.5 * (y * y).sum((1, 2, 3))
+            - y.sum((2, 3)) @ self.b_dec
+            - (z * energy_dec_part).sum((1, 2, 3))
+        )
         energy_pos = -torch.einsum("Bijd,ijd->B", z, self.b_pos)
         relu = torch.relu_(z @ self.W_mem)
         energy_mem = -(relu * relu).sum((1, 2, 3))
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
         key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
-        level = torch.einsum("Bhija,Bhkla->Bhijkl", query, key).mul_(0.25).logsumexp((4, 5))
-        energy_att = -4 * level.sum((1, 2, 3))
+        logsumexp = torch.einsum("Bhija,Bhkla->Bhijkl", query, key).mul_(0.25).logsumexp((4, 5))
+        energy_att = -4 * logsumexp.sum((1, 2, 3))
         return [energy_enc, energy_dec, energy_pos, energy_mem, energy_att]
 
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -137,14 +143,14 @@ class CetEquations:
             "Bhija,Bhkla->Bhijkl",
             query,
             key,
-        ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
+        ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (G, G))
         pull_key = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
         pull_query = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
         force_z = torch.einsum("Bhija,had->Bijd", pull_key, self.W_k)
         force_z += torch.einsum("Bhija,had->Bijd", pull_query, self.W_q)
         force_z += torch.einsum(
             "Bcipjq,dcpq->Bijd",
-            windows(windows(y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+            windows(windows(y, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1)),
             self.W_dec,
         )
         force_z.add_(torch.relu_(z @ self.W_mem) @ self.W_mem.T, alpha=2)
@@ -153,11 +159,11 @@ class CetEquations:
         force_y = overlap_add(
             overlap_add(
                 torch.einsum("Bijd,dcpq->Bijcpq", z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
-                120,
+                S,
                 0,
                 (10, 1),
             ).permute(0, 2, 4, 1, 3),
-            120,
+            S,
             0,
             (10, 1),
         )
@@ -180,8 +186,8 @@ class CetEquations:
         """
         _, y = states
         (t,) = targets
-        total = y - t
-        cost = (total * total).mean((1, 2, 3))
+        cost_part = y - t
+        cost = (cost_part * cost_part).mean((1, 2, 3))
         return [cost]
 
     def _cost_pullback(
@@ -193,8 +199,8 @@ class CetEquations:
         """
         _, y = states
         (t,) = targets
-        total = y - t
-        slope_y = 4.6296296296296294e-05 * total
+        slope_y_part = y - t
+        slope_y = 2 / (C * S * S) * slope_y_part
         return [None, slope_y], {}
 
     def _force_pullback(
@@ -203,7 +209,7 @@ class CetEquations:
         """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
         z, y = states
         seed_z, seed_y = seeds
-        product = windows(windows(seed_y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1))
+        product = windows(windows(seed_y, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1))
         W_mem_z = z @ self.W_mem
         product_2 = step(W_mem_z).permute(0, 3, 1, 2) * (seed_z @ self.W_mem).permute(0, 3, 1, 2)
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
@@ -212,7 +218,7 @@ class CetEquations:
             "Bhija,Bhkla->Bhijkl",
             query,
             key,
-        ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
+        ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (G, G))
         W_q_seed_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_q)
         W_k_seed_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_k)
         total = torch.einsum("Bhkla,Bijha->Bhijkl", key, W_q_seed_z)
@@ -231,11 +237,11 @@ class CetEquations:
         back_y = overlap_add(
             overlap_add(
                 torch.einsum("Bijd,dcpq->Bijcpq", seed_z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
-                120,
+                S,
                 0,
                 (10, 1),
             ).permute(0, 2, 4, 1, 3),
-            120,
+            S,
             0,
             (10, 1),
         )
@@ -251,7 +257,7 @@ class CetEquations:
                 torch.einsum("Bcipjq,Bijd->dcpq", product, z)
                 + torch.einsum(
                     "Bcipjq,Bijd->dcpq",
-                    windows(windows(y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+                    windows(windows(y, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1)),
                     seed_z,
                 )
             ),
@@ -277,11 +283,11 @@ class CetEquations:
         grad_x = overlap_add(
             overlap_add(
                 torch.einsum("Bijd,dcpq->Bijcpq", seed_z, self.W_enc).permute(0, 2, 3, 5, 1, 4),
-                120,
+                S,
                 0,
                 (10, 1),
             ).permute(0, 2, 4, 1, 3),
-            120,
+            S,
             0,
             (10, 1),
         )
@@ -293,11 +299,11 @@ class CetEquations:
         grad_x = overlap_add(
             overlap_add(
                 torch.einsum("Bijd,dcpq->Bijcpq", seed_z, self.W_enc).permute(0, 2, 3, 5, 1, 4),
-                120,
+                S,
                 0,
                 (10, 1),
             ).permute(0, 2, 4, 1, 3),
-            120,
+            S,
             0,
             (10, 1),
         )
@@ -331,7 +337,7 @@ class CetEquations:
             "Bhija,Bhkla->Bhijkl",
             query,
             key,
-        ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
+        ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (G, G))
         pull_query = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
         pull_key = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
         return {
@@ -360,12 +366,12 @@ class CetEquations:
             "W_dec": (
                 torch.einsum(
                     "Bcipjq,Bijd->dcpq",
-                    windows(windows(minus_y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+                    windows(windows(minus_y, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1)),
                     grad_b_pos,
                 )
                 + torch.einsum(
                     "Bcipjq,Bijd->dcpq",
-                    windows(windows(total, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+                    windows(windows(total, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1)),
                     plus_z,
                 )
             ),

@@ -21,6 +21,8 @@ from energyc.runtime.tensors.functions import step
 from energyc.runtime.tensors.indexing import positions, scatter_add
 from energyc.runtime.tensors.states import Tensors
 
+T, D, H, A, M, V = 64, 128, 4, 32, 512, 65
+
 
 class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
@@ -48,9 +50,9 @@ class CetLmEquations:
     """
 
     name = "cet_lm"
-    state_shapes = {"z": (64, 128)}
-    clamp_shapes = {"idx": ((64,), 65)}
-    target_shapes = {"label": ((64,), 65)}
+    state_shapes = {"z": (T, D)}
+    clamp_shapes = {"idx": ((T,), V)}
+    target_shapes = {"label": ((T,), V)}
     term_names = ("input", "confine", "att", "mem")
     readout_names = ("logits",)
     relax_steps = 150
@@ -65,13 +67,13 @@ class CetLmEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.tok = self._param(normal(random, (65, 128), 0.02))
-        self.pos = self._param(normal(random, (64, 128), 0.02))
-        self.W_q = self._param(normal(random, (4, 32, 128), 0.02))
-        self.W_k = self._param(normal(random, (4, 32, 128), 0.02))
-        self.W_mem = self._param(normal(random, (128, 512), 0.02))
-        self.W_head = self._param(normal(random, (128, 65), 0.02))
-        self._constant("mask", positions(64, 0, 2, self.device) <= positions(64, 1, 2, self.device))
+        self.tok = self._param(normal(random, (V, D), 0.02))
+        self.pos = self._param(normal(random, (T, D), 0.02))
+        self.W_q = self._param(normal(random, (H, A, D), 0.02))
+        self.W_k = self._param(normal(random, (H, A, D), 0.02))
+        self.W_mem = self._param(normal(random, (D, M), 0.02))
+        self.W_head = self._param(normal(random, (D, V), 0.02))
+        self._constant("mask", positions(T, 0, 2, self.device) <= positions(T, 1, 2, self.device))
 
     def _prepare(self, idx: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
@@ -92,13 +94,13 @@ class CetLmEquations:
         energy mem = -sum[t,m](relu(sum[d](z[t,d] * W_mem[d,m]))^2)
         """
         (z,) = states
-        total = z - fixed.x
-        energy_input = 0.5 * (total * total).sum((1, 2))
+        energy_input_part = z - fixed.x
+        energy_input = 0.5 * (energy_input_part * energy_input_part).sum((1, 2))
         energy_confine = 0.5 * (z * z).sum((1, 2))
         q = torch.einsum("Btd,had->Bhta", z, self.W_q)
         k = torch.einsum("Btd,had->Bhta", z, self.W_k)
-        level = torch.einsum("Bhta,Bhsa->Bhts", q, k).masked_fill_(~self.mask.T, float("-inf")).logsumexp(3)
-        energy_att = -level.sum((1, 2))
+        logsumexp = torch.einsum("Bhta,Bhsa->Bhts", q, k).masked_fill_(~self.mask.T, float("-inf")).logsumexp(3)
+        energy_att = -logsumexp.sum((1, 2))
         relu = torch.relu_(z @ self.W_mem)
         energy_mem = -(relu * relu).sum((1, 2))
         return [energy_input, energy_confine, energy_att, energy_mem]
@@ -140,9 +142,9 @@ class CetLmEquations:
         (z,) = states
         (label,) = targets
         W_head_z = z @ self.W_head
-        level = W_head_z.logsumexp(2)
-        total = level.sum(1) - W_head_z.take_along_dim(label[:, :, None], 2).squeeze(2).sum(1)
-        cost = 0.015625 * total
+        logsumexp = W_head_z.logsumexp(2)
+        cost_part = logsumexp.sum(1) - W_head_z.take_along_dim(label[:, :, None], 2).squeeze(2).sum(1)
+        cost = 1 / T * cost_part
         return [cost]
 
     def _cost_pullback(
@@ -157,10 +159,10 @@ class CetLmEquations:
         """
         (z,) = states
         (label,) = targets
-        hit = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
+        label_one_hot = (positions(V, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
         weights = (z @ self.W_head).softmax(2)
-        total = 0.015625 * weights
-        total.add_(hit.transpose(1, 2), alpha=-0.015625)
+        total = 1 / T * weights
+        total.add_(label_one_hot.transpose(1, 2), alpha=-1 / T)
         slope_z = total @ self.W_head.T
         if not params:
             return [slope_z], {}
@@ -196,7 +198,7 @@ class CetLmEquations:
         pull_q_2 = torch.einsum("Bhsa,Bhts->Bhta", k, weights)
         pull_k_2 = torch.einsum("Bhsa,Bhst->Bhta", q, weights)
         return [back_z], {
-            "tok": scatter_add(seed_z, fixed.idx, 65),
+            "tok": scatter_add(seed_z, fixed.idx, V),
             "pos": seed_z.sum(0),
             "W_q": torch.einsum("Bhta,Btd->had", pull_q_2, seed_z) + torch.einsum("Bhta,Btd->had", pull_q, z),
             "W_k": torch.einsum("Bhta,Btd->had", pull_k_2, seed_z) + torch.einsum("Bhta,Btd->had", pull_k, z),
@@ -209,7 +211,7 @@ class CetLmEquations:
     def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
         """<seeds, d start> by params and clamps."""
         (seed_z,) = seeds
-        return {"tok": scatter_add(seed_z, fixed.idx, 65), "pos": seed_z.sum(0)}
+        return {"tok": scatter_add(seed_z, fixed.idx, V), "pos": seed_z.sum(0)}
 
     def _readout_pullback(
         self, states: Tensors, fixed: Fixed, seeds: Tensors
@@ -250,7 +252,7 @@ class CetLmEquations:
         (plus_z,) = plus
         (minus_z,) = minus
         grad_pos = minus_z - plus_z
-        return {"tok": scatter_add(grad_pos, fixed.idx, 65), "pos": grad_pos.sum(0)}
+        return {"tok": scatter_add(grad_pos, fixed.idx, V), "pos": grad_pos.sum(0)}
 
 
 class CetLm(CetLmEquations, EnergyNetwork):

@@ -21,6 +21,8 @@ from energyc.runtime.tensors.indexing import positions
 from energyc.runtime.tensors.reductions import first_largest
 from energyc.runtime.tensors.states import Tensors
 
+I, J1, J2, K = 784, 512, 512, 10
+
 
 class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
@@ -40,9 +42,9 @@ class DeepHopfieldEquations:
     """
 
     name = "deep_hopfield"
-    state_shapes = {"s1": (512,), "s2": (512,), "y": (10,)}
-    clamp_shapes = {"x": ((784,), None)}
-    target_shapes = {"label": ((), 10)}
+    state_shapes = {"s1": (J1,), "s2": (J2,), "y": (K,)}
+    clamp_shapes = {"x": ((I,), None)}
+    target_shapes = {"label": ((), K)}
     term_names = ("leak", "synapses", "biases")
     readout_names = ("scores",)
     metric_names = ("accuracy",)
@@ -58,12 +60,12 @@ class DeepHopfieldEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.W1 = self._param(uniform(random, (784, 512), -0.06804138174397717, 0.06804138174397717))
-        self.b1 = self._param(torch.full((512,), 0.0, dtype=torch.float64))
-        self.W2 = self._param(normal(random, (512, 512), 0.011048543456039804))
-        self.b2 = self._param(torch.full((512,), 0.0, dtype=torch.float64))
-        self.W3 = self._param(normal(random, (512, 10), 0.011048543456039804))
-        self.b3 = self._param(torch.full((10,), 0.5, dtype=torch.float64))
+        self.W1 = self._param(uniform(random, (I, J1), -0.06804138174397717, 0.06804138174397717))
+        self.b1 = self._param(torch.full((J1,), 0.0, dtype=torch.float64))
+        self.W2 = self._param(normal(random, (J1, J2), 0.011048543456039804))
+        self.b2 = self._param(torch.full((J2,), 0.0, dtype=torch.float64))
+        self.W3 = self._param(normal(random, (J2, K), 0.011048543456039804))
+        self.b3 = self._param(torch.full((K,), 0.5, dtype=torch.float64))
 
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
@@ -125,9 +127,9 @@ class DeepHopfieldEquations:
         """
         _, _, y = states
         (label,) = targets
-        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        total = y - hit
-        cost = 0.5 * (total * total).sum(1)
+        label_one_hot = (positions(K, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        cost_part = y - label_one_hot
+        cost = 0.5 * (cost_part * cost_part).sum(1)
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
@@ -137,8 +139,8 @@ class DeepHopfieldEquations:
         """
         _, _, y = states
         (label,) = targets
-        part = first_largest(y, 1)
-        accuracy = part.take_along_dim(label[:, None], 1).squeeze(1)
+        accuracy_part = first_largest(y, 1)
+        accuracy = accuracy_part.take_along_dim(label[:, None], 1).squeeze(1)
         return [accuracy]
 
     def _cost_pullback(
@@ -150,8 +152,8 @@ class DeepHopfieldEquations:
         """
         _, _, y = states
         (label,) = targets
-        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        slope_y = y - hit
+        label_one_hot = (positions(K, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        slope_y = y - label_one_hot
         return [None, None, slope_y], {}
 
     def _force_pullback(

@@ -20,6 +20,8 @@ from energyc.runtime.tensors.indexing import positions
 from energyc.runtime.tensors.reductions import first_largest
 from energyc.runtime.tensors.states import Tensors
 
+I, D, K = 64, 128, 10
+
 
 class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
@@ -39,9 +41,9 @@ class DeqEquations:
     """
 
     name = "deq"
-    state_shapes = {"z": (128,)}
-    clamp_shapes = {"x": ((64,), None)}
-    target_shapes = {"label": ((), 10)}
+    state_shapes = {"z": (D,)}
+    clamp_shapes = {"x": ((I,), None)}
+    target_shapes = {"label": ((), K)}
     readout_names = ("logits",)
     metric_names = ("accuracy",)
     relax_steps = 50
@@ -54,11 +56,11 @@ class DeqEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.W = self._param(normal(random, (128, 128), 0.044194173824159216))
-        self.U = self._param(normal(random, (128, 64), 0.1767766952966369))
-        self.b = self._param(torch.full((128,), 0.0, dtype=torch.float64))
-        self.W_out = self._param(normal(random, (10, 128), 0.125))
-        self.b_out = self._param(torch.full((10,), 0.0, dtype=torch.float64))
+        self.W = self._param(normal(random, (D, D), 0.044194173824159216))
+        self.U = self._param(normal(random, (D, I), 0.1767766952966369))
+        self.b = self._param(torch.full((D,), 0.0, dtype=torch.float64))
+        self.W_out = self._param(normal(random, (K, D), 0.125))
+        self.b_out = self._param(torch.full((K,), 0.0, dtype=torch.float64))
 
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
@@ -73,9 +75,9 @@ class DeqEquations:
         F_z[d] = tanh(b[d] + sum[e](W[d,e] * z[e]) + sum[i](x[i] * U[d,i])) - z[d]
         """
         (z,) = states
-        total = z @ self.W.T
-        total += fixed.drive
-        force_z = torch.tanh_(total)
+        tanh_argument = z @ self.W.T
+        tanh_argument += fixed.drive
+        force_z = torch.tanh_(tanh_argument)
         force_z -= z
         return [force_z]
 
@@ -96,10 +98,10 @@ class DeqEquations:
         """
         (z,) = states
         (label,) = targets
-        total = (self.W_out @ z.T).T
-        total += self.b_out
-        level = total.logsumexp(1)
-        cost = level - total.take_along_dim(label[:, None], 1).squeeze(1)
+        scores = (self.W_out @ z.T).T
+        scores += self.b_out
+        logsumexp = scores.logsumexp(1)
+        cost = logsumexp - scores.take_along_dim(label[:, None], 1).squeeze(1)
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
@@ -109,10 +111,10 @@ class DeqEquations:
         """
         (z,) = states
         (label,) = targets
-        total = (self.W_out @ z.T).T
-        total += self.b_out
-        part = first_largest(total, 1)
-        accuracy = part.take_along_dim(label[:, None], 1).squeeze(1)
+        accuracy_part = (self.W_out @ z.T).T
+        accuracy_part += self.b_out
+        accuracy_part_2 = first_largest(accuracy_part, 1)
+        accuracy = accuracy_part_2.take_along_dim(label[:, None], 1).squeeze(1)
         return [accuracy]
 
     def _cost_pullback(
@@ -126,11 +128,11 @@ class DeqEquations:
         """
         (z,) = states
         (label,) = targets
-        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        total = (self.W_out @ z.T).T
-        total += self.b_out
-        weights = total.softmax(1)
-        grad_b_out = weights - hit
+        label_one_hot = (positions(K, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        scores = (self.W_out @ z.T).T
+        scores += self.b_out
+        weights = scores.softmax(1)
+        grad_b_out = weights - label_one_hot
         slope_z = grad_b_out @ self.W_out
         if not params:
             return [slope_z], {}
@@ -142,12 +144,12 @@ class DeqEquations:
         """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
         (z,) = states
         (seed_z,) = seeds
-        total = z @ self.W.T
-        total += fixed.drive
-        tanh = torch.tanh_(total)
-        total_2 = -(tanh * tanh)
-        total_2 += 1
-        grad_b = seed_z * total_2
+        tanh_argument = z @ self.W.T
+        tanh_argument += fixed.drive
+        tanh = torch.tanh_(tanh_argument)
+        grad_b_part = -(tanh * tanh)
+        grad_b_part += 1
+        grad_b = seed_z * grad_b_part
         back_z = grad_b @ self.W
         back_z -= seed_z
         if not params:
@@ -158,12 +160,12 @@ class DeqEquations:
         """<seeds, dF/dx> for each real clamp."""
         (z,) = states
         (seed_z,) = seeds
-        total = z @ self.W.T
-        total += fixed.drive
-        tanh = torch.tanh_(total)
-        total_2 = -(tanh * tanh)
-        total_2 += 1
-        grad_x = seed_z * total_2 @ self.U
+        tanh_argument = z @ self.W.T
+        tanh_argument += fixed.drive
+        tanh = torch.tanh_(tanh_argument)
+        grad_x_part = -(tanh * tanh)
+        grad_x_part += 1
+        grad_x = seed_z * grad_x_part @ self.U
         return {"x": grad_x}
 
     def _readout_pullback(

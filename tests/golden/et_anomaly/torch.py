@@ -26,6 +26,8 @@ from energyc.runtime.tensors.indexing import gather, segment_sum
 from energyc.runtime.tensors.segments import segment_logsumexp, segment_softmax
 from energyc.runtime.tensors.states import Tensors
 
+N, E, F_2, D, H, Y, K, U = 2000, 24000, 8, 64, 2, 32, 128, 64
+
 
 class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
@@ -61,9 +63,9 @@ class EtAnomalyEquations:
     """
 
     name = "et_anomaly"
-    state_shapes = {"x": (2000, 64)}
-    clamp_shapes = {"feature": ((2000, 8), None), "src": ((24000,), 2000), "dst": ((24000,), 2000)}
-    target_shapes = {"anomalous": ((2000,), None), "scored": ((2000,), None)}
+    state_shapes = {"x": (N, D)}
+    clamp_shapes = {"feature": ((N, F_2), None), "src": ((E,), N), "dst": ((E,), N)}
+    target_shapes = {"anomalous": ((N,), None), "scored": ((N,), None)}
     param_attributes = {"lambda": "lambda_", "beta": "beta_2"}
     term_names = ("att", "mem")
     readout_names = ("logit",)
@@ -76,24 +78,24 @@ class EtAnomalyEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.W_in = self._param(normal(random, (8, 64), 0.1767766952966369))
-        self.lambda_ = self._param(normal(random, (2000, 64), 0.02))
-        self.W_q = self._param(normal(random, (32, 2, 64), 0.02))
-        self.W_k = self._param(normal(random, (32, 2, 64), 0.02))
-        self.xi = self._param(normal(random, (128, 64), 0.02))
+        self.W_in = self._param(normal(random, (F_2, D), 0.1767766952966369))
+        self.lambda_ = self._param(normal(random, (N, D), 0.02))
+        self.W_q = self._param(normal(random, (Y, H, D), 0.02))
+        self.W_k = self._param(normal(random, (Y, H, D), 0.02))
+        self.xi = self._param(normal(random, (K, D), 0.02))
         self.gamma = self._param(torch.full((), 1.0, dtype=torch.float64))
-        self.delta = self._param(torch.full((64,), 0.0, dtype=torch.float64))
+        self.delta = self._param(torch.full((D,), 0.0, dtype=torch.float64))
         self.beta_2 = self._param(torch.full((), 0.1767766952966369, dtype=torch.float64))
-        self.U0 = self._param(normal(random, (64, 64), 0.1767766952966369))
-        self.U1 = self._param(normal(random, (64, 64), 0.1767766952966369))
-        self.b_u = self._param(torch.full((64,), 0.0, dtype=torch.float64))
-        self.w = self._param(uniform(random, (64,), -0.125, 0.125))
+        self.U0 = self._param(normal(random, (U, D), 0.1767766952966369))
+        self.U1 = self._param(normal(random, (U, D), 0.1767766952966369))
+        self.b_u = self._param(torch.full((U,), 0.0, dtype=torch.float64))
+        self.w = self._param(uniform(random, (U,), -0.125, 0.125))
         self.b_w = self._param(torch.full((), 0.0, dtype=torch.float64))
 
     def _prepare(self, feature: Tensor, src: Tensor, dst: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
         offset = self.beta_2.reciprocal()
-        offset_2 = self.beta_2 ** (-2)
+        offset_2 = self.beta_2 ** -2
         return Fixed(feature, src, dst, offset, offset_2)
 
     def _start(self, fixed: Fixed) -> list[Tensor]:
@@ -109,16 +111,16 @@ class EtAnomalyEquations:
         energy mem = -1/2 * sum[n,j](relu(sum[d](xi[j,d] * g[n,d]))^2)
         """
         (x,) = states
-        total = x - x.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        g = total * (total_2.rsqrt() * self.gamma)[:, :, None]
+        x_centered = x - x.mean(2)[:, :, None]
+        x_variance = (x_centered * x_centered).mean(2)
+        x_variance += 1e-05
+        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, None]
         g += self.delta
         k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
         q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
         s = (gather(k, fixed.src, 2) * gather(q, fixed.dst, 2)).sum(3) * self.beta_2
-        level = segment_logsumexp(s, fixed.dst[:, None, :], 2000)
-        energy_att = -(level.sum((1, 2)) * fixed.offset)
+        logsumexp = segment_logsumexp(s, fixed.dst[:, None, :], N)
+        energy_att = -(logsumexp.sum((1, 2)) * fixed.offset)
         relu = torch.relu_(g @ self.xi.T)
         energy_mem = -0.5 * (relu * relu).sum((1, 2))
         return [energy_att, energy_mem]
@@ -133,27 +135,27 @@ class EtAnomalyEquations:
             n2](s[h,e]) / beta)))
         """
         (x,) = states
-        total = x - x.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        g = total * (total_2.rsqrt() * self.gamma)[:, :, None]
+        x_centered = x - x.mean(2)[:, :, None]
+        x_variance = (x_centered * x_centered).mean(2)
+        x_variance += 1e-05
+        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, None]
         g += self.delta
         q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
         dst_q = gather(q, fixed.dst, 2)
         k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
         src_k = gather(k, fixed.src, 2)
         s = (src_k * dst_q).sum(3) * self.beta_2
-        weights = segment_softmax(s, fixed.dst[:, None, :], 2000)
-        product = weights * fixed.offset * self.beta_2
+        weights = segment_softmax(s, fixed.dst[:, None, :], N)
+        force_x_part = weights * fixed.offset * self.beta_2
         force_x = torch.relu_(g @ self.xi.T) @ self.xi
         force_x += torch.einsum(
             "Bhny,yhd->Bnd",
-            segment_sum(dst_q * product[:, :, :, None], fixed.src, 2, 2000),
+            segment_sum(dst_q * force_x_part[:, :, :, None], fixed.src, 2, N),
             self.W_k,
         )
         force_x += torch.einsum(
             "Bhny,yhd->Bnd",
-            segment_sum(src_k * product[:, :, :, None], fixed.dst, 2, 2000),
+            segment_sum(src_k * force_x_part[:, :, :, None], fixed.dst, 2, N),
             self.W_q,
         )
         return [force_x]
@@ -166,20 +168,20 @@ class EtAnomalyEquations:
         (x,) = states
         x0 = fixed.feature @ self.W_in
         x0 += self.lambda_
-        total = x0 - x0.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        g1 = total * (total_2.rsqrt() * self.gamma)[:, :, None]
+        x0_centered = x0 - x0.mean(2)[:, :, None]
+        x0_variance = (x0_centered * x0_centered).mean(2)
+        x0_variance += 1e-05
+        g1 = x0_centered * (x0_variance.rsqrt() * self.gamma)[:, :, None]
         g1 += self.delta
-        total_3 = x - x.mean(2)[:, :, None]
-        total_4 = (total_3 * total_3).mean(2)
-        total_4 += 1e-05
-        g = total_3 * (total_4.rsqrt() * self.gamma)[:, :, None]
+        x_centered = x - x.mean(2)[:, :, None]
+        x_variance = (x_centered * x_centered).mean(2)
+        x_variance += 1e-05
+        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, None]
         g += self.delta
-        total_5 = g1 @ self.U0.T
-        total_5 += g @ self.U1.T
-        total_5 += self.b_u
-        hidden = torch.relu_(total_5)
+        relu_argument = g1 @ self.U0.T
+        relu_argument += g @ self.U1.T
+        relu_argument += self.b_u
+        hidden = torch.relu_(relu_argument)
         logit = hidden @ self.w
         logit += self.b_w
         return [logit]
@@ -194,29 +196,29 @@ class EtAnomalyEquations:
         anomalous, scored = targets
         x0 = fixed.feature @ self.W_in
         x0 += self.lambda_
-        total = x0 - x0.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        g1 = total * (total_2.rsqrt() * self.gamma)[:, :, None]
+        x0_centered = x0 - x0.mean(2)[:, :, None]
+        x0_variance = (x0_centered * x0_centered).mean(2)
+        x0_variance += 1e-05
+        g1 = x0_centered * (x0_variance.rsqrt() * self.gamma)[:, :, None]
         g1 += self.delta
-        total_3 = x - x.mean(2)[:, :, None]
-        total_4 = (total_3 * total_3).mean(2)
-        total_4 += 1e-05
-        g = total_3 * (total_4.rsqrt() * self.gamma)[:, :, None]
+        x_centered = x - x.mean(2)[:, :, None]
+        x_variance = (x_centered * x_centered).mean(2)
+        x_variance += 1e-05
+        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, None]
         g += self.delta
-        total_5 = g1 @ self.U0.T
-        total_5 += g @ self.U1.T
-        total_5 += self.b_u
-        hidden = torch.relu_(total_5)
-        total_6 = hidden @ self.w
-        total_6 += self.b_w
-        total_7 = -anomalous
-        total_7 += 1
-        sigma = (scored * total_7).sum(1) * (anomalous * scored).sum(1).reciprocal()
-        total_8 = F.logsigmoid(total_6) * (anomalous * sigma[:, None])
-        total_8 += total_7 * F.logsigmoid(-total_6)
-        product = scored.sum(1).reciprocal() * (scored * total_8).sum(1)
-        cost = -product
+        relu_argument = g1 @ self.U0.T
+        relu_argument += g @ self.U1.T
+        relu_argument += self.b_u
+        hidden = torch.relu_(relu_argument)
+        logsigmoid_argument = hidden @ self.w
+        logsigmoid_argument += self.b_w
+        total = -anomalous
+        total += 1
+        sigma = (scored * total).sum(1) * (anomalous * scored).sum(1).reciprocal()
+        cost_part = F.logsigmoid(logsigmoid_argument) * (anomalous * sigma[:, None])
+        cost_part += total * F.logsigmoid(-logsigmoid_argument)
+        cost_part_2 = scored.sum(1).reciprocal() * (scored * cost_part).sum(1)
+        cost = -cost_part_2
         return [cost]
 
     def _cost_pullback(
@@ -309,61 +311,64 @@ class EtAnomalyEquations:
         """
         (x,) = states
         anomalous, scored = targets
-        total = x - x.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        power = total_2.rsqrt()
-        product = power * self.gamma
+        x_centered = x - x.mean(2)[:, :, None]
+        x_variance = (x_centered * x_centered).mean(2)
+        x_variance += 1e-05
+        x_variance_rsqrt = x_variance.rsqrt()
+        product = x_variance_rsqrt * self.gamma
         x0 = fixed.feature @ self.W_in
         x0 += self.lambda_
-        total_3 = x0 - x0.mean(2)[:, :, None]
-        total_4 = (total_3 * total_3).mean(2)
-        total_4 += 1e-05
-        power_2 = total_4.rsqrt()
-        product_2 = power_2 * self.gamma
-        g1 = total_3 * product_2[:, :, None]
+        x0_centered = x0 - x0.mean(2)[:, :, None]
+        x0_variance = (x0_centered * x0_centered).mean(2)
+        x0_variance += 1e-05
+        x0_variance_rsqrt = x0_variance.rsqrt()
+        product_2 = x0_variance_rsqrt * self.gamma
+        g1 = x0_centered * product_2[:, :, None]
         g1 += self.delta
-        g = total * product[:, :, None]
+        g = x_centered * product[:, :, None]
         g += self.delta
-        total_5 = g1 @ self.U0.T
-        total_5 += g @ self.U1.T
-        total_5 += self.b_u
-        total_6 = -anomalous
-        total_6 += 1
+        step_argument = g1 @ self.U0.T
+        step_argument += g @ self.U1.T
+        step_argument += self.b_u
+        total = -anomalous
+        total += 1
         product_3 = scored * scored.sum(1).reciprocal()[:, None]
-        hidden = torch.relu(total_5)
-        total_7 = hidden @ self.w
-        total_7 += self.b_w
-        sigma = (scored * total_6).sum(1) * (anomalous * scored).sum(1).reciprocal()
-        total_8 = total_6 * product_3 * torch.sigmoid(total_7)
-        total_8 -= anomalous * sigma[:, None] * product_3 * torch.sigmoid_(-total_7)
-        pull_hidden = total_8[:, :, None] * self.w
-        product_4 = step(total_5) * pull_hidden
+        hidden = torch.relu(step_argument)
+        sigmoid_argument = hidden @ self.w
+        sigmoid_argument += self.b_w
+        sigma = (scored * total).sum(1) * (anomalous * scored).sum(1).reciprocal()
+        total_2 = total * product_3 * torch.sigmoid(sigmoid_argument)
+        total_2 -= anomalous * sigma[:, None] * product_3 * torch.sigmoid_(-sigmoid_argument)
+        pull_hidden = total_2[:, :, None] * self.w
+        product_4 = step(step_argument) * pull_hidden
         pull_g = product_4 @ self.U1
-        product_5 = (total * pull_g).sum(2)
-        total_9 = pull_g * product[:, :, None]
-        total_9.add_(total * (total_2 ** (-1.5) * (product_5 * self.gamma))[:, :, None], alpha=-0.015625)
-        slope_x = total_9 - total_9.mean(2)[:, :, None]
+        product_5 = (x_centered * pull_g).sum(2)
+        slope_x_part = pull_g * product[:, :, None]
+        slope_x_part.add_(x_centered * (x_variance ** -1.5 * (product_5 * self.gamma))[:, :, None], alpha=-1 / D)
+        slope_x = slope_x_part - slope_x_part.mean(2)[:, :, None]
         if not params:
             return [slope_x], {}
         pull_g1 = product_4 @ self.U0
-        product_6 = total_4 ** (-1.5) * (pull_g1 * (total_3 * self.gamma)).sum(2)
+        pull_x0_part = x0_variance ** -1.5 * (pull_g1 * (x0_centered * self.gamma)).sum(2)
         pull_x0 = pull_g1 * product_2[:, :, None]
-        pull_x0.add_(total_3 * product_6[:, :, None], alpha=-0.015625)
+        pull_x0.add_(x0_centered * pull_x0_part[:, :, None], alpha=-1 / D)
         pull_x0 -= (
-            pull_g1 * product_2[:, :, None] - 0.015625 * (total_3 * product_6[:, :, None])
+            pull_g1 * product_2[:, :, None] - 1 / D * (x0_centered * pull_x0_part[:, :, None])
         ).mean(2)[:, :, None]
-        total_10 = pull_g + pull_g1
+        grad_delta_part = pull_g + pull_g1
         return [slope_x], {
             "W_in": torch.einsum("Bnf,Bnd->fd", fixed.feature, pull_x0),
             "lambda": pull_x0.sum(0),
-            "gamma": (power * product_5).sum() + (pull_g1 * (total_3 * power_2[:, :, None])).sum(),
-            "delta": total_10.sum((0, 1)),
+            "gamma": (
+                (x_variance_rsqrt * product_5).sum()
+                + (pull_g1 * (x0_centered * x0_variance_rsqrt[:, :, None])).sum()
+            ),
+            "delta": grad_delta_part.sum((0, 1)),
             "U0": torch.einsum("Bnd,Bnu->ud", g1, product_4),
             "U1": torch.einsum("Bnd,Bnu->ud", g, product_4),
             "b_u": product_4.sum((0, 1)),
-            "w": torch.einsum("Bnu,Bn->u", hidden, total_8),
-            "b_w": total_8.sum(),
+            "w": torch.einsum("Bnu,Bn->u", hidden, total_2),
+            "b_w": total_2.sum(),
         }
 
     def _force_pullback(
@@ -372,12 +377,12 @@ class EtAnomalyEquations:
         """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
         (x,) = states
         (seed_x,) = seeds
-        total = x - x.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        power = total_2.rsqrt()
-        product = power * self.gamma
-        g = total * product[:, :, None]
+        x_centered = x - x.mean(2)[:, :, None]
+        x_variance = (x_centered * x_centered).mean(2)
+        x_variance += 1e-05
+        x_variance_rsqrt = x_variance.rsqrt()
+        product = x_variance_rsqrt * self.gamma
+        g = x_centered * product[:, :, None]
         g += self.delta
         xi_g = g @ self.xi.T
         product_2 = step(xi_g).transpose(1, 2) * (seed_x @ self.xi.T).transpose(1, 2)
@@ -387,36 +392,36 @@ class EtAnomalyEquations:
         dst_q = gather(q, fixed.dst, 2)
         product_3 = (src_k * dst_q).sum(3)
         s = product_3 * self.beta_2
-        weights = segment_softmax(s, fixed.dst[:, None, :], 2000)
+        weights = segment_softmax(s, fixed.dst[:, None, :], N)
         product_4 = weights * fixed.offset
         product_5 = product_4 * self.beta_2
         product_6 = gather(torch.einsum("Bnd,yhd->Bnhy", seed_x, self.W_q), fixed.dst, 1)
         product_7 = gather(torch.einsum("Bnd,yhd->Bnhy", seed_x, self.W_k), fixed.src, 1)
-        total_3 = -(src_k * product_6.transpose(1, 2)).sum(3)
-        total_3 -= (dst_q * product_7.transpose(1, 2)).sum(3)
-        product_8 = total_3 * self.beta_2
-        product_9 = weights * (product_8 * fixed.offset)
-        pull_s = weights * gather(segment_sum(product_9, fixed.dst, 2, 2000), fixed.dst, 2)
-        pull_s -= product_9
+        total = -(src_k * product_6.transpose(1, 2)).sum(3)
+        total -= (dst_q * product_7.transpose(1, 2)).sum(3)
+        product_8 = total * self.beta_2
+        pull_s_part = weights * (product_8 * fixed.offset)
+        pull_s = weights * gather(segment_sum(pull_s_part, fixed.dst, 2, N), fixed.dst, 2)
+        pull_s -= pull_s_part
         beta_2_pull_s = pull_s * self.beta_2
-        pull_k = segment_sum(product_6.transpose(1, 2) * product_5[:, :, :, None], fixed.src, 2, 2000)
-        pull_k += segment_sum(dst_q * beta_2_pull_s[:, :, :, None], fixed.src, 2, 2000)
-        pull_q = segment_sum(product_7.transpose(1, 2) * product_5[:, :, :, None], fixed.dst, 2, 2000)
-        pull_q += segment_sum(src_k * beta_2_pull_s[:, :, :, None], fixed.dst, 2, 2000)
+        pull_k = segment_sum(product_6.transpose(1, 2) * product_5[:, :, :, None], fixed.src, 2, N)
+        pull_k += segment_sum(dst_q * beta_2_pull_s[:, :, :, None], fixed.src, 2, N)
+        pull_q = segment_sum(product_7.transpose(1, 2) * product_5[:, :, :, None], fixed.dst, 2, N)
+        pull_q += segment_sum(src_k * beta_2_pull_s[:, :, :, None], fixed.dst, 2, N)
         pull_g = torch.einsum("Bjn,jd->Bnd", product_2, self.xi)
         pull_g += torch.einsum("Bhny,yhd->Bnd", pull_k, self.W_k)
         pull_g += torch.einsum("Bhny,yhd->Bnd", pull_q, self.W_q)
-        product_10 = (total * pull_g).sum(2)
-        total_4 = pull_g * product[:, :, None]
-        total_4.add_(total * (total_2 ** (-1.5) * (product_10 * self.gamma))[:, :, None], alpha=-0.015625)
-        back_x = total_4 - total_4.mean(2)[:, :, None]
+        product_9 = (x_centered * pull_g).sum(2)
+        back_x_part = pull_g * product[:, :, None]
+        back_x_part.add_(x_centered * (x_variance ** -1.5 * (product_9 * self.gamma))[:, :, None], alpha=-1 / D)
+        back_x = back_x_part - back_x_part.mean(2)[:, :, None]
         if not params:
             return [back_x], {}
         return [back_x], {
             "W_q": (
                 torch.einsum(
                     "Bhny,Bnd->yhd",
-                    segment_sum(src_k * product_5[:, :, :, None], fixed.dst, 2, 2000),
+                    segment_sum(src_k * product_5[:, :, :, None], fixed.dst, 2, N),
                     seed_x,
                 )
                 + torch.einsum("Bhny,Bnd->yhd", pull_q, g)
@@ -424,18 +429,18 @@ class EtAnomalyEquations:
             "W_k": (
                 torch.einsum(
                     "Bhny,Bnd->yhd",
-                    segment_sum(dst_q * product_5[:, :, :, None], fixed.src, 2, 2000),
+                    segment_sum(dst_q * product_5[:, :, :, None], fixed.src, 2, N),
                     seed_x,
                 )
                 + torch.einsum("Bhny,Bnd->yhd", pull_k, g)
             ),
             "xi": torch.einsum("Bnd,Bnj->jd", seed_x, torch.relu(xi_g)) + torch.einsum("Bnd,Bjn->jd", g, product_2),
-            "gamma": (power * product_10).sum(),
+            "gamma": (x_variance_rsqrt * product_9).sum(),
             "delta": pull_g.sum((0, 1)),
             "beta": (
                 (product_3 * pull_s).sum()
                 + (weights * product_8).sum((1, 2)).sum() * fixed.offset_2
-                - (product_4 * total_3).sum()
+                - (product_4 * total).sum()
             ),
         }
 
@@ -455,48 +460,51 @@ class EtAnomalyEquations:
         """<seeds, d readouts> by states, and by params and clamps."""
         (x,) = states
         (seed_logit,) = seeds
-        total = x - x.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        power = total_2.rsqrt()
-        product = power * self.gamma
+        x_centered = x - x.mean(2)[:, :, None]
+        x_variance = (x_centered * x_centered).mean(2)
+        x_variance += 1e-05
+        x_variance_rsqrt = x_variance.rsqrt()
+        product = x_variance_rsqrt * self.gamma
         pull_hidden = seed_logit[:, :, None] * self.w
         x0 = fixed.feature @ self.W_in
         x0 += self.lambda_
-        total_3 = x0 - x0.mean(2)[:, :, None]
-        total_4 = (total_3 * total_3).mean(2)
-        total_4 += 1e-05
-        power_2 = total_4.rsqrt()
-        product_2 = power_2 * self.gamma
-        g1 = total_3 * product_2[:, :, None]
+        x0_centered = x0 - x0.mean(2)[:, :, None]
+        x0_variance = (x0_centered * x0_centered).mean(2)
+        x0_variance += 1e-05
+        x0_variance_rsqrt = x0_variance.rsqrt()
+        product_2 = x0_variance_rsqrt * self.gamma
+        g1 = x0_centered * product_2[:, :, None]
         g1 += self.delta
-        g = total * product[:, :, None]
+        g = x_centered * product[:, :, None]
         g += self.delta
-        total_5 = g1 @ self.U0.T
-        total_5 += g @ self.U1.T
-        total_5 += self.b_u
-        product_3 = pull_hidden * step(total_5)
+        step_argument = g1 @ self.U0.T
+        step_argument += g @ self.U1.T
+        step_argument += self.b_u
+        product_3 = pull_hidden * step(step_argument)
         pull_g = product_3 @ self.U1
-        product_4 = (total * pull_g).sum(2)
-        total_6 = pull_g * product[:, :, None]
-        total_6.add_(total * (total_2 ** (-1.5) * (product_4 * self.gamma))[:, :, None], alpha=-0.015625)
-        back_x = total_6 - total_6.mean(2)[:, :, None]
+        product_4 = (x_centered * pull_g).sum(2)
+        back_x_part = pull_g * product[:, :, None]
+        back_x_part.add_(x_centered * (x_variance ** -1.5 * (product_4 * self.gamma))[:, :, None], alpha=-1 / D)
+        back_x = back_x_part - back_x_part.mean(2)[:, :, None]
         pull_g1 = product_3 @ self.U0
-        product_5 = total_4 ** (-1.5) * (total_3 * self.gamma * pull_g1).sum(2)
+        pull_x0_part = x0_variance ** -1.5 * (x0_centered * self.gamma * pull_g1).sum(2)
         pull_x0 = pull_g1 * product_2[:, :, None]
-        pull_x0.add_(total_3 * product_5[:, :, None], alpha=-0.015625)
+        pull_x0.add_(x0_centered * pull_x0_part[:, :, None], alpha=-1 / D)
         pull_x0 -= (
-            pull_g1 * product_2[:, :, None] - 0.015625 * (total_3 * product_5[:, :, None])
+            pull_g1 * product_2[:, :, None] - 1 / D * (x0_centered * pull_x0_part[:, :, None])
         ).mean(2)[:, :, None]
-        total_7 = pull_g + pull_g1
-        hidden = torch.relu(total_5)
+        grad_delta_part = pull_g + pull_g1
+        hidden = torch.relu(step_argument)
         grad_feature = pull_x0 @ self.W_in.T
         return [back_x], {
             "feature": grad_feature,
             "W_in": torch.einsum("Bnf,Bnd->fd", fixed.feature, pull_x0),
             "lambda": pull_x0.sum(0),
-            "gamma": (power * product_4).sum() + (total_3 * power_2[:, :, None] * pull_g1).sum(),
-            "delta": total_7.sum((0, 1)),
+            "gamma": (
+                (x_variance_rsqrt * product_4).sum()
+                + (x0_centered * x0_variance_rsqrt[:, :, None] * pull_g1).sum()
+            ),
+            "delta": grad_delta_part.sum((0, 1)),
             "U0": torch.einsum("Bnd,Bnu->ud", g1, product_3),
             "U1": torch.einsum("Bnd,Bnu->ud", g, product_3),
             "b_u": product_3.sum((0, 1)),

@@ -21,6 +21,9 @@ from energyc.runtime.tensors.indexing import positions, windows
 from energyc.runtime.tensors.reductions import first_largest, or_zero, softmax
 from energyc.runtime.tensors.states import Tensors
 
+M, N, F_2, D, H, Y, K, E = 28, 29, 7, 128, 12, 64, 512, 15
+R, L, T, Z, J = 3, 2, 2, 2, 2
+
 
 class BlockFixed(NamedTuple):
     """The clamps, noise, t, and what depends on clamps and params alone."""
@@ -58,9 +61,9 @@ class BlockEquations:
     """
 
     name = "block"
-    state_shapes = {"x": (29, 128)}
-    clamp_shapes = {"adj": ((29, 29), 2), "weight": ((12, 29, 29), None), "stream": ((29, 128), None)}
-    noise_shapes = {"eps": (2, 29, 128)}
+    state_shapes = {"x": (N, D)}
+    clamp_shapes = {"adj": ((N, N), J), "weight": ((H, N, N), None), "stream": ((N, D), None)}
+    noise_shapes = {"eps": (T, N, D)}
     param_attributes = {"beta": "beta_2"}
     term_names = ("att", "mem")
     readout_names = ("x",)
@@ -74,7 +77,7 @@ class BlockEquations:
         """What depends on clamps and params alone."""
         t = torch.tensor(1, device=self.device)
         offset = self.beta_2.reciprocal()
-        offset_2 = self.beta_2 ** (-2)
+        offset_2 = self.beta_2 ** -2
         beta_weight_part = weight * self.beta_2
         return BlockFixed(adj, weight, stream, eps, t, offset, offset_2, beta_weight_part)
 
@@ -90,24 +93,24 @@ class BlockEquations:
         energy mem = -1/2 * sum[n,j](relu(sum[d](xi[j,d] * g[n,d]))^2)
         """
         (x,) = states
-        total = x - x.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        g = total * (total_2.rsqrt() * self.gamma)[:, :, None]
+        x_centered = x - x.mean(2)[:, :, None]
+        x_variance = (x_centered * x_centered).mean(2)
+        x_variance += 1e-05
+        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, None]
         g += self.delta
         q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
         k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
-        level = or_zero(
+        logsumexp = or_zero(
             (torch.einsum("Bhmy,Bhny->Bhnm", q, k).transpose(2, 3) * fixed.beta_weight_part).masked_fill_(
                 ~(
-                    (positions(29, 0, 2, self.device) != positions(29, 1, 2, self.device)) & (
-                        fixed.adj[:, positions(29, 1, 2, self.device), positions(29, 0, 2, self.device)] == 1
+                    (positions(N, 0, 2, self.device) != positions(N, 1, 2, self.device)) & (
+                        fixed.adj[:, positions(N, 1, 2, self.device), positions(N, 0, 2, self.device)] == 1
                     )
                 ).transpose(1, 2)[:, None],
                 float("-inf"),
             ).logsumexp(3)
         )
-        energy_att = -(level.sum((1, 2)) * fixed.offset)
+        energy_att = -(logsumexp.sum((1, 2)) * fixed.offset)
         relu = torch.relu_(g @ self.xi.T)
         energy_mem = -0.5 * (relu * relu).sum((1, 2))
         return [energy_att, energy_mem]
@@ -122,28 +125,28 @@ class BlockEquations:
             and adj[n,m] == 1](beta * weight[h,n,m] * sum[y2](q[h,n,y2] * k[h,m,y2])) / beta))) - eps[t,n,d]
         """
         (x,) = states
-        total = x - x.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        g = total * (total_2.rsqrt() * self.gamma)[:, :, None]
+        x_centered = x - x.mean(2)[:, :, None]
+        x_variance = (x_centered * x_centered).mean(2)
+        x_variance += 1e-05
+        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, None]
         g += self.delta
         q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
         k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
         weights = softmax(
             (torch.einsum("Bhmy,Bhny->Bhnm", q, k).transpose(2, 3) * fixed.beta_weight_part).masked_fill_(
                 ~(
-                    (positions(29, 0, 2, self.device) != positions(29, 1, 2, self.device)) & (
-                        fixed.adj[:, positions(29, 1, 2, self.device), positions(29, 0, 2, self.device)] == 1
+                    (positions(N, 0, 2, self.device) != positions(N, 1, 2, self.device)) & (
+                        fixed.adj[:, positions(N, 1, 2, self.device), positions(N, 0, 2, self.device)] == 1
                     )
                 ).transpose(1, 2)[:, None],
                 float("-inf"),
             ),
             3,
         )
-        product = fixed.beta_weight_part.transpose(2, 3) * (weights * fixed.offset).transpose(2, 3)
+        force_x_part = fixed.beta_weight_part.transpose(2, 3) * (weights * fixed.offset).transpose(2, 3)
         force_x = torch.relu_(g @ self.xi.T) @ self.xi
-        force_x += torch.einsum("Bhny,yhd->Bnd", torch.einsum("Bhmy,Bhnm->Bhny", q, product), self.W_k)
-        force_x += torch.einsum("Bhny,yhd->Bnd", torch.einsum("Bhmy,Bhmn->Bhny", k, product), self.W_q)
+        force_x += torch.einsum("Bhny,yhd->Bnd", torch.einsum("Bhmy,Bhnm->Bhny", q, force_x_part), self.W_k)
+        force_x += torch.einsum("Bhny,yhd->Bnd", torch.einsum("Bhmy,Bhmn->Bhny", k, force_x_part), self.W_q)
         force_x -= fixed.eps[:, fixed.t]
         return [force_x]
 
@@ -161,12 +164,12 @@ class BlockEquations:
         """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
         (x,) = states
         (seed_x_2,) = seeds
-        total = x - x.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        power = total_2.rsqrt()
-        product = power * self.gamma
-        g = total * product[:, :, None]
+        x_centered = x - x.mean(2)[:, :, None]
+        x_variance = (x_centered * x_centered).mean(2)
+        x_variance += 1e-05
+        x_variance_rsqrt = x_variance.rsqrt()
+        product = x_variance_rsqrt * self.gamma
+        g = x_centered * product[:, :, None]
         g += self.delta
         q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
         k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
@@ -174,8 +177,8 @@ class BlockEquations:
         weights = softmax(
             (q_k.transpose(2, 3) * fixed.beta_weight_part).masked_fill_(
                 ~(
-                    (positions(29, 0, 2, self.device) != positions(29, 1, 2, self.device)) & (
-                        fixed.adj[:, positions(29, 1, 2, self.device), positions(29, 0, 2, self.device)] == 1
+                    (positions(N, 0, 2, self.device) != positions(N, 1, 2, self.device)) & (
+                        fixed.adj[:, positions(N, 1, 2, self.device), positions(N, 0, 2, self.device)] == 1
                     )
                 ).transpose(1, 2)[:, None],
                 float("-inf"),
@@ -186,13 +189,13 @@ class BlockEquations:
         product_3 = fixed.beta_weight_part.transpose(2, 3) * product_2.transpose(2, 3)
         W_q_seed_x_2 = torch.einsum("Bnd,yhd->Bnhy", seed_x_2, self.W_q)
         W_k_seed_x_2 = torch.einsum("Bnd,yhd->Bnhy", seed_x_2, self.W_k)
-        total_3 = -torch.einsum("Bhny,Bmhy->Bhnm", k, W_q_seed_x_2)
-        total_3 -= torch.einsum("Bhmy,Bnhy->Bhnm", q, W_k_seed_x_2)
-        product_4 = fixed.beta_weight_part * total_3.transpose(2, 3)
+        total = -torch.einsum("Bhny,Bmhy->Bhnm", k, W_q_seed_x_2)
+        total -= torch.einsum("Bhmy,Bnhy->Bhnm", q, W_k_seed_x_2)
+        product_4 = fixed.beta_weight_part * total.transpose(2, 3)
         product_5 = weights * (product_4 * fixed.offset)
-        total_4 = weights * product_5.sum(3)[:, :, :, None]
-        total_4 -= product_5
-        product_6 = fixed.beta_weight_part.transpose(2, 3) * total_4.transpose(2, 3)
+        total_2 = weights * product_5.sum(3)[:, :, :, None]
+        total_2 -= product_5
+        product_6 = fixed.beta_weight_part.transpose(2, 3) * total_2.transpose(2, 3)
         pull_k = torch.einsum("Bhnm,Bmhy->Bhny", product_3, W_q_seed_x_2)
         pull_k += torch.einsum("Bhmy,Bhnm->Bhny", q, product_6)
         pull_q = torch.einsum("Bhmn,Bmhy->Bhny", product_3, W_k_seed_x_2)
@@ -202,10 +205,10 @@ class BlockEquations:
         pull_g = torch.einsum("Bhny,yhd->Bnd", pull_k, self.W_k)
         pull_g += torch.einsum("Bhny,yhd->Bnd", pull_q, self.W_q)
         pull_g += torch.einsum("Bjn,jd->Bnd", product_7, self.xi)
-        product_8 = (total * pull_g).sum(2)
-        total_5 = pull_g * product[:, :, None]
-        total_5.add_(total * (total_2 ** (-1.5) * (product_8 * self.gamma))[:, :, None], alpha=-0.0078125)
-        back_x = total_5 - total_5.mean(2)[:, :, None]
+        product_8 = (x_centered * pull_g).sum(2)
+        back_x_part = pull_g * product[:, :, None]
+        back_x_part.add_(x_centered * (x_variance ** -1.5 * (product_8 * self.gamma))[:, :, None], alpha=-1 / D)
+        back_x = back_x_part - back_x_part.mean(2)[:, :, None]
         if not params:
             return [back_x], {}
         return [back_x], {
@@ -221,12 +224,12 @@ class BlockEquations:
                 torch.einsum("Bnd,Bnj->jd", seed_x_2, torch.relu(xi_g))
                 + torch.einsum("Bnd,Bjn->jd", g, product_7)
             ),
-            "gamma": (power * product_8).sum(),
+            "gamma": (x_variance_rsqrt * product_8).sum(),
             "delta": pull_g.sum((0, 1)),
             "beta": (
-                (fixed.weight * (q_k * total_4.transpose(2, 3)).transpose(2, 3)).sum()
+                (fixed.weight * (q_k * total_2.transpose(2, 3)).transpose(2, 3)).sum()
                 + (weights * product_4).sum((1, 2, 3)).sum() * fixed.offset_2
-                - (fixed.weight * (product_2 * total_3.transpose(2, 3))).sum()
+                - (fixed.weight * (product_2 * total.transpose(2, 3))).sum()
             ),
         }
 
@@ -234,10 +237,10 @@ class BlockEquations:
         """<seeds, dF/dx> for each real clamp."""
         (x,) = states
         (seed_x_2,) = seeds
-        total = x - x.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        g = total * (total_2.rsqrt() * self.gamma)[:, :, None]
+        x_centered = x - x.mean(2)[:, :, None]
+        x_variance = (x_centered * x_centered).mean(2)
+        x_variance += 1e-05
+        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, None]
         g += self.delta
         q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
         k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
@@ -245,22 +248,22 @@ class BlockEquations:
         weights = softmax(
             (q_k.transpose(2, 3) * fixed.beta_weight_part).masked_fill_(
                 ~(
-                    (positions(29, 0, 2, self.device) != positions(29, 1, 2, self.device)) & (
-                        fixed.adj[:, positions(29, 1, 2, self.device), positions(29, 0, 2, self.device)] == 1
+                    (positions(N, 0, 2, self.device) != positions(N, 1, 2, self.device)) & (
+                        fixed.adj[:, positions(N, 1, 2, self.device), positions(N, 0, 2, self.device)] == 1
                     )
                 ).transpose(1, 2)[:, None],
                 float("-inf"),
             ),
             3,
         )
-        total_3 = -torch.einsum("Bhny,Bmhy->Bhnm", k, torch.einsum("Bnd,yhd->Bnhy", seed_x_2, self.W_q))
-        total_3 -= torch.einsum("Bhmy,Bnhy->Bhnm", q, torch.einsum("Bnd,yhd->Bnhy", seed_x_2, self.W_k))
-        product = weights * (fixed.beta_weight_part * total_3.transpose(2, 3) * fixed.offset)
-        total_4 = weights * product.sum(3)[:, :, :, None]
-        total_4 -= product
+        grad_weight_part = -torch.einsum("Bhny,Bmhy->Bhnm", k, torch.einsum("Bnd,yhd->Bnhy", seed_x_2, self.W_q))
+        grad_weight_part -= torch.einsum("Bhmy,Bnhy->Bhnm", q, torch.einsum("Bnd,yhd->Bnhy", seed_x_2, self.W_k))
+        grad_weight_part_2 = weights * (fixed.beta_weight_part * grad_weight_part.transpose(2, 3) * fixed.offset)
+        grad_weight_part_3 = weights * grad_weight_part_2.sum(3)[:, :, :, None]
+        grad_weight_part_3 -= grad_weight_part_2
         grad_weight = (
-            (q_k * total_4.transpose(2, 3) * self.beta_2).transpose(2, 3)
-            - weights * fixed.offset * total_3.transpose(2, 3) * self.beta_2
+            (q_k * grad_weight_part_3.transpose(2, 3) * self.beta_2).transpose(2, 3)
+            - weights * fixed.offset * grad_weight_part.transpose(2, 3) * self.beta_2
         )
         return {"weight": grad_weight}
 
@@ -282,7 +285,7 @@ class BlockEquations:
 
     def _noise(self, random: torch.Generator | None, batch: int) -> list[Tensor]:
         """Noise for each sample, in float64 on the CPU."""
-        return [normal(random, (batch, 2, 29, 128), 0.02)]
+        return [normal(random, (batch, T, N, D), 0.02)]
 
 
 class EtGraphFixed(NamedTuple):
@@ -310,9 +313,9 @@ class EtGraphEquations:
     """
 
     name = "et_graph"
-    state_shapes = {"block.x": (2, 29, 128)}
-    clamp_shapes = {"feature": ((28, 7), None), "adj": ((29, 29), 2), "eig": ((29, 15), None)}
-    target_shapes = {"label": ((), 2)}
+    state_shapes = {"block.x": (L, N, D)}
+    clamp_shapes = {"feature": ((M, F_2), None), "adj": ((N, N), J), "eig": ((N, E), None)}
+    target_shapes = {"label": ((), Z)}
     param_attributes = {
         "block.W_q": "block_W_q",
         "block.W_k": "block_W_k",
@@ -331,22 +334,22 @@ class EtGraphEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.W_in = self._param(normal(random, (7, 128), 0.02))
-        self.CLS = self._param(normal(random, (128,), 0.02))
-        self.W_pos = self._param(normal(random, (15, 128), 0.02))
-        self.W_out = self._param(normal(random, (128, 2), 0.02))
-        self.b_in = self._param(torch.full((128,), 0.0, dtype=torch.float64))
-        self.b_pos = self._param(torch.full((128,), 0.0, dtype=torch.float64))
-        self.b_out = self._param(torch.full((2,), 0.0, dtype=torch.float64))
-        self.conv = self._param(normal(random, (12, 3, 3), 0.02))
-        self.block_W_q = self._param(normal(random, (2, 64, 12, 128), 0.08838834764831843))
-        self.block_W_k = self._param(normal(random, (2, 64, 12, 128), 0.08838834764831843))
-        self.block_xi = self._param(normal(random, (2, 512, 128), 0.08838834764831843))
-        self.block_gamma = self._param(torch.full((2,), 1.0, dtype=torch.float64))
-        self.block_delta = self._param(torch.full((2, 128), 0.0, dtype=torch.float64))
-        self.block_beta = self._param(torch.full((2,), 0.125, dtype=torch.float64))
+        self.W_in = self._param(normal(random, (F_2, D), 0.02))
+        self.CLS = self._param(normal(random, (D,), 0.02))
+        self.W_pos = self._param(normal(random, (E, D), 0.02))
+        self.W_out = self._param(normal(random, (D, Z), 0.02))
+        self.b_in = self._param(torch.full((D,), 0.0, dtype=torch.float64))
+        self.b_pos = self._param(torch.full((D,), 0.0, dtype=torch.float64))
+        self.b_out = self._param(torch.full((Z,), 0.0, dtype=torch.float64))
+        self.conv = self._param(normal(random, (H, R, R), 0.02))
+        self.block_W_q = self._param(normal(random, (L, Y, H, D), 0.08838834764831843))
+        self.block_W_k = self._param(normal(random, (L, Y, H, D), 0.08838834764831843))
+        self.block_xi = self._param(normal(random, (L, K, D), 0.08838834764831843))
+        self.block_gamma = self._param(torch.full((L,), 1.0, dtype=torch.float64))
+        self.block_delta = self._param(torch.full((L, D), 0.0, dtype=torch.float64))
+        self.block_beta = self._param(torch.full((L,), 0.125, dtype=torch.float64))
         self.block = Block(device, dtype)
-        self._constant("mask_3", positions(29, 0, 1, self.device) != 0)
+        self._constant("mask_3", positions(N, 0, 1, self.device) != 0)
 
     def _prepare(self, feature: Tensor, adj: Tensor, eig: Tensor) -> EtGraphFixed:
         """What depends on clamps and params alone."""
@@ -360,7 +363,7 @@ class EtGraphEquations:
         emb = fixed.feature @ self.W_in + self.b_in
         x0 = (
             fixed.eig @ self.W_pos
-            + windows(emb, 1, -1, (29,), (1,)) * self.mask_3.to(self.dtype)[:, None]
+            + windows(emb, 1, -1, (N,), (1,)) * self.mask_3.to(self.dtype)[:, None]
             + F.pad(self.CLS[..., None], (0, 28)).T
             + self.b_pos
         )
@@ -368,10 +371,10 @@ class EtGraphEquations:
         gram = torch.einsum("Bnd,Bmd->Bnm", x0, x0)
         weight = torch.einsum(
             "Bnamb,hab->Bhnm",
-            windows(windows(gram, 1, -1, (29, 3), (1, 1)), 3, -1, (29, 3), (1, 1)),
+            windows(windows(gram, 1, -1, (N, R), (1, 1)), 3, -1, (N, R), (1, 1)),
             self.conv,
         )
-        for number in range(2):
+        for number in range(L):
             (block_x,) = visit(
                 self.block,
                 number,
@@ -404,9 +407,9 @@ class EtGraphEquations:
         """
         (stream,) = states
         (label,) = targets
-        total = (self.W_out.T @ stream[:, 0].T).T + self.b_out
-        level = total.logsumexp(1)
-        cost = level - total.take_along_dim(label[:, None], 1).squeeze(1)
+        scores = (self.W_out.T @ stream[:, 0].T).T + self.b_out
+        logsumexp = scores.logsumexp(1)
+        cost = logsumexp - scores.take_along_dim(label[:, None], 1).squeeze(1)
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: EtGraphFixed, targets: Tensors) -> list[Tensor]:
@@ -416,9 +419,9 @@ class EtGraphEquations:
         """
         (stream,) = states
         (label,) = targets
-        total = (self.W_out.T @ stream[:, 0].T).T + self.b_out
-        part = first_largest(total, 1)
-        accuracy = part.take_along_dim(label[:, None], 1).squeeze(1)
+        accuracy_part = (self.W_out.T @ stream[:, 0].T).T + self.b_out
+        accuracy_part_2 = first_largest(accuracy_part, 1)
+        accuracy = accuracy_part_2.take_along_dim(label[:, None], 1).squeeze(1)
         return [accuracy]
 
 

@@ -21,6 +21,8 @@ from energyc.runtime.tensors.functions import step
 from energyc.runtime.tensors.indexing import overlap_add, positions, windows
 from energyc.runtime.tensors.states import Tensors
 
+C, S, P, G, D, H, Y, K = 3, 224, 16, 14, 768, 12, 64, 3072
+
 
 class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
@@ -52,9 +54,9 @@ class EtImageEquations:
     """
 
     name = "et_image"
-    state_shapes = {"x": (14, 14, 768)}
-    clamp_shapes = {"img": ((3, 224, 224), None), "hidden": ((224, 224), None)}
-    target_shapes = {"t": ((3, 224, 224), None)}
+    state_shapes = {"x": (G, G, D)}
+    clamp_shapes = {"img": ((C, S, S), None), "hidden": ((S, S), None)}
+    target_shapes = {"t": ((C, S, S), None)}
     term_names = ("att", "mem")
     readout_names = ("patches",)
     relax_steps = 12
@@ -66,22 +68,22 @@ class EtImageEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.W_enc = self._param(normal(random, (768, 3, 16, 16), 0.036084391824351615))
-        self.W_dec = self._param(normal(random, (768, 3, 16, 16), 0.02))
-        self.pos = self._param(normal(random, (14, 14, 768), 0.5))
-        self.MASK = self._param(normal(random, (768,), 0.5))
-        self.b_enc = self._param(torch.full((768,), 0.0, dtype=torch.float64))
-        self.b_dec = self._param(torch.full((3, 16, 16), 0.0, dtype=torch.float64))
-        self.W_q = self._param(normal(random, (64, 12, 768), 0.036084391824351615))
-        self.W_k = self._param(normal(random, (64, 12, 768), 0.036084391824351615))
-        self.xi = self._param(normal(random, (3072, 768), 0.036084391824351615))
+        self.W_enc = self._param(normal(random, (D, C, P, P), 0.036084391824351615))
+        self.W_dec = self._param(normal(random, (D, C, P, P), 0.02))
+        self.pos = self._param(normal(random, (G, G, D), 0.5))
+        self.MASK = self._param(normal(random, (D,), 0.5))
+        self.b_enc = self._param(torch.full((D,), 0.0, dtype=torch.float64))
+        self.b_dec = self._param(torch.full((C, P, P), 0.0, dtype=torch.float64))
+        self.W_q = self._param(normal(random, (Y, H, D), 0.036084391824351615))
+        self.W_k = self._param(normal(random, (Y, H, D), 0.036084391824351615))
+        self.xi = self._param(normal(random, (K, D), 0.036084391824351615))
         self.gamma = self._param(torch.full((), 1.0, dtype=torch.float64))
-        self.delta = self._param(torch.full((768,), 0.0, dtype=torch.float64))
+        self.delta = self._param(torch.full((D,), 0.0, dtype=torch.float64))
         self._constant(
             "mask_3",
             (
-                positions(14, 0, 4, self.device) != positions(14, 1, 4, self.device)
-            ) | (positions(14, 2, 4, self.device) != positions(14, 3, 4, self.device)),
+                positions(G, 0, 4, self.device) != positions(G, 1, 4, self.device)
+            ) | (positions(G, 2, 4, self.device) != positions(G, 3, 4, self.device)),
         )
 
     def _prepare(self, img: Tensor, hidden: Tensor) -> Fixed:
@@ -93,14 +95,14 @@ class EtImageEquations:
         hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
         seen = torch.einsum(
             "Bcipjr,dcpr->Bijd",
-            windows(windows(fixed.img, 2, 0, (14, 16), (16, 1)), 4, 0, (14, 16), (16, 1)),
+            windows(windows(fixed.img, 2, 0, (G, P), (16, 1)), 4, 0, (G, P), (16, 1)),
             self.W_enc,
         )
         seen += self.b_enc
-        total = -hid
-        total += 1
+        start_x_part = -hid
+        start_x_part += 1
         start_x = hid[:, :, :, None] * self.MASK
-        start_x += seen * total[:, :, :, None]
+        start_x += seen * start_x_part[:, :, :, None]
         start_x += self.pos
         return [start_x]
 
@@ -111,18 +113,18 @@ class EtImageEquations:
         energy mem = -1/2 * sum[i,j,s](relu(sum[d](xi[s,d] * g[i,j,d]))^2)
         """
         (x,) = states
-        total = x - x.mean(3)[:, :, :, None]
-        total_2 = (total * total).mean(3)
-        total_2 += 1e-05
-        g = total * (total_2.rsqrt() * self.gamma)[:, :, :, None]
+        x_centered = x - x.mean(3)[:, :, :, None]
+        x_variance = (x_centered * x_centered).mean(3)
+        x_variance += 1e-05
+        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, :, None]
         g += self.delta
         q = torch.einsum("Bijd,yhd->Bhijy", g, self.W_q)
         k = torch.einsum("Bijd,yhd->Bhijy", g, self.W_k)
-        level = torch.einsum("Bhmny,Bhijy->Bhijmn", q, k).mul_(0.125).masked_fill_(
+        logsumexp = torch.einsum("Bhmny,Bhijy->Bhijmn", q, k).mul_(0.125).masked_fill_(
             ~self.mask_3.transpose(1, 2),
             float("-inf"),
         ).logsumexp((2, 3))
-        energy_att = -8 * level.sum((1, 2, 3))
+        energy_att = -8 * logsumexp.sum((1, 2, 3))
         relu = torch.relu_(g @ self.xi.T)
         energy_mem = -0.5 * (relu * relu).sum((1, 2, 3))
         return [energy_att, energy_mem]
@@ -136,17 +138,17 @@ class EtImageEquations:
             sum[m,n](k[h,m,n,y] * softmax[m,n | m != i or n != j](beta * sum[y2](q[h,i,j,y2] * k[h,m,n,y2]))))
         """
         (x,) = states
-        total = x - x.mean(3)[:, :, :, None]
-        total_2 = (total * total).mean(3)
-        total_2 += 1e-05
-        g = total * (total_2.rsqrt() * self.gamma)[:, :, :, None]
+        x_centered = x - x.mean(3)[:, :, :, None]
+        x_variance = (x_centered * x_centered).mean(3)
+        x_variance += 1e-05
+        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, :, None]
         g += self.delta
         q = torch.einsum("Bijd,yhd->Bhijy", g, self.W_q)
         k = torch.einsum("Bijd,yhd->Bhijy", g, self.W_k)
         weights = torch.einsum("Bhmny,Bhijy->Bhijmn", q, k).mul_(0.125).masked_fill_(
             ~self.mask_3.transpose(1, 2),
             float("-inf"),
-        ).flatten(2, 3).softmax(2).unflatten(2, (14, 14))
+        ).flatten(2, 3).softmax(2).unflatten(2, (G, G))
         force_x = torch.relu_(g @ self.xi.T) @ self.xi
         force_x += torch.einsum("Bhijy,yhd->Bijd", torch.einsum("Bhijmn,Bhmny->Bhijy", weights, q), self.W_k)
         force_x += torch.einsum("Bhijy,yhd->Bijd", torch.einsum("Bhmnij,Bhmny->Bhijy", weights, k), self.W_q)
@@ -158,10 +160,10 @@ class EtImageEquations:
         readout patches[i,j,c,p,r] = out[i,j,c,p,r]
         """
         (x,) = states
-        total = x - x.mean(3)[:, :, :, None]
-        total_2 = (total * total).mean(3)
-        total_2 += 1e-05
-        g = total * (total_2.rsqrt() * self.gamma)[:, :, :, None]
+        x_centered = x - x.mean(3)[:, :, :, None]
+        x_variance = (x_centered * x_centered).mean(3)
+        x_variance += 1e-05
+        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, :, None]
         g += self.delta
         out = torch.einsum("Bijd,dcpr->Bijcpr", g, self.W_dec)
         out += self.b_dec
@@ -175,17 +177,17 @@ class EtImageEquations:
         (x,) = states
         (t,) = targets
         hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
-        total = x - x.mean(3)[:, :, :, None]
-        total_2 = (total * total).mean(3)
-        total_2 += 1e-05
-        g = total * (total_2.rsqrt() * self.gamma)[:, :, :, None]
+        x_centered = x - x.mean(3)[:, :, :, None]
+        x_variance = (x_centered * x_centered).mean(3)
+        x_variance += 1e-05
+        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, :, None]
         g += self.delta
         out = torch.einsum("Bijd,dcpr->Bijcpr", g, self.W_dec)
         out += self.b_dec
-        part = -windows(windows(t, 2, 0, (14, 16), (16, 1)), 4, 0, (14, 16), (16, 1)).permute(0, 2, 4, 1, 3, 5)
-        total_3 = out + part
-        cost = 0.0013020833333333333 * (
-            (hid * (total_3 * total_3).sum((3, 4, 5))).sum((1, 2)) * hid.sum((1, 2)).reciprocal()
+        cost_part = -windows(windows(t, 2, 0, (G, P), (16, 1)), 4, 0, (G, P), (16, 1)).permute(0, 2, 4, 1, 3, 5)
+        cost_part_2 = out + cost_part
+        cost = 1 / (C * P * P) * (
+            (hid * (cost_part_2 * cost_part_2).sum((3, 4, 5))).sum((1, 2)) * hid.sum((1, 2)).reciprocal()
         )
         return [cost]
 
@@ -214,34 +216,34 @@ class EtImageEquations:
         """
         (x,) = states
         (t,) = targets
-        total = x - x.mean(3)[:, :, :, None]
-        total_2 = (total * total).mean(3)
-        total_2 += 1e-05
-        power = total_2.rsqrt()
-        product = power * self.gamma
-        g = total * product[:, :, :, None]
+        x_centered = x - x.mean(3)[:, :, :, None]
+        x_variance = (x_centered * x_centered).mean(3)
+        x_variance += 1e-05
+        x_variance_rsqrt = x_variance.rsqrt()
+        product = x_variance_rsqrt * self.gamma
+        g = x_centered * product[:, :, :, None]
         g += self.delta
         out = torch.einsum("Bijd,dcpr->Bijcpr", g, self.W_dec)
         out += self.b_dec
-        part = -windows(windows(t, 2, 0, (14, 16), (16, 1)), 4, 0, (14, 16), (16, 1)).permute(0, 2, 4, 1, 3, 5)
-        total_3 = out + part
+        part = -windows(windows(t, 2, 0, (G, P), (16, 1)), 4, 0, (G, P), (16, 1)).permute(0, 2, 4, 1, 3, 5)
+        total = out + part
         hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
-        product_2 = total_3 * (hid * hid.sum((1, 2)).reciprocal()[:, None, None])[:, :, :, None, None, None]
+        product_2 = total * (hid * hid.sum((1, 2)).reciprocal()[:, None, None])[:, :, :, None, None, None]
         product_3 = torch.einsum("Bijcpr,dcpr->Bijd", product_2, self.W_dec)
-        product_4 = (total * product_3).sum(3)
-        total_4 = 0.0026041666666666665 * (product_3 * product[:, :, :, None])
-        total_4.add_(
-            total * (total_2 ** (-1.5) * (product_4 * self.gamma))[:, :, :, None],
-            alpha=-3.3908420138888887e-06,
+        product_4 = (x_centered * product_3).sum(3)
+        slope_x_part = 2 / (C * P * P) * (product_3 * product[:, :, :, None])
+        slope_x_part.add_(
+            x_centered * (x_variance ** -1.5 * (product_4 * self.gamma))[:, :, :, None],
+            alpha=-2 / (C * D * P * P),
         )
-        slope_x = total_4 - total_4.mean(3)[:, :, :, None]
+        slope_x = slope_x_part - slope_x_part.mean(3)[:, :, :, None]
         if not params:
             return [slope_x], {}
         return [slope_x], {
-            "W_dec": 0.0026041666666666665 * torch.einsum("Bijcpr,Bijd->dcpr", product_2, g),
-            "b_dec": 0.0026041666666666665 * product_2.sum((0, 1, 2)),
-            "gamma": 0.0026041666666666665 * (power * product_4).sum(),
-            "delta": 0.0026041666666666665 * product_3.sum((0, 1, 2)),
+            "W_dec": 2 / (C * P * P) * torch.einsum("Bijcpr,Bijd->dcpr", product_2, g),
+            "b_dec": 2 / (C * P * P) * product_2.sum((0, 1, 2)),
+            "gamma": 2 / (C * P * P) * (x_variance_rsqrt * product_4).sum(),
+            "delta": 2 / (C * P * P) * product_3.sum((0, 1, 2)),
         }
 
     def _force_pullback(
@@ -250,41 +252,38 @@ class EtImageEquations:
         """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
         (x,) = states
         (seed_x,) = seeds
-        total = x - x.mean(3)[:, :, :, None]
-        total_2 = (total * total).mean(3)
-        total_2 += 1e-05
-        power = total_2.rsqrt()
-        product = power * self.gamma
-        g = total * product[:, :, :, None]
+        x_centered = x - x.mean(3)[:, :, :, None]
+        x_variance = (x_centered * x_centered).mean(3)
+        x_variance += 1e-05
+        x_variance_rsqrt = x_variance.rsqrt()
+        product = x_variance_rsqrt * self.gamma
+        g = x_centered * product[:, :, :, None]
         g += self.delta
         q = torch.einsum("Bijd,yhd->Bhijy", g, self.W_q)
         k = torch.einsum("Bijd,yhd->Bhijy", g, self.W_k)
         weights = torch.einsum("Bhmny,Bhijy->Bhijmn", q, k).mul_(0.125).masked_fill_(
             ~self.mask_3.transpose(1, 2),
             float("-inf"),
-        ).flatten(2, 3).softmax(2).unflatten(2, (14, 14))
+        ).flatten(2, 3).softmax(2).unflatten(2, (G, G))
         W_q_seed_x = torch.einsum("Bijd,yhd->Bijhy", seed_x, self.W_q)
         W_k_seed_x = torch.einsum("Bijd,yhd->Bijhy", seed_x, self.W_k)
-        total_3 = torch.einsum("Bhijy,Bmnhy->Bhijmn", k, W_q_seed_x)
-        total_3 += torch.einsum("Bhmny,Bijhy->Bhijmn", q, W_k_seed_x)
-        product_2 = weights * total_3
-        total_4 = product_2 - weights * product_2.sum((2, 3))[:, :, None, None]
+        total = torch.einsum("Bhijy,Bmnhy->Bhijmn", k, W_q_seed_x)
+        total += torch.einsum("Bhmny,Bijhy->Bhijmn", q, W_k_seed_x)
+        product_2 = weights * total
+        total_2 = product_2 - weights * product_2.sum((2, 3))[:, :, None, None]
         pull_k = torch.einsum("Bhijmn,Bmnhy->Bhijy", weights, W_q_seed_x)
-        pull_k.add_(torch.einsum("Bhijmn,Bhmny->Bhijy", total_4, q), alpha=0.125)
+        pull_k.add_(torch.einsum("Bhijmn,Bhmny->Bhijy", total_2, q), alpha=0.125)
         pull_q = torch.einsum("Bhmnij,Bmnhy->Bhijy", weights, W_k_seed_x)
-        pull_q.add_(torch.einsum("Bhmnij,Bhmny->Bhijy", total_4, k), alpha=0.125)
+        pull_q.add_(torch.einsum("Bhmnij,Bhmny->Bhijy", total_2, k), alpha=0.125)
         xi_g = g @ self.xi.T
         product_3 = step(xi_g).permute(0, 3, 1, 2) * (seed_x @ self.xi.T).permute(0, 3, 1, 2)
         pull_g = torch.einsum("Bhijy,yhd->Bijd", pull_k, self.W_k)
         pull_g += torch.einsum("Bhijy,yhd->Bijd", pull_q, self.W_q)
         pull_g += torch.einsum("Bsij,sd->Bijd", product_3, self.xi)
-        product_4 = (total * pull_g).sum(3)
-        total_5 = pull_g * product[:, :, :, None]
-        total_5.add_(
-            total * (total_2 ** (-1.5) * (product_4 * self.gamma))[:, :, :, None],
-            alpha=-0.0013020833333333333,
-        )
-        back_x = total_5 - total_5.mean(3)[:, :, :, None]
+        product_4 = (x_centered * pull_g).sum(3)
+        back_x_part = pull_g * product[:, :, :, None]
+        back_x_part.add_(x_centered * (x_variance ** -1.5 * (product_4 * self.gamma))[:, :, :, None], alpha=-1 / D)
+        back_x = back_x_part - back_x_part.mean(3)[:, :, :, None]
         if not params:
             return [back_x], {}
         return [back_x], {
@@ -300,26 +299,26 @@ class EtImageEquations:
                 torch.einsum("Bijd,Bijs->sd", seed_x, torch.relu(xi_g))
                 + torch.einsum("Bijd,Bsij->sd", g, product_3)
             ),
-            "gamma": (power * product_4).sum(),
+            "gamma": (x_variance_rsqrt * product_4).sum(),
             "delta": pull_g.sum((0, 1, 2)),
         }
 
     def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
         """<seeds, d start> by params and clamps."""
         (seed_x,) = seeds
-        product = windows(windows(fixed.img, 2, 0, (14, 16), (16, 1)), 4, 0, (14, 16), (16, 1))
+        product = windows(windows(fixed.img, 2, 0, (G, P), (16, 1)), 4, 0, (G, P), (16, 1))
         hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
-        total = -hid
-        total += 1
-        pull_seen = seed_x * total[:, :, :, None]
+        pull_seen_part = -hid
+        pull_seen_part += 1
+        pull_seen = seed_x * pull_seen_part[:, :, :, None]
         grad_img = overlap_add(
             overlap_add(
                 torch.einsum("Bijd,dcpr->Bijcpr", pull_seen, self.W_enc).permute(0, 2, 3, 5, 1, 4),
-                224,
+                S,
                 0,
                 (16, 1),
             ).permute(0, 2, 4, 1, 3),
-            224,
+            S,
             0,
             (16, 1),
         )
@@ -327,12 +326,7 @@ class EtImageEquations:
         seen += self.b_enc
         pull_hid = seed_x @ self.MASK
         pull_hid -= (seed_x * seen).sum(3)
-        grad_hidden = overlap_add(
-            overlap_add(pull_hid.transpose(1, 2), 224, 0, (16,)).transpose(1, 2),
-            224,
-            0,
-            (16,),
-        )
+        grad_hidden = overlap_add(overlap_add(pull_hid.transpose(1, 2), S, 0, (16,)).transpose(1, 2), S, 0, (16,))
         return {
             "img": grad_img,
             "hidden": grad_hidden,
@@ -349,24 +343,21 @@ class EtImageEquations:
         (x,) = states
         (seed_patches,) = seeds
         pull_g = torch.einsum("Bijcpr,dcpr->Bijd", seed_patches, self.W_dec)
-        total = x - x.mean(3)[:, :, :, None]
-        total_2 = (total * total).mean(3)
-        total_2 += 1e-05
-        power = total_2.rsqrt()
-        product = power * self.gamma
-        product_2 = (total * pull_g).sum(3)
-        total_3 = pull_g * product[:, :, :, None]
-        total_3.add_(
-            total * (total_2 ** (-1.5) * (product_2 * self.gamma))[:, :, :, None],
-            alpha=-0.0013020833333333333,
-        )
-        back_x = total_3 - total_3.mean(3)[:, :, :, None]
-        g = total * product[:, :, :, None]
+        x_centered = x - x.mean(3)[:, :, :, None]
+        x_variance = (x_centered * x_centered).mean(3)
+        x_variance += 1e-05
+        x_variance_rsqrt = x_variance.rsqrt()
+        product = x_variance_rsqrt * self.gamma
+        product_2 = (x_centered * pull_g).sum(3)
+        back_x_part = pull_g * product[:, :, :, None]
+        back_x_part.add_(x_centered * (x_variance ** -1.5 * (product_2 * self.gamma))[:, :, :, None], alpha=-1 / D)
+        back_x = back_x_part - back_x_part.mean(3)[:, :, :, None]
+        g = x_centered * product[:, :, :, None]
         g += self.delta
         return [back_x], {
             "W_dec": torch.einsum("Bijcpr,Bijd->dcpr", seed_patches, g),
             "b_dec": seed_patches.sum((0, 1, 2)),
-            "gamma": (power * product_2).sum(),
+            "gamma": (x_variance_rsqrt * product_2).sum(),
             "delta": pull_g.sum((0, 1, 2)),
         }
 

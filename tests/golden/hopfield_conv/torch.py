@@ -23,6 +23,9 @@ from energyc.runtime.tensors.indexing import overlap_add, positions, windows
 from energyc.runtime.tensors.reductions import first_largest, largest_entry
 from energyc.runtime.tensors.states import Tensors
 
+C, S, P, R, C1, U, S1, C2 = 3, 32, 3, 2, 64, 30, 15, 128
+V, Q, S2, K = 12, 4, 6, 10
+
 
 class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
@@ -48,9 +51,9 @@ class HopfieldConvEquations:
     """
 
     name = "hopfield_conv"
-    state_shapes = {"s1": (64, 15, 15), "s2": (128, 6, 6), "y": (10,)}
-    clamp_shapes = {"x": ((3, 32, 32), None)}
-    target_shapes = {"label": ((), 10)}
+    state_shapes = {"s1": (C1, S1, S1), "s2": (C2, S2, S2), "y": (K,)}
+    clamp_shapes = {"x": ((C, S, S), None)}
+    target_shapes = {"label": ((), K)}
     term_names = ("leak", "conv1", "conv2", "full")
     readout_names = ("scores",)
     metric_names = ("accuracy",)
@@ -66,18 +69,18 @@ class HopfieldConvEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.W1 = self._param(normal(random, (64, 3, 3, 3), 0.2721655269759087))
-        self.b1 = self._param(torch.full((64,), 0.0, dtype=torch.float64))
-        self.W2 = self._param(normal(random, (128, 64, 4, 4), 0.0078125))
-        self.b2 = self._param(torch.full((128,), 0.0, dtype=torch.float64))
-        self.W3 = self._param(normal(random, (10, 128, 6, 6), 0.007365695637359871))
-        self.b3 = self._param(torch.full((10,), 0.5, dtype=torch.float64))
+        self.W1 = self._param(normal(random, (C1, C, P, P), 0.2721655269759087))
+        self.b1 = self._param(torch.full((C1,), 0.0, dtype=torch.float64))
+        self.W2 = self._param(normal(random, (C2, C1, Q, Q), 0.0078125))
+        self.b2 = self._param(torch.full((C2,), 0.0, dtype=torch.float64))
+        self.W3 = self._param(normal(random, (K, C2, S2, S2), 0.007365695637359871))
+        self.b3 = self._param(torch.full((K,), 0.5, dtype=torch.float64))
 
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
         part = F.conv2d(x, self.W1)
         a1 = part + self.b1[:, None, None]
-        product = windows(windows(a1, 2, 0, (15, 2), (2, 1)), 4, 0, (15, 2), (2, 1))
+        product = windows(windows(a1, 2, 0, (S1, R), (2, 1)), 4, 0, (S1, R), (2, 1))
         drive = largest_entry(product, (3, 5))
         drive_2 = first_largest(product, (3, 5))
         return Fixed(x, drive, drive_2)
@@ -93,13 +96,16 @@ class HopfieldConvEquations:
         s1, s2, y = states
         energy_leak = 0.5 * (s1 * s1).sum((1, 2, 3)) + 0.5 * (s2 * s2).sum((1, 2, 3)) + 0.5 * (y * y).sum(1)
         energy_conv1 = -(s1 * fixed.drive).sum((1, 2, 3))
-        part = F.conv2d(s1, self.W2)
-        a2 = part + self.b2[:, None, None]
-        part_2 = largest_entry(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
-        energy_conv2 = -(s2 * part_2).sum((1, 2, 3))
-        total = torch.einsum("Boij,koij->Bk", s2, self.W3)
-        total += self.b3
-        energy_full = -(y * total).sum(1)
+        a2_part = F.conv2d(s1, self.W2)
+        a2 = a2_part + self.b2[:, None, None]
+        energy_conv2_part = largest_entry(
+            windows(windows(a2, 2, 0, (S2, R), (2, 1)), 4, 0, (S2, R), (2, 1)),
+            (3, 5),
+        )
+        energy_conv2 = -(s2 * energy_conv2_part).sum((1, 2, 3))
+        energy_full_part = torch.einsum("Boij,koij->Bk", s2, self.W3)
+        energy_full_part += self.b3
+        energy_full = -(y * energy_full_part).sum(1)
         return [energy_leak, energy_conv1, energy_conv2, energy_full]
 
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -112,27 +118,27 @@ class HopfieldConvEquations:
         F_y[k] = b3[k] - y[k] + sum[o,i,j](W3[k,o,i,j] * s2[o,i,j])
         """
         s1, s2, y = states
-        part = F.conv2d(s1, self.W2)
-        a2 = part + self.b2[:, None, None]
-        product = windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1))
-        part_2 = first_largest(product, (3, 5))
+        a2_part = F.conv2d(s1, self.W2)
+        a2 = a2_part + self.b2[:, None, None]
+        product = windows(windows(a2, 2, 0, (S2, R), (2, 1)), 4, 0, (S2, R), (2, 1))
+        pull_a2_part = first_largest(product, (3, 5))
         pull_a2 = overlap_add(
             overlap_add(
-                (part_2 * s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
-                12,
+                (pull_a2_part * s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
+                V,
                 0,
                 (2, 1),
             ).permute(0, 1, 4, 2, 3),
-            12,
+            V,
             0,
             (2, 1),
         )
         force_s1 = F.conv_transpose2d(pull_a2, self.W2)
         force_s1 += fixed.drive
         force_s1 -= s1
-        part_3 = largest_entry(product, (3, 5))
+        force_s2_part = largest_entry(product, (3, 5))
         force_s2 = torch.einsum("Bk,koij->Boij", y, self.W3)
-        force_s2 += part_3
+        force_s2 += force_s2_part
         force_s2 -= s2
         force_y = torch.einsum("Boij,koij->Bk", s2, self.W3)
         force_y -= y
@@ -154,9 +160,9 @@ class HopfieldConvEquations:
         """
         _, _, y = states
         (label,) = targets
-        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        total = y - hit
-        cost = 0.5 * (total * total).sum(1)
+        label_one_hot = (positions(K, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        cost_part = y - label_one_hot
+        cost = 0.5 * (cost_part * cost_part).sum(1)
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
@@ -166,8 +172,8 @@ class HopfieldConvEquations:
         """
         _, _, y = states
         (label,) = targets
-        part = first_largest(y, 1)
-        accuracy = part.take_along_dim(label[:, None], 1).squeeze(1)
+        accuracy_part = first_largest(y, 1)
+        accuracy = accuracy_part.take_along_dim(label[:, None], 1).squeeze(1)
         return [accuracy]
 
     def _cost_pullback(
@@ -179,8 +185,8 @@ class HopfieldConvEquations:
         """
         _, _, y = states
         (label,) = targets
-        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        slope_y = y - hit
+        label_one_hot = (positions(K, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        slope_y = y - label_one_hot
         return [None, None, slope_y], {}
 
     def _force_pullback(
@@ -191,29 +197,29 @@ class HopfieldConvEquations:
         seed_s1, seed_s2, seed_y = seeds
         a2 = F.conv2d(s1, self.W2)
         a2 += self.b2[:, None, None]
-        part = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
+        part = first_largest(windows(windows(a2, 2, 0, (S2, R), (2, 1)), 4, 0, (S2, R), (2, 1)), (3, 5))
         pull_a2 = overlap_add(
             overlap_add(
                 (part * seed_s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
-                12,
+                V,
                 0,
                 (2, 1),
             ).permute(0, 1, 4, 2, 3),
-            12,
+            V,
             0,
             (2, 1),
         )
         back_s1 = F.conv_transpose2d(pull_a2, self.W2)
         back_s1 -= seed_s1
-        product_3 = windows(
-            windows(F.conv2d(seed_s1, self.W2).permute(0, 2, 3, 1), 1, 0, (6, 2), (2, 1)),
+        back_s2_part = windows(
+            windows(F.conv2d(seed_s1, self.W2).permute(0, 2, 3, 1), 1, 0, (S2, R), (2, 1)),
             3,
             0,
-            (6, 2),
+            (S2, R),
             (2, 1),
         )
         back_s2 = torch.einsum("Bk,koij->Boij", seed_y, self.W3)
-        back_s2 += (part * product_3.permute(0, 5, 1, 2, 3, 4)).sum((3, 5))
+        back_s2 += (part * back_s2_part.permute(0, 5, 1, 2, 3, 4)).sum((3, 5))
         back_s2 -= seed_s2
         back_y = torch.einsum("Boij,koij->Bk", seed_s2, self.W3)
         back_y -= seed_y
@@ -222,31 +228,31 @@ class HopfieldConvEquations:
         pull_a1 = overlap_add(
             overlap_add(
                 (fixed.drive_2 * seed_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
-                30,
+                U,
                 0,
                 (2, 1),
             ).permute(0, 1, 4, 2, 3),
-            30,
+            U,
             0,
             (2, 1),
         )
         pull_a2_2 = overlap_add(
             overlap_add(
                 (part * s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
-                12,
+                V,
                 0,
                 (2, 1),
             ).permute(0, 1, 4, 2, 3),
-            12,
+            V,
             0,
             (2, 1),
         )
         return [back_s1, back_s2, back_y], {
-            "W1": torch.nn.grad.conv2d_weight(fixed.x, (64, 3, 3, 3), pull_a1),
+            "W1": torch.nn.grad.conv2d_weight(fixed.x, (C1, C, P, P), pull_a1),
             "b1": pull_a1.sum((0, 2, 3)),
             "W2": (
-                torch.nn.grad.conv2d_weight(seed_s1, (128, 64, 4, 4), pull_a2_2)
-                + torch.nn.grad.conv2d_weight(s1, (128, 64, 4, 4), pull_a2)
+                torch.nn.grad.conv2d_weight(seed_s1, (C2, C1, Q, Q), pull_a2_2)
+                + torch.nn.grad.conv2d_weight(s1, (C2, C1, Q, Q), pull_a2)
             ),
             "b2": pull_a2.sum((0, 2, 3)),
             "W3": torch.einsum("Boij,Bk->koij", s2, seed_y) + torch.einsum("Boij,Bk->koij", seed_s2, y),
@@ -259,11 +265,11 @@ class HopfieldConvEquations:
         pull_a1 = overlap_add(
             overlap_add(
                 (fixed.drive_2 * seed_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
-                30,
+                U,
                 0,
                 (2, 1),
             ).permute(0, 1, 4, 2, 3),
-            30,
+            U,
             0,
             (2, 1),
         )
@@ -288,19 +294,19 @@ class HopfieldConvEquations:
         s1, s2, _ = states
         a2 = F.conv2d(s1, self.W2)
         a2 += self.b2[:, None, None]
-        part = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
+        pull_a2_part = first_largest(windows(windows(a2, 2, 0, (S2, R), (2, 1)), 4, 0, (S2, R), (2, 1)), (3, 5))
         pull_a2 = overlap_add(
             overlap_add(
-                (part * s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
-                12,
+                (pull_a2_part * s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
+                V,
                 0,
                 (2, 1),
             ).permute(0, 1, 4, 2, 3),
-            12,
+            V,
             0,
             (2, 1),
         )
-        return {"W2": -torch.nn.grad.conv2d_weight(s1, (128, 64, 4, 4), pull_a2), "b2": -pull_a2.sum((0, 2, 3))}
+        return {"W2": -torch.nn.grad.conv2d_weight(s1, (C2, C1, Q, Q), pull_a2), "b2": -pull_a2.sum((0, 2, 3))}
 
     def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta at plus less that at minus, summed over the batch.
@@ -318,20 +324,20 @@ class HopfieldConvEquations:
         product = overlap_add(
             overlap_add(
                 (fixed.drive_2 * total[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
-                30,
+                U,
                 0,
                 (2, 1),
             ).permute(0, 1, 4, 2, 3),
-            30,
+            U,
             0,
             (2, 1),
         )
-        total_2 = minus_s2 - plus_s2
+        grad_W3_part = minus_s2 - plus_s2
         return {
-            "W1": torch.nn.grad.conv2d_weight(fixed.x, (64, 3, 3, 3), product),
+            "W1": torch.nn.grad.conv2d_weight(fixed.x, (C1, C, P, P), product),
             "b1": product.sum((0, 2, 3)),
             "W3": (
-                torch.einsum("Boij,Bk->koij", total_2, minus_y)
+                torch.einsum("Boij,Bk->koij", grad_W3_part, minus_y)
                 + torch.einsum("Boij,Bk->koij", plus_s2, minus_y - plus_y)
             ),
             "b3": minus_y.sum(0) - plus_y.sum(0),

@@ -20,6 +20,8 @@ from energyc.runtime.rules.implicit import implicit
 from energyc.runtime.tensors.draws import normal
 from energyc.runtime.tensors.states import Tensors
 
+D, M = 64, 100
+
 
 class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
@@ -40,9 +42,9 @@ class ModernHopfieldEquations:
     """
 
     name = "modern_hopfield"
-    state_shapes = {"z": (64,)}
-    clamp_shapes = {"probe": ((64,), None)}
-    target_shapes = {"stored": ((64,), None)}
+    state_shapes = {"z": (D,)}
+    clamp_shapes = {"probe": ((D,), None)}
+    target_shapes = {"stored": ((D,), None)}
     term_names = ("confine", "memory")
     readout_names = ("pattern",)
     relax_steps = 5
@@ -56,7 +58,7 @@ class ModernHopfieldEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.X = self._param(normal(random, (100, 64), 1))
+        self.X = self._param(normal(random, (M, D), 1))
 
     def _prepare(self, probe: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
@@ -74,8 +76,8 @@ class ModernHopfieldEquations:
         """
         (z,) = states
         energy_confine = 0.5 * (z * z).sum(1)
-        level = (z @ self.X.T).mul_(8).logsumexp(1)
-        energy_memory = -0.125 * level
+        logsumexp = (z @ self.X.T).mul_(8).logsumexp(1)
+        energy_memory = -0.125 * logsumexp
         return [energy_confine, energy_memory]
 
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -104,8 +106,8 @@ class ModernHopfieldEquations:
         """
         (z,) = states
         (stored,) = targets
-        total = z - stored
-        cost = (total * total).mean(1)
+        cost_part = z - stored
+        cost = (cost_part * cost_part).mean(1)
         return [cost]
 
     def _cost_pullback(
@@ -117,8 +119,8 @@ class ModernHopfieldEquations:
         """
         (z,) = states
         (stored,) = targets
-        total = z - stored
-        slope_z = 0.03125 * total
+        slope_z_part = z - stored
+        slope_z = 2 / D * slope_z_part
         return [slope_z], {}
 
     def _force_pullback(

@@ -22,6 +22,8 @@ from energyc.runtime.tensors.indexing import positions
 from energyc.runtime.tensors.reductions import first_largest
 from energyc.runtime.tensors.states import Tensors
 
+I, J, L, K = 784, 256, 128, 10
+
 
 class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
@@ -50,9 +52,9 @@ class PredictiveCodingEquations:
     """
 
     name = "predictive_coding"
-    state_shapes = {"s1": (256,), "s2": (128,), "y": (10,)}
-    clamp_shapes = {"x": ((784,), None)}
-    target_shapes = {"label": ((), 10)}
+    state_shapes = {"s1": (J,), "s2": (L,), "y": (K,)}
+    clamp_shapes = {"x": ((I,), None)}
+    target_shapes = {"label": ((), K)}
     term_names = ("first", "second", "third")
     readout_names = ("scores",)
     metric_names = ("accuracy",)
@@ -67,12 +69,12 @@ class PredictiveCodingEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.W1 = self._param(uniform(random, (256, 784), -0.075955452531275, 0.075955452531275))
-        self.W2 = self._param(uniform(random, (128, 256), -0.125, 0.125))
-        self.W3 = self._param(uniform(random, (10, 128), -0.20851441405707477, 0.20851441405707477))
-        self.b1 = self._param(torch.full((256,), 0.0, dtype=torch.float64))
-        self.b2 = self._param(torch.full((128,), 0.0, dtype=torch.float64))
-        self.b3 = self._param(torch.full((10,), 0.0, dtype=torch.float64))
+        self.W1 = self._param(uniform(random, (J, I), -0.075955452531275, 0.075955452531275))
+        self.W2 = self._param(uniform(random, (L, J), -0.125, 0.125))
+        self.W3 = self._param(uniform(random, (K, L), -0.20851441405707477, 0.20851441405707477))
+        self.b1 = self._param(torch.full((J,), 0.0, dtype=torch.float64))
+        self.b2 = self._param(torch.full((L,), 0.0, dtype=torch.float64))
+        self.b3 = self._param(torch.full((K,), 0.0, dtype=torch.float64))
 
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
@@ -96,16 +98,16 @@ class PredictiveCodingEquations:
         energy third  = 1/(2*v3) * sum[k]((y[k] - m3[k])^2)
         """
         s1, s2, y = states
-        total = s1 - fixed.m1
-        energy_first = 0.5 * (total * total).sum(1)
+        energy_first_part = s1 - fixed.m1
+        energy_first = 0.5 * (energy_first_part * energy_first_part).sum(1)
         m2 = torch.tanh(s1) @ self.W2.T
         m2 += self.b2
-        total_2 = s2 - m2
-        energy_second = 0.5 * (total_2 * total_2).sum(1)
+        energy_second_part = s2 - m2
+        energy_second = 0.5 * (energy_second_part * energy_second_part).sum(1)
         m3 = (self.W3 @ torch.tanh(s2).T).T
         m3 += self.b3
-        total_3 = y - m3
-        energy_third = 0.5 * (total_3 * total_3).sum(1)
+        energy_third_part = y - m3
+        energy_third = 0.5 * (energy_third_part * energy_third_part).sum(1)
         return [energy_first, energy_second, energy_third]
 
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -117,23 +119,23 @@ class PredictiveCodingEquations:
         """
         s1, s2, y = states
         tanh = torch.tanh(s1)
-        total = -(tanh * tanh)
-        total += 1
+        force_s1_part = -(tanh * tanh)
+        force_s1_part += 1
         m2 = tanh @ self.W2.T
         m2 += self.b2
-        total_2 = s2 - m2
-        force_s1 = total * (total_2 @ self.W2)
+        total = s2 - m2
+        force_s1 = force_s1_part * (total @ self.W2)
         force_s1 += fixed.m1
         force_s1 -= s1
         tanh_2 = torch.tanh(s2)
-        total_3 = -(tanh_2 * tanh_2)
-        total_3 += 1
+        force_s2_part = -(tanh_2 * tanh_2)
+        force_s2_part += 1
         m3 = (self.W3 @ tanh_2.T).T
         m3 += self.b3
-        total_4 = y - m3
-        force_s2 = total_3 * (total_4 @ self.W3)
-        force_s2 -= total_2
-        pull_m3 = -total_4
+        total_2 = y - m3
+        force_s2 = force_s2_part * (total_2 @ self.W3)
+        force_s2 -= total
+        pull_m3 = -total_2
         return [force_s1, force_s2, pull_m3]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -151,9 +153,9 @@ class PredictiveCodingEquations:
         """
         _, _, y = states
         (label,) = targets
-        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        total = y - hit
-        cost = 0.5 * (total * total).sum(1)
+        label_one_hot = (positions(K, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        cost_part = y - label_one_hot
+        cost = 0.5 * (cost_part * cost_part).sum(1)
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
@@ -163,8 +165,8 @@ class PredictiveCodingEquations:
         """
         _, _, y = states
         (label,) = targets
-        part = first_largest(y, 1)
-        accuracy = part.take_along_dim(label[:, None], 1).squeeze(1)
+        accuracy_part = first_largest(y, 1)
+        accuracy = accuracy_part.take_along_dim(label[:, None], 1).squeeze(1)
         return [accuracy]
 
     def _cost_pullback(
@@ -176,8 +178,8 @@ class PredictiveCodingEquations:
         """
         _, _, y = states
         (label,) = targets
-        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        slope_y = y - hit
+        label_one_hot = (positions(K, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        slope_y = y - label_one_hot
         return [None, None, slope_y], {}
 
     def _force_pullback(
@@ -195,29 +197,29 @@ class PredictiveCodingEquations:
         product = total * seed_s1
         total_3 = product @ self.W2.T
         total_3 -= seed_s2
-        total_4 = -2 * (tanh * (seed_s1 * (total_2 @ self.W2)))
-        total_4 -= total_3 @ self.W2
-        back_s1 = total * total_4
+        back_s1_part = -2 * (tanh * (seed_s1 * (total_2 @ self.W2)))
+        back_s1_part -= total_3 @ self.W2
+        back_s1 = total * back_s1_part
         back_s1 -= seed_s1
         tanh_2 = torch.tanh(s2)
-        total_5 = -(tanh_2 * tanh_2)
-        total_5 += 1
+        total_4 = -(tanh_2 * tanh_2)
+        total_4 += 1
         m3 = (self.W3 @ tanh_2.T).T
         m3 += self.b3
-        total_6 = y - m3
-        product_2 = total_5 * seed_s2
+        total_5 = y - m3
+        product_2 = total_4 * seed_s2
         back_y = (self.W3 @ product_2.T).T
         back_y -= seed_y
-        total_7 = -2 * (tanh_2 * (seed_s2 * (total_6 @ self.W3)))
-        total_7 -= back_y @ self.W3
-        back_s2 = total_5 * total_7
+        back_s2_part = -2 * (tanh_2 * (seed_s2 * (total_5 @ self.W3)))
+        back_s2_part -= back_y @ self.W3
+        back_s2 = total_4 * back_s2_part
         back_s2 += total_3
         if not params:
             return [back_s1, back_s2, back_y], {}
         return [back_s1, back_s2, back_y], {
             "W1": seed_s1.T @ fixed.x,
             "W2": total_2.T @ product - total_3.T @ tanh,
-            "W3": total_6.T @ product_2 - back_y.T @ tanh_2,
+            "W3": total_5.T @ product_2 - back_y.T @ tanh_2,
             "b1": seed_s1.sum(0),
             "b2": -total_3.sum(0),
             "b3": -back_y.sum(0),
@@ -236,13 +238,13 @@ class PredictiveCodingEquations:
         p2 = tanh @ self.W2.T
         p2 += self.b2
         tanh_2 = torch.tanh_(p2)
-        total = -(tanh_2 * tanh_2)
-        total += 1
-        pull_p2 = seed_y @ self.W3 * total
+        pull_p2_part = -(tanh_2 * tanh_2)
+        pull_p2_part += 1
+        pull_p2 = seed_y @ self.W3 * pull_p2_part
         pull_p2 += seed_s2
-        total_2 = -(tanh * tanh)
-        total_2 += 1
-        pull_m1 = pull_p2 @ self.W2 * total_2
+        pull_m1_part = -(tanh * tanh)
+        pull_m1_part += 1
+        pull_m1 = pull_p2 @ self.W2 * pull_m1_part
         pull_m1 += seed_s1
         grad_x = pull_m1 @ self.W1
         return {

@@ -22,6 +22,8 @@ from energyc.runtime.tensors.indexing import positions
 from energyc.runtime.tensors.reductions import first_largest
 from energyc.runtime.tensors.states import Tensors
 
+I, J, K = 784, 100, 10
+
 
 class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
@@ -42,9 +44,9 @@ class ResistiveEquations:
     """
 
     name = "resistive"
-    state_shapes = {"v": (100,), "w": (10,)}
-    clamp_shapes = {"source": ((784,), None)}
-    target_shapes = {"label": ((), 10)}
+    state_shapes = {"v": (J,), "w": (K,)}
+    clamp_shapes = {"source": ((I,), None)}
+    target_shapes = {"label": ((), K)}
     param_bounds = {"g1": (1e-05, 1.0), "g2": (1e-05, 1.0)}
     term_names = ("input", "output", "upper", "lower")
     readout_names = ("scores",)
@@ -60,8 +62,8 @@ class ResistiveEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.g1 = self._param(uniform(random, (784, 100), 0.001, 0.1).clamp(min=1e-05, max=1))
-        self.g2 = self._param(uniform(random, (100, 10), 0.001, 0.1).clamp(min=1e-05, max=1))
+        self.g1 = self._param(uniform(random, (I, J), 0.001, 0.1).clamp(min=1e-05, max=1))
+        self.g2 = self._param(uniform(random, (J, K), 0.001, 0.1).clamp(min=1e-05, max=1))
 
     def _prepare(self, source: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
@@ -76,17 +78,17 @@ class ResistiveEquations:
         energy lower  = sum[j](diode(lo - v[j]))
         """
         v, w = states
-        total = v[:, :, None] - fixed.source[:, None]
-        energy_input = 0.5 * torch.einsum("Bji,ij->B", total * total, self.g1)
-        total_2 = w[:, :, None] - v[:, None]
-        energy_output = 0.5 * torch.einsum("Bkj,jk->B", total_2 * total_2, self.g2)
-        total_3 = v - 1
-        total_4 = 0.026 * torch.exp_(38.46153846153846 * total_3)
-        total_4 -= total_3
-        energy_upper = 1e-06 * total_4.sum(1)
-        total_5 = 0.026 * torch.exp_(-38.46153846153846 * v)
-        total_5 += v
-        energy_lower = 1e-06 * total_5.sum(1)
+        energy_input_part = v[:, :, None] - fixed.source[:, None]
+        energy_input = 0.5 * torch.einsum("Bji,ij->B", energy_input_part * energy_input_part, self.g1)
+        energy_output_part = w[:, :, None] - v[:, None]
+        energy_output = 0.5 * torch.einsum("Bkj,jk->B", energy_output_part * energy_output_part, self.g2)
+        energy_upper_part = v - 1
+        energy_upper_part_2 = 0.026 * torch.exp_(38.46153846153846 * energy_upper_part)
+        energy_upper_part_2 -= energy_upper_part
+        energy_upper = 1e-06 * energy_upper_part_2.sum(1)
+        energy_lower_part = 0.026 * torch.exp_(-38.46153846153846 * v)
+        energy_lower_part += v
+        energy_lower = 1e-06 * energy_lower_part.sum(1)
         return [energy_input, energy_output, energy_upper, energy_lower]
 
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -97,14 +99,14 @@ class ResistiveEquations:
         F_w[k] = -sum[j](g2[j,k] * (w[k] - v[j]))
         """
         v, w = states
-        total = v - 1
-        total_2 = w[:, :, None] - v[:, None]
-        product = total_2 * self.g2.T
-        total_3 = v[:, :, None] - fixed.source[:, None]
+        force_v_part = v - 1
+        total = w[:, :, None] - v[:, None]
+        product = total * self.g2.T
+        force_v_part_2 = v[:, :, None] - fixed.source[:, None]
         force_v = 1e-06 * torch.exp_(-38.46153846153846 * v)
         force_v += product.sum(1)
-        force_v.add_(torch.exp_(38.46153846153846 * total), alpha=-1e-06)
-        force_v -= (total_3 * self.g1.T).sum(2)
+        force_v.add_(torch.exp_(38.46153846153846 * force_v_part), alpha=-1e-06)
+        force_v -= (force_v_part_2 * self.g1.T).sum(2)
         force_w = -product.sum(2)
         return [force_v, force_w]
 
@@ -123,9 +125,9 @@ class ResistiveEquations:
         """
         _, w = states
         (label,) = targets
-        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        total = w - hit
-        cost = 0.5 * (total * total).sum(1)
+        label_one_hot = (positions(K, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        cost_part = w - label_one_hot
+        cost = 0.5 * (cost_part * cost_part).sum(1)
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
@@ -135,8 +137,8 @@ class ResistiveEquations:
         """
         _, w = states
         (label,) = targets
-        part = first_largest(w, 1)
-        accuracy = part.take_along_dim(label[:, None], 1).squeeze(1)
+        accuracy_part = first_largest(w, 1)
+        accuracy = accuracy_part.take_along_dim(label[:, None], 1).squeeze(1)
         return [accuracy]
 
     def _cost_pullback(
@@ -148,8 +150,8 @@ class ResistiveEquations:
         """
         _, w = states
         (label,) = targets
-        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        slope_w = w - hit
+        label_one_hot = (positions(K, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        slope_w = w - label_one_hot
         return [None, slope_w], {}
 
     def _force_pullback(
@@ -160,19 +162,19 @@ class ResistiveEquations:
         seed_v, seed_w = seeds
         total = 2 * seed_w[:, :, None] - 2 * seed_v[:, None]
         product = total * self.g2.T
-        total_2 = v - 1
+        back_v_part = v - 1
         back_v = 0.5 * product.sum(1)
         back_v -= (seed_v[:, :, None] * self.g1.T).sum(2)
-        back_v.add_(torch.exp_(38.46153846153846 * total_2) * seed_v, alpha=-3.8461538461538456e-05)
+        back_v.add_(torch.exp_(38.46153846153846 * back_v_part) * seed_v, alpha=-3.8461538461538456e-05)
         back_v.add_(torch.exp_(-38.46153846153846 * v) * seed_v, alpha=-3.8461538461538456e-05)
         back_w = -0.5 * product.sum(2)
         if not params:
             return [back_v, back_w], {}
-        total_3 = v[:, :, None] - fixed.source[:, None]
-        total_4 = w[:, :, None] - v[:, None]
+        grad_g1_part = v[:, :, None] - fixed.source[:, None]
+        grad_g2_part = w[:, :, None] - v[:, None]
         return [back_v, back_w], {
-            "g1": -torch.einsum("Bji,Bj->ij", total_3, seed_v),
-            "g2": -0.5 * (total_4 * total).sum(0).T,
+            "g1": -torch.einsum("Bji,Bj->ij", grad_g1_part, seed_v),
+            "g2": -0.5 * (grad_g2_part * total).sum(0).T,
         }
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
@@ -195,9 +197,12 @@ class ResistiveEquations:
         dE/dg2[j,k] = 1/2 * (w[k] - v[j])^2
         """
         v, w = states
-        total = v[:, :, None] - fixed.source[:, None]
-        total_2 = w[:, :, None] - v[:, None]
-        return {"g1": 0.5 * (total * total).sum(0).T, "g2": 0.5 * (total_2 * total_2).sum(0).T}
+        grad_g1_part = v[:, :, None] - fixed.source[:, None]
+        grad_g2_part = w[:, :, None] - v[:, None]
+        return {
+            "g1": 0.5 * (grad_g1_part * grad_g1_part).sum(0).T,
+            "g2": 0.5 * (grad_g2_part * grad_g2_part).sum(0).T,
+        }
 
 
 class Resistive(ResistiveEquations, EnergyNetwork):

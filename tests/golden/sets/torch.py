@@ -29,6 +29,8 @@ from energyc.runtime.tensors.param_sets import (
 )
 from energyc.runtime.tensors.states import Tensors
 
+I, N, K = 6, 5, 3
+
 
 class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
@@ -48,9 +50,9 @@ class SetsEquations:
     """
 
     name = "sets"
-    state_shapes = {"s": (5,)}
-    clamp_shapes = {"x": ((6,), None)}
-    target_shapes = {"y": ((3,), None)}
+    state_shapes = {"s": (N,)}
+    clamp_shapes = {"x": ((I,), None)}
+    target_shapes = {"y": ((K,), None)}
     param_bounds = {"W": (-1.0, 1.0)}
     term_names = ("leak", "drive")
     readout_names = ("answer",)
@@ -67,10 +69,10 @@ class SetsEquations:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
         self.W = self._param(
-            zero_diagonal(mirrored(normal(random, (5, 5), 0.1), (0,), (1,)), (0,), (1,)).clamp(min=-1, max=1)
+            zero_diagonal(mirrored(normal(random, (N, N), 0.1), (0,), (1,)), (0,), (1,)).clamp(min=-1, max=1)
         )
-        self.Q = self._param(orthogonal(normal(random, (5, 6), 1), (0,), (1,)))
-        self.P = self._param(unit(normal(random, (3, 5), 1), (1,)))
+        self.Q = self._param(orthogonal(normal(random, (N, I), 1), (0,), (1,)))
+        self.P = self._param(unit(normal(random, (K, N), 1), (1,)))
 
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
@@ -115,9 +117,9 @@ class SetsEquations:
         """
         (s,) = states
         (y,) = targets
-        total = (self.P @ s.T).T
-        total -= y
-        cost = (total * total).mean(1)
+        cost_part = (self.P @ s.T).T
+        cost_part -= y
+        cost = (cost_part * cost_part).mean(1)
         return [cost]
 
     def _cost_pullback(
@@ -132,10 +134,10 @@ class SetsEquations:
         (y,) = targets
         total = (self.P @ s.T).T
         total -= y
-        slope_s = 0.6666666666666666 * (self.P.T @ total.T).T
+        slope_s = 2 / K * (self.P.T @ total.T).T
         if not params:
             return [slope_s], {}
-        return [slope_s], {"P": 0.6666666666666666 * (total.T @ s)}
+        return [slope_s], {"P": 2 / K * (total.T @ s)}
 
     def _force_pullback(
         self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
@@ -171,8 +173,8 @@ class SetsEquations:
         """
         (plus_s,) = plus
         (minus_s,) = minus
-        total = minus_s - plus_s
-        return {"Q": total.T @ fixed.x}
+        grad_Q_part = minus_s - plus_s
+        return {"Q": grad_Q_part.T @ fixed.x}
 
     def _project_(self, states: list[Tensor]) -> None:
         """Each state onto its constraint set, in place."""

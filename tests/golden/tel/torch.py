@@ -21,6 +21,8 @@ from energyc.runtime.tensors.functions import silu_integral, silu_slope
 from energyc.runtime.tensors.indexing import positions
 from energyc.runtime.tensors.states import Tensors
 
+I, C, K = 64, 64, 5
+
 
 class Fixed(NamedTuple):
     """The clamps, training, k, and what depends on clamps and params alone."""
@@ -51,8 +53,8 @@ class TelEquations:
     """
 
     name = "tel"
-    state_shapes = {"y": (64,), "tau": ()}
-    clamp_shapes = {"x": ((64,), None)}
+    state_shapes = {"y": (C,), "tau": ()}
+    clamp_shapes = {"x": ((I,), None)}
     param_bounds = {"log_eta": (-9.210340371976182, 0.0), "tau0": (-2.995732273553991, -0.09541018480465818)}
     term_names = ("G",)
     readout_names = ("out",)
@@ -75,16 +77,16 @@ class TelEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.W = self._param(normal(random, (64, 64), 0.1767766952966369))
-        self.b = self._param(torch.full((64,), 0.0, dtype=torch.float64))
+        self.W = self._param(normal(random, (C, I), 0.1767766952966369))
+        self.b = self._param(torch.full((C,), 0.0, dtype=torch.float64))
         self.log_eta = self._param(
-            (
-                torch.log(torch.full((), 0.5, device=self.device, dtype=self.dtype)).expand(5)
-            ).double().expand((5,)).clone().clamp(min=-9.210340371976182, max=0)
+            torch.log(
+                torch.full((), 0.5, device=self.device, dtype=self.dtype)
+            ).expand(K).double().expand((K,)).clone().clamp(min=-9.210340371976182, max=0)
         )
         self.tau0 = self._param(
-            (
-                torch.log(torch.full((), 0.5, device=self.device, dtype=self.dtype))
+            torch.log(
+                torch.full((), 0.5, device=self.device, dtype=self.dtype)
             ).double().expand(()).clone().clamp(min=-2.995732273553991, max=-0.09541018480465818)
         )
 
@@ -107,8 +109,8 @@ class TelEquations:
         energy G = 1/2 * sum[c]((y[c] - a[c])^2) - exp(tau) * sum[c](S(y[c]))
         """
         y, tau = states
-        total = y - fixed.a
-        energy_G = 0.5 * (total * total).sum(1) - torch.exp(tau) * silu_integral(y).sum(1)
+        energy_G_part = y - fixed.a
+        energy_G = 0.5 * (energy_G_part * energy_G_part).sum(1) - torch.exp(tau) * silu_integral(y).sum(1)
         return [energy_G]
 
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -121,14 +123,14 @@ class TelEquations:
         """
         y, tau = states
         silu = F.silu(y)
-        total = y - silu * torch.exp(tau)[:, None] - fixed.a
-        product = total * torch.exp(self.log_eta[fixed.k])
-        force_y = -product
-        part = (silu * silu).mean(0)
-        part_2 = silu.mean(0)
-        spread = part - part_2 * part_2
-        total_2 = spread + 1e-05
-        force_tau = 7.8125e-05 * (fixed.trained * torch.log(total_2).sum())
+        force_y_part = y - silu * torch.exp(tau)[:, None] - fixed.a
+        force_y_part_2 = force_y_part * torch.exp(self.log_eta[fixed.k])
+        force_y = -force_y_part_2
+        spread_part = (silu * silu).mean(0)
+        spread_part_2 = silu.mean(0)
+        spread = spread_part - spread_part_2 * spread_part_2
+        log_argument = spread + 1e-05
+        force_tau = 7.8125e-05 * (fixed.trained * torch.log(log_argument).sum())
         return [force_y, force_tau.expand(len(states[0]))]
 
     def _slopes(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -154,7 +156,7 @@ class TelEquations:
         """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
         y, tau = states
         seed_y, _ = seeds
-        hit = (positions(5, 0, 1, self.device) == fixed.k).to(self.dtype)
+        k_one_hot = (positions(K, 0, 1, self.device) == fixed.k).to(self.dtype)
         exp = torch.exp(self.log_eta[fixed.k])
         pull_a = seed_y * exp
         exp_2 = torch.exp(tau)
@@ -164,11 +166,11 @@ class TelEquations:
         back_tau = exp_2 * (silu * pull_a).sum(1)
         if not params:
             return [back_y, back_tau], {}
-        total = y - silu * exp_2[:, None] - fixed.a
+        grad_log_eta_part = y - silu * exp_2[:, None] - fixed.a
         return [back_y, back_tau], {
             "W": pull_a.T @ fixed.x,
             "b": pull_a.sum(0),
-            "log_eta": -(((seed_y * total).sum(1) * exp)[:, None] * hit).sum(0),
+            "log_eta": -(((seed_y * grad_log_eta_part).sum(1) * exp)[:, None] * k_one_hot).sum(0),
         }
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
@@ -197,7 +199,7 @@ class TelEquations:
         """J^T seeds, and what is added up over steps; <seeds, dF/dtheta> of the other params, summed over the batch."""
         y, tau = states
         seed_y, _ = seeds
-        hit = (positions(5, 0, 1, self.device) == fixed.k).to(self.dtype)
+        k_one_hot = (positions(K, 0, 1, self.device) == fixed.k).to(self.dtype)
         exp = torch.exp(self.log_eta[fixed.k])
         pull_a = seed_y * exp
         exp_2 = torch.exp(tau)
@@ -206,8 +208,10 @@ class TelEquations:
         silu = F.silu(y)
         back_tau = exp_2 * (silu * pull_a).sum(1)
         part = -pull_a
-        total = y - silu * exp_2[:, None] - fixed.a
-        return [back_y, back_tau, part], {"log_eta": -(((seed_y * total).sum(1) * exp)[:, None] * hit).sum(0)}
+        grad_log_eta_part = y - silu * exp_2[:, None] - fixed.a
+        return [back_y, back_tau, part], {
+            "log_eta": -(((seed_y * grad_log_eta_part).sum(1) * exp)[:, None] * k_one_hot).sum(0)
+        }
 
     def _sums_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
         """<seeds, dF/dtheta> summed over batch and steps."""

@@ -22,6 +22,8 @@ from energyc.runtime.tensors.indexing import positions
 from energyc.runtime.tensors.reductions import first_largest
 from energyc.runtime.tensors.states import Tensors
 
+I, C, Z, K = 64, 64, 10, 5
+
 
 class Fixed(NamedTuple):
     """The clamps, training, k, and what depends on clamps and params alone."""
@@ -53,9 +55,9 @@ class TelDigitsEquations:
     """
 
     name = "tel_digits"
-    state_shapes = {"y": (64,), "tau": ()}
-    clamp_shapes = {"x": ((64,), None)}
-    target_shapes = {"label": ((), 10)}
+    state_shapes = {"y": (C,), "tau": ()}
+    clamp_shapes = {"x": ((I,), None)}
+    target_shapes = {"label": ((), Z)}
     param_bounds = {"log_eta": (-9.210340371976182, 0.0), "tau0": (-2.995732273553991, -0.09541018480465818)}
     term_names = ("G",)
     readout_names = ("scores",)
@@ -79,18 +81,18 @@ class TelDigitsEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.W = self._param(normal(random, (64, 64), 0.1767766952966369))
-        self.b = self._param(torch.full((64,), 0.0, dtype=torch.float64))
-        self.V = self._param(uniform(random, (10, 64), -0.2847473987257497, 0.2847473987257497))
-        self.c = self._param(torch.full((10,), 0.0, dtype=torch.float64))
+        self.W = self._param(normal(random, (C, I), 0.1767766952966369))
+        self.b = self._param(torch.full((C,), 0.0, dtype=torch.float64))
+        self.V = self._param(uniform(random, (Z, C), -0.2847473987257497, 0.2847473987257497))
+        self.c = self._param(torch.full((Z,), 0.0, dtype=torch.float64))
         self.log_eta = self._param(
-            (
-                torch.log(torch.full((), 0.5, device=self.device, dtype=self.dtype)).expand(5)
-            ).double().expand((5,)).clone().clamp(min=-9.210340371976182, max=0)
+            torch.log(
+                torch.full((), 0.5, device=self.device, dtype=self.dtype)
+            ).expand(K).double().expand((K,)).clone().clamp(min=-9.210340371976182, max=0)
         )
         self.tau0 = self._param(
-            (
-                torch.log(torch.full((), 0.5, device=self.device, dtype=self.dtype))
+            torch.log(
+                torch.full((), 0.5, device=self.device, dtype=self.dtype)
             ).double().expand(()).clone().clamp(min=-2.995732273553991, max=-0.09541018480465818)
         )
 
@@ -113,8 +115,8 @@ class TelDigitsEquations:
         energy G = 1/2 * sum[j]((y[j] - a[j])^2) - exp(tau) * sum[j](S(y[j]))
         """
         y, tau = states
-        total = y - fixed.a
-        energy_G = 0.5 * (total * total).sum(1) - torch.exp(tau) * silu_integral(y).sum(1)
+        energy_G_part = y - fixed.a
+        energy_G = 0.5 * (energy_G_part * energy_G_part).sum(1) - torch.exp(tau) * silu_integral(y).sum(1)
         return [energy_G]
 
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -127,14 +129,14 @@ class TelDigitsEquations:
         """
         y, tau = states
         silu = F.silu(y)
-        total = y - silu * torch.exp(tau)[:, None] - fixed.a
-        product = total * torch.exp(self.log_eta[fixed.k])
-        force_y = -product
-        part = (silu * silu).mean(0)
-        part_2 = silu.mean(0)
-        spread = part - part_2 * part_2
-        total_2 = spread + 1e-05
-        force_tau = 7.8125e-05 * (fixed.trained * torch.log(total_2).sum())
+        force_y_part = y - silu * torch.exp(tau)[:, None] - fixed.a
+        force_y_part_2 = force_y_part * torch.exp(self.log_eta[fixed.k])
+        force_y = -force_y_part_2
+        spread_part = (silu * silu).mean(0)
+        spread_part_2 = silu.mean(0)
+        spread = spread_part - spread_part_2 * spread_part_2
+        log_argument = spread + 1e-05
+        force_tau = 7.8125e-05 * (fixed.trained * torch.log(log_argument).sum())
         return [force_y, force_tau.expand(len(states[0]))]
 
     def _slopes(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -165,8 +167,8 @@ class TelDigitsEquations:
         (label,) = targets
         logits = (self.V @ y.T).T
         logits += self.c
-        level = logits.logsumexp(1)
-        cost = level - logits.take_along_dim(label[:, None], 1).squeeze(1)
+        logsumexp = logits.logsumexp(1)
+        cost = logsumexp - logits.take_along_dim(label[:, None], 1).squeeze(1)
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
@@ -178,8 +180,8 @@ class TelDigitsEquations:
         (label,) = targets
         logits = (self.V @ y.T).T
         logits += self.c
-        part = first_largest(logits, 1)
-        accuracy = part.take_along_dim(label[:, None], 1).squeeze(1)
+        accuracy_part = first_largest(logits, 1)
+        accuracy = accuracy_part.take_along_dim(label[:, None], 1).squeeze(1)
         return [accuracy]
 
     def _cost_pullback(
@@ -193,11 +195,11 @@ class TelDigitsEquations:
         """
         y, _ = states
         (label,) = targets
-        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        label_one_hot = (positions(Z, 0, 1, self.device) == label[:, None]).to(self.dtype)
         logits = (self.V @ y.T).T
         logits += self.c
         weights = logits.softmax(1)
-        pull_logits = weights - hit
+        pull_logits = weights - label_one_hot
         slope_y = pull_logits @ self.V
         if not params:
             return [slope_y, None], {}
@@ -209,7 +211,7 @@ class TelDigitsEquations:
         """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
         y, tau = states
         seed_y, _ = seeds
-        hit = (positions(5, 0, 1, self.device) == fixed.k).to(self.dtype)
+        k_one_hot = (positions(K, 0, 1, self.device) == fixed.k).to(self.dtype)
         exp = torch.exp(self.log_eta[fixed.k])
         pull_a = seed_y * exp
         exp_2 = torch.exp(tau)
@@ -219,11 +221,11 @@ class TelDigitsEquations:
         back_tau = exp_2 * (silu * pull_a).sum(1)
         if not params:
             return [back_y, back_tau], {}
-        total = y - silu * exp_2[:, None] - fixed.a
+        grad_log_eta_part = y - silu * exp_2[:, None] - fixed.a
         return [back_y, back_tau], {
             "W": pull_a.T @ fixed.x,
             "b": pull_a.sum(0),
-            "log_eta": -(((seed_y * total).sum(1) * exp)[:, None] * hit).sum(0),
+            "log_eta": -(((seed_y * grad_log_eta_part).sum(1) * exp)[:, None] * k_one_hot).sum(0),
         }
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
@@ -254,7 +256,7 @@ class TelDigitsEquations:
         """J^T seeds, and what is added up over steps; <seeds, dF/dtheta> of the other params, summed over the batch."""
         y, tau = states
         seed_y, _ = seeds
-        hit = (positions(5, 0, 1, self.device) == fixed.k).to(self.dtype)
+        k_one_hot = (positions(K, 0, 1, self.device) == fixed.k).to(self.dtype)
         exp = torch.exp(self.log_eta[fixed.k])
         pull_a = seed_y * exp
         exp_2 = torch.exp(tau)
@@ -263,8 +265,10 @@ class TelDigitsEquations:
         silu = F.silu(y)
         back_tau = exp_2 * (silu * pull_a).sum(1)
         part = -pull_a
-        total = y - silu * exp_2[:, None] - fixed.a
-        return [back_y, back_tau, part], {"log_eta": -(((seed_y * total).sum(1) * exp)[:, None] * hit).sum(0)}
+        grad_log_eta_part = y - silu * exp_2[:, None] - fixed.a
+        return [back_y, back_tau, part], {
+            "log_eta": -(((seed_y * grad_log_eta_part).sum(1) * exp)[:, None] * k_one_hot).sum(0)
+        }
 
     def _sums_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
         """<seeds, dF/dtheta> summed over batch and steps."""

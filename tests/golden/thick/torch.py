@@ -23,6 +23,9 @@ from energyc.runtime.tensors.functions import gelu_tanh_core, gelu_tanh_slope
 from energyc.runtime.tensors.indexing import positions, scatter_add
 from energyc.runtime.tensors.states import Tensors
 
+T, D, H, A, F_2, V = 64, 128, 4, 32, 512, 65
+scale = A ** -0.5
+
 
 class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
@@ -54,9 +57,9 @@ class ThickEquations:
     """
 
     name = "thick"
-    state_shapes = {"z": (64, 128)}
-    clamp_shapes = {"idx": ((64,), 65)}
-    target_shapes = {"label": ((64,), 65)}
+    state_shapes = {"z": (T, D)}
+    clamp_shapes = {"idx": ((T,), V)}
+    target_shapes = {"label": ((T,), V)}
     term_names = ("input", "damping")
     readout_names = ("logits",)
     relax_steps = 150
@@ -73,22 +76,22 @@ class ThickEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.tok = self._param(normal(random, (65, 128), 0.2))
-        self.pos = self._param(normal(random, (64, 128), 0.2))
-        self.g1 = self._param(torch.full((128,), 1.0, dtype=torch.float64))
-        self.h1 = self._param(torch.full((128,), 0.0, dtype=torch.float64))
-        self.g2 = self._param(torch.full((128,), 1.0, dtype=torch.float64))
-        self.h2 = self._param(torch.full((128,), 0.0, dtype=torch.float64))
-        self.W_q = self._param(normal(random, (4, 128, 32), 0.02))
-        self.W_k = self._param(normal(random, (4, 128, 32), 0.02))
-        self.W_v = self._param(normal(random, (4, 128, 32), 0.02))
-        self.W_o = self._param(normal(random, (4, 32, 128), 0.02))
-        self.W1 = self._param(normal(random, (128, 512), 0.02))
-        self.b1 = self._param(torch.full((512,), 0.0, dtype=torch.float64))
-        self.W2 = self._param(normal(random, (512, 128), 0.02))
-        self.b2 = self._param(torch.full((128,), 0.0, dtype=torch.float64))
-        self.W_head = self._param(normal(random, (128, 65), 0.02))
-        self._constant("mask", positions(64, 0, 2, self.device) <= positions(64, 1, 2, self.device))
+        self.tok = self._param(normal(random, (V, D), 0.2))
+        self.pos = self._param(normal(random, (T, D), 0.2))
+        self.g1 = self._param(torch.full((D,), 1.0, dtype=torch.float64))
+        self.h1 = self._param(torch.full((D,), 0.0, dtype=torch.float64))
+        self.g2 = self._param(torch.full((D,), 1.0, dtype=torch.float64))
+        self.h2 = self._param(torch.full((D,), 0.0, dtype=torch.float64))
+        self.W_q = self._param(normal(random, (H, D, A), 0.02))
+        self.W_k = self._param(normal(random, (H, D, A), 0.02))
+        self.W_v = self._param(normal(random, (H, D, A), 0.02))
+        self.W_o = self._param(normal(random, (H, A, D), 0.02))
+        self.W1 = self._param(normal(random, (D, F_2), 0.02))
+        self.b1 = self._param(torch.full((F_2,), 0.0, dtype=torch.float64))
+        self.W2 = self._param(normal(random, (F_2, D), 0.02))
+        self.b2 = self._param(torch.full((D,), 0.0, dtype=torch.float64))
+        self.W_head = self._param(normal(random, (D, V), 0.02))
+        self._constant("mask", positions(T, 0, 2, self.device) <= positions(T, 1, 2, self.device))
 
     def _prepare(self, idx: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
@@ -107,8 +110,8 @@ class ThickEquations:
         energy damping = c/2 * sum[t,d](z[t,d]^2)
         """
         (z,) = states
-        total = z - fixed.x
-        energy_input = 0.5 * (total * total).sum((1, 2))
+        energy_input_part = z - fixed.x
+        energy_input = 0.5 * (energy_input_part * energy_input_part).sum((1, 2))
         energy_damping = 0.5 * (z * z).sum((1, 2))
         return [energy_input, energy_damping]
 
@@ -119,25 +122,22 @@ class ThickEquations:
             n2[t,e]) + b1[f])) + b2[d] - c * z[t,d] - (z[t,d] - x[t,d])
         """
         (z,) = states
-        total = z - z.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        product = total * total_2.rsqrt()[:, :, None]
-        n1 = product * self.g1
+        z_centered = z - z.mean(2)[:, :, None]
+        z_variance = (z_centered * z_centered).mean(2)
+        z_variance += 1e-05
+        z_normalized = z_centered * z_variance.rsqrt()[:, :, None]
+        n1 = z_normalized * self.g1
         n1 += self.h1
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
-            ~self.mask.T,
-            float("-inf"),
-        ).softmax(3)
-        n2 = product * self.g2
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(scale).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        n2 = z_normalized * self.g2
         n2 += self.h2
-        total_3 = n2 @ self.W1
-        total_3 += self.b1
+        gelu_tanh_argument = n2 @ self.W1
+        gelu_tanh_argument += self.b1
         force_z = torch.einsum("Bhta,had->Btd", torch.einsum("Bhsa,Bhts->Bhta", v, p), self.W_o)
-        force_z += torch.ops.aten.gelu_(total_3, approximate="tanh") @ self.W2
+        force_z += torch.ops.aten.gelu_(gelu_tanh_argument, approximate="tanh") @ self.W2
         force_z += fixed.x
         force_z.add_(z, alpha=-2)
         force_z += self.b2
@@ -160,9 +160,9 @@ class ThickEquations:
         (z,) = states
         (label,) = targets
         W_head_z = z @ self.W_head
-        level = W_head_z.logsumexp(2)
-        total = level.sum(1) - W_head_z.take_along_dim(label[:, :, None], 2).squeeze(2).sum(1)
-        cost = 0.015625 * total
+        logsumexp = W_head_z.logsumexp(2)
+        cost_part = logsumexp.sum(1) - W_head_z.take_along_dim(label[:, :, None], 2).squeeze(2).sum(1)
+        cost = 1 / T * cost_part
         return [cost]
 
     def _cost_pullback(
@@ -177,10 +177,10 @@ class ThickEquations:
         """
         (z,) = states
         (label,) = targets
-        hit = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
+        label_one_hot = (positions(V, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
         weights = (z @ self.W_head).softmax(2)
-        total = 0.015625 * weights
-        total.add_(hit.transpose(1, 2), alpha=-0.015625)
+        total = 1 / T * weights
+        total.add_(label_one_hot.transpose(1, 2), alpha=-1 / T)
         slope_z = total @ self.W_head.T
         if not params:
             return [slope_z], {}
@@ -192,65 +192,62 @@ class ThickEquations:
         """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
         (z,) = states
         (seed_z,) = seeds
-        total = z - z.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        power = total_2.rsqrt()
-        product = total * power[:, :, None]
-        n2 = product * self.g2
+        z_centered = z - z.mean(2)[:, :, None]
+        z_variance = (z_centered * z_centered).mean(2)
+        z_variance += 1e-05
+        z_variance_rsqrt = z_variance.rsqrt()
+        z_normalized = z_centered * z_variance_rsqrt[:, :, None]
+        n2 = z_normalized * self.g2
         n2 += self.h2
-        total_3 = n2 @ self.W1
-        total_3 += self.b1
-        product_2 = seed_z @ self.W2.T * gelu_tanh_slope(total_3)
-        pull_n2 = product_2 @ self.W1.T
-        n1 = product * self.g1
+        gelu_tanh_argument = n2 @ self.W1
+        gelu_tanh_argument += self.b1
+        product = seed_z @ self.W2.T * gelu_tanh_slope(gelu_tanh_argument)
+        pull_n2 = product @ self.W1.T
+        n1 = z_normalized * self.g1
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
-            ~self.mask.T,
-            float("-inf"),
-        ).softmax(3)
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(scale).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         W_o_seed_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
         pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_seed_z)
         p_pull_p = p * pull_p
-        total_4 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
-        product_3 = torch.einsum("Bhsa,Bhst->Bhta", q, total_4)
-        product_4 = torch.einsum("Bhsa,Bhts->Bhta", k, total_4)
+        pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        product_2 = torch.einsum("Bhsa,Bhst->Bhta", q, pull_scores)
+        product_3 = torch.einsum("Bhsa,Bhts->Bhta", k, pull_scores)
         pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_seed_z)
-        pull_n1 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_3, self.W_k)
-        pull_n1.add_(torch.einsum("Bhta,hda->Btd", product_4, self.W_q), alpha=0.1767766952966369)
+        pull_n1 = scale * torch.einsum("Bhta,hda->Btd", product_2, self.W_k)
+        pull_n1.add_(torch.einsum("Bhta,hda->Btd", product_3, self.W_q), alpha=scale)
         pull_n1 += torch.einsum("Bhta,hda->Btd", pull_v, self.W_v)
-        total_5 = total * pull_n2 @ self.g2
-        total_5 += total * pull_n1 @ self.g1
-        total_6 = pull_n2 * power[:, :, None] * self.g2
-        total_6 += pull_n1 * power[:, :, None] * self.g1
-        total_6.add_(total * (total_2 ** (-1.5) * total_5)[:, :, None], alpha=-0.0078125)
-        back_z = total_6 - 2 * seed_z - total_6.mean(2)[:, :, None]
+        back_z_part = z_centered * pull_n2 @ self.g2
+        back_z_part += z_centered * pull_n1 @ self.g1
+        back_z_part_2 = pull_n2 * z_variance_rsqrt[:, :, None] * self.g2
+        back_z_part_2 += pull_n1 * z_variance_rsqrt[:, :, None] * self.g1
+        back_z_part_2.add_(z_centered * (z_variance ** -1.5 * back_z_part)[:, :, None], alpha=-1 / D)
+        back_z = back_z_part_2 - 2 * seed_z - back_z_part_2.mean(2)[:, :, None]
         if not params:
             return [back_z], {}
         return [back_z], {
-            "tok": scatter_add(seed_z, fixed.idx, 65),
+            "tok": scatter_add(seed_z, fixed.idx, V),
             "pos": seed_z.sum(0),
-            "g1": (product * pull_n1).sum((0, 1)),
+            "g1": (z_normalized * pull_n1).sum((0, 1)),
             "h1": pull_n1.sum((0, 1)),
-            "g2": (product * pull_n2).sum((0, 1)),
+            "g2": (z_normalized * pull_n2).sum((0, 1)),
             "h2": pull_n2.sum((0, 1)),
-            "W_q": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_4, n1),
-            "W_k": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_3, n1),
+            "W_q": scale * torch.einsum("Bhta,Btd->hda", product_3, n1),
+            "W_k": scale * torch.einsum("Bhta,Btd->hda", product_2, n1),
             "W_v": torch.einsum("Bhta,Btd->hda", pull_v, n1),
             "W_o": torch.einsum("Bhta,Btd->had", torch.einsum("Bhsa,Bhts->Bhta", v, p), seed_z),
-            "W1": torch.einsum("Btd,Btf->df", n2, product_2),
-            "b1": product_2.sum((0, 1)),
-            "W2": torch.einsum("Btd,Btf->fd", seed_z, F.gelu(total_3, approximate="tanh")),
+            "W1": torch.einsum("Btd,Btf->df", n2, product),
+            "b1": product.sum((0, 1)),
+            "W2": torch.einsum("Btd,Btf->fd", seed_z, F.gelu(gelu_tanh_argument, approximate="tanh")),
             "b2": seed_z.sum((0, 1)),
         }
 
     def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
         """<seeds, d start> by params and clamps."""
         (seed_z,) = seeds
-        return {"tok": scatter_add(seed_z, fixed.idx, 65), "pos": seed_z.sum(0)}
+        return {"tok": scatter_add(seed_z, fixed.idx, V), "pos": seed_z.sum(0)}
 
     def _readout_pullback(
         self, states: Tensors, fixed: Fixed, seeds: Tensors
@@ -270,74 +267,67 @@ class ThickEquations:
         (plus_z,) = plus
         (minus_z,) = minus
         grad_pos = minus_z - plus_z
-        return {"tok": scatter_add(grad_pos, fixed.idx, 65), "pos": grad_pos.sum(0)}
+        return {"tok": scatter_add(grad_pos, fixed.idx, V), "pos": grad_pos.sum(0)}
 
     def _correction(self, states: Tensors, fixed: Fixed, directions: Tensors) -> list[Tensor | None]:
         """(J_nc - J_nc^T) directions; J_nc is dF/dz of attention + ffn."""
         (z,) = states
         (v_z,) = directions
-        total = z - z.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        power = total_2.rsqrt()
-        product = total * power[:, :, None]
-        n1 = product * self.g1
+        z_centered = z - z.mean(2)[:, :, None]
+        z_variance = (z_centered * z_centered).mean(2)
+        z_variance += 1e-05
+        z_variance_rsqrt = z_variance.rsqrt()
+        z_normalized = z_centered * z_variance_rsqrt[:, :, None]
+        n1 = z_normalized * self.g1
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
-            ~self.mask.T,
-            float("-inf"),
-        ).softmax(3)
-        total_3 = v_z - v_z.mean(2)[:, :, None]
-        product_2 = total_3 * power[:, :, None]
-        power_2 = total_2 ** (-1.5)
-        product_3 = total * (power_2 * (total * total_3).sum(2))[:, :, None]
-        v_n1 = product_2 * self.g1
-        v_n1.add_(product_3 * self.g1, alpha=-0.0078125)
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(scale).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        v_z_centered = v_z - v_z.mean(2)[:, :, None]
+        product = v_z_centered * z_variance_rsqrt[:, :, None]
+        power = z_variance ** -1.5
+        product_2 = z_centered * (power * (z_centered * v_z_centered).sum(2))[:, :, None]
+        v_n1 = product * self.g1
+        v_n1.add_(product_2 * self.g1, alpha=-1 / D)
         v_v = torch.einsum("Btd,hda->Bhta", v_n1, self.W_v)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         v_q = torch.einsum("Btd,hda->Bhta", v_n1, self.W_q)
         v_k = torch.einsum("Btd,hda->Bhta", v_n1, self.W_k)
-        total_4 = torch.einsum("Bhsa,Bhta->Bhts", k, v_q)
-        total_4 += torch.einsum("Bhta,Bhsa->Bhts", q, v_k)
-        product_4 = p * total_4
-        v_p = 0.1767766952966369 * product_4
-        v_p.add_(p * product_4.sum(3)[:, :, :, None], alpha=-0.1767766952966369)
-        total_5 = torch.einsum("Bhts,Bhsa->Bhta", p, v_v)
-        total_5 += torch.einsum("Bhsa,Bhts->Bhta", v, v_p)
-        n2 = product * self.g2
+        v_p_part = torch.einsum("Bhsa,Bhta->Bhts", k, v_q)
+        v_p_part += torch.einsum("Bhta,Bhsa->Bhts", q, v_k)
+        v_p_part_2 = p * v_p_part
+        v_p = scale * v_p_part_2
+        v_p.add_(p * v_p_part_2.sum(3)[:, :, :, None], alpha=-scale)
+        turn_z_part = torch.einsum("Bhts,Bhsa->Bhta", p, v_v)
+        turn_z_part += torch.einsum("Bhsa,Bhts->Bhta", v, v_p)
+        n2 = z_normalized * self.g2
         n2 += self.h2
-        total_6 = n2 @ self.W1
-        total_6 += self.b1
-        gelu_tanh_slope_2 = gelu_tanh_slope(total_6)
-        v_n2 = product_2 * self.g2
-        v_n2.add_(product_3 * self.g2, alpha=-0.0078125)
+        gelu_tanh_slope_argument = n2 @ self.W1
+        gelu_tanh_slope_argument += self.b1
+        gelu_tanh_slope_2 = gelu_tanh_slope(gelu_tanh_slope_argument)
+        v_n2 = product * self.g2
+        v_n2.add_(product_2 * self.g2, alpha=-1 / D)
         pull_n2 = v_z @ self.W2.T * gelu_tanh_slope_2 @ self.W1.T
         W_o_v_z = torch.einsum("Btd,had->Btha", v_z, self.W_o)
         pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_v_z)
         p_pull_p = p * pull_p
-        total_7 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
         pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_v_z)
-        pull_n1 = 0.1767766952966369 * torch.einsum(
-            "Bhta,hda->Btd",
-            torch.einsum("Bhsa,Bhst->Bhta", q, total_7),
-            self.W_k,
-        )
+        pull_n1 = scale * torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhst->Bhta", q, pull_scores), self.W_k)
         pull_n1.add_(
-            torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhts->Bhta", k, total_7), self.W_q),
-            alpha=0.1767766952966369,
+            torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhts->Bhta", k, pull_scores), self.W_q),
+            alpha=scale,
         )
         pull_n1 += torch.einsum("Bhta,hda->Btd", pull_v, self.W_v)
-        total_8 = total * pull_n2 @ self.g2
-        total_8 += total * pull_n1 @ self.g1
-        total_9 = pull_n2 * power[:, :, None] * self.g2
-        total_9 += pull_n1 * power[:, :, None] * self.g1
-        total_9.add_(total * (power_2 * total_8)[:, :, None], alpha=-0.0078125)
-        turn_z = torch.einsum("Bhta,had->Btd", total_5, self.W_o)
+        turn_z_part_2 = z_centered * pull_n2 @ self.g2
+        turn_z_part_2 += z_centered * pull_n1 @ self.g1
+        turn_z_part_3 = pull_n2 * z_variance_rsqrt[:, :, None] * self.g2
+        turn_z_part_3 += pull_n1 * z_variance_rsqrt[:, :, None] * self.g1
+        turn_z_part_3.add_(z_centered * (power * turn_z_part_2)[:, :, None], alpha=-1 / D)
+        turn_z = torch.einsum("Bhta,had->Btd", turn_z_part, self.W_o)
         turn_z += gelu_tanh_slope_2 * (v_n2 @ self.W1) @ self.W2
-        turn_z -= total_9
-        turn_z += total_9.mean(2)[:, :, None]
+        turn_z -= turn_z_part_3
+        turn_z += turn_z_part_3.mean(2)[:, :, None]
         return [turn_z]
 
     def _penalty(
@@ -346,120 +336,117 @@ class ThickEquations:
         """|J_nc directions|^2 of each sample, and its slope by theta, summed over the batch."""
         (z,) = states
         (v_z,) = directions
-        total = z - z.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        power = total_2.rsqrt()
-        product = total * power[:, :, None]
-        n1 = product * self.g1
+        z_centered = z - z.mean(2)[:, :, None]
+        z_variance = (z_centered * z_centered).mean(2)
+        z_variance += 1e-05
+        z_variance_rsqrt = z_variance.rsqrt()
+        z_normalized = z_centered * z_variance_rsqrt[:, :, None]
+        n1 = z_normalized * self.g1
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
-            ~self.mask.T,
-            float("-inf"),
-        ).softmax(3)
-        total_3 = v_z - v_z.mean(2)[:, :, None]
-        product_2 = total_3 * power[:, :, None]
-        product_3 = total * (total_2 ** (-1.5) * (total * total_3).sum(2))[:, :, None]
-        v_n1 = product_2 * self.g1
-        v_n1.add_(product_3 * self.g1, alpha=-0.0078125)
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(scale).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        v_z_centered = v_z - v_z.mean(2)[:, :, None]
+        product = v_z_centered * z_variance_rsqrt[:, :, None]
+        product_2 = z_centered * (z_variance ** -1.5 * (z_centered * v_z_centered).sum(2))[:, :, None]
+        v_n1 = product * self.g1
+        v_n1.add_(product_2 * self.g1, alpha=-1 / D)
         v_v = torch.einsum("Btd,hda->Bhta", v_n1, self.W_v)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         v_q = torch.einsum("Btd,hda->Bhta", v_n1, self.W_q)
         v_k = torch.einsum("Btd,hda->Bhta", v_n1, self.W_k)
-        total_4 = torch.einsum("Bhsa,Bhta->Bhts", k, v_q)
-        total_4 += torch.einsum("Bhta,Bhsa->Bhts", q, v_k)
-        product_4 = p * total_4
-        part = product_4.sum(3)
-        v_p = 0.1767766952966369 * product_4
-        v_p.add_(p * part[:, :, :, None], alpha=-0.1767766952966369)
-        total_5 = torch.einsum("Bhts,Bhsa->Bhta", p, v_v)
-        total_5 += torch.einsum("Bhsa,Bhts->Bhta", v, v_p)
-        n2 = product * self.g2
+        total = torch.einsum("Bhsa,Bhta->Bhts", k, v_q)
+        total += torch.einsum("Bhta,Bhsa->Bhts", q, v_k)
+        product_3 = p * total
+        part = product_3.sum(3)
+        v_p = scale * product_3
+        v_p.add_(p * part[:, :, :, None], alpha=-scale)
+        total_2 = torch.einsum("Bhts,Bhsa->Bhta", p, v_v)
+        total_2 += torch.einsum("Bhsa,Bhts->Bhta", v, v_p)
+        n2 = z_normalized * self.g2
         n2 += self.h2
-        total_6 = n2 @ self.W1
-        total_6 += self.b1
-        gelu_tanh_slope_2 = gelu_tanh_slope(total_6)
-        v_n2 = product_2 * self.g2
-        v_n2.add_(product_3 * self.g2, alpha=-0.0078125)
+        gelu_tanh_core_argument = n2 @ self.W1
+        gelu_tanh_core_argument += self.b1
+        gelu_tanh_slope_2 = gelu_tanh_slope(gelu_tanh_core_argument)
+        v_n2 = product * self.g2
+        v_n2.add_(product_2 * self.g2, alpha=-1 / D)
         W1_v_n2 = v_n2 @ self.W1
-        product_5 = gelu_tanh_slope_2 * W1_v_n2
-        total_7 = torch.einsum("Bhta,had->Btd", total_5, self.W_o)
-        total_7 += product_5 @ self.W2
-        square = (total_7 * total_7).sum((1, 2))
-        product_6 = torch.einsum("Btd,had->Btha", total_7, self.W_o)
-        product_7 = torch.einsum("Bhsa,Btha->Bhts", v, product_6)
-        total_8 = 2 * product_7
-        total_8.add_((p * product_7).sum(3)[:, :, :, None], alpha=-2)
-        product_8 = p * total_8
-        product_9 = torch.einsum("Bhsa,Bhst->Bhta", q, product_8)
-        product_10 = torch.einsum("Bhsa,Bhts->Bhta", k, product_8)
-        product_11 = torch.einsum("Bhst,Bsha->Bhta", p, product_6)
-        total_9 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_9, self.W_k)
-        total_9.add_(torch.einsum("Bhta,hda->Btd", product_10, self.W_q), alpha=0.1767766952966369)
-        total_9.add_(torch.einsum("Bhta,hda->Btd", product_11, self.W_v), alpha=2)
-        product_12 = torch.einsum("Bhst,Bsha->Bhta", v_p, product_6)
-        pull_p = 0.1767766952966369 * (total_4 * total_8)
-        pull_p.add_(torch.einsum("Bhsa,Btha->Bhts", v_v, product_6), alpha=2)
-        pull_p.add_(product_7 * part[:, :, :, None], alpha=-0.3535533905932738)
+        product_4 = gelu_tanh_slope_2 * W1_v_n2
+        total_3 = torch.einsum("Bhta,had->Btd", total_2, self.W_o)
+        total_3 += product_4 @ self.W2
+        square = (total_3 * total_3).sum((1, 2))
+        product_5 = torch.einsum("Btd,had->Btha", total_3, self.W_o)
+        product_6 = torch.einsum("Bhsa,Btha->Bhts", v, product_5)
+        total_4 = 2 * product_6
+        total_4.add_((p * product_6).sum(3)[:, :, :, None], alpha=-2)
+        product_7 = p * total_4
+        product_8 = torch.einsum("Bhsa,Bhst->Bhta", q, product_7)
+        product_9 = torch.einsum("Bhsa,Bhts->Bhta", k, product_7)
+        product_10 = torch.einsum("Bhst,Bsha->Bhta", p, product_5)
+        grad_g1_part = scale * torch.einsum("Bhta,hda->Btd", product_8, self.W_k)
+        grad_g1_part.add_(torch.einsum("Bhta,hda->Btd", product_9, self.W_q), alpha=scale)
+        grad_g1_part.add_(torch.einsum("Bhta,hda->Btd", product_10, self.W_v), alpha=2)
+        product_11 = torch.einsum("Bhst,Bsha->Bhta", v_p, product_5)
+        pull_p = scale * (total * total_4)
+        pull_p.add_(torch.einsum("Bhsa,Btha->Bhts", v_v, product_5), alpha=2)
+        pull_p.add_(product_6 * part[:, :, :, None], alpha=-2 * scale)
         p_pull_p = p * pull_p
-        total_10 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
-        pull_k = 0.1767766952966369 * torch.einsum("Bhsa,Bhst->Bhta", v_q, product_8)
-        pull_k.add_(torch.einsum("Bhsa,Bhst->Bhta", q, total_10), alpha=0.1767766952966369)
-        pull_q = 0.1767766952966369 * torch.einsum("Bhsa,Bhts->Bhta", v_k, product_8)
-        pull_q.add_(torch.einsum("Bhsa,Bhts->Bhta", k, total_10), alpha=0.1767766952966369)
-        pull_n1 = 2 * torch.einsum("Bhta,hda->Btd", product_12, self.W_v)
+        pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        pull_k = scale * torch.einsum("Bhsa,Bhst->Bhta", v_q, product_7)
+        pull_k.add_(torch.einsum("Bhsa,Bhst->Bhta", q, pull_scores), alpha=scale)
+        pull_q = scale * torch.einsum("Bhsa,Bhts->Bhta", v_k, product_7)
+        pull_q.add_(torch.einsum("Bhsa,Bhts->Bhta", k, pull_scores), alpha=scale)
+        pull_n1 = 2 * torch.einsum("Bhta,hda->Btd", product_11, self.W_v)
         pull_n1 += torch.einsum("Bhta,hda->Btd", pull_k, self.W_k)
         pull_n1 += torch.einsum("Bhta,hda->Btd", pull_q, self.W_q)
-        product_13 = total_7 @ self.W2.T
-        product_14 = gelu_tanh_slope_2 * product_13
-        product_15 = product_14 @ self.W1.T
-        product_16 = total_6 * total_6
-        total_11 = 0.26829 * product_16
-        total_11 += 1
-        gelu_tanh_core_2 = gelu_tanh_core(total_6)
-        total_12 = 0.134145 * product_16
-        total_12 += 1
-        gelu_tanh_scale = math.sqrt(2 / math.pi) * total_12
-        total_13 = math.sqrt(2 / math.pi) * total_11
-        total_13 -= total_6 * gelu_tanh_core_2 * (gelu_tanh_scale * gelu_tanh_scale)
-        total_14 = -(gelu_tanh_core_2 * gelu_tanh_core_2)
-        total_14 += 1
-        product_17 = W1_v_n2 * product_13 * (total_13 * total_14)
-        product_18 = product_17 @ self.W1.T
+        product_12 = total_3 @ self.W2.T
+        product_13 = gelu_tanh_slope_2 * product_12
+        grad_g2_part = product_13 @ self.W1.T
+        product_14 = gelu_tanh_core_argument * gelu_tanh_core_argument
+        gelu_tanh_scale_argument = 0.26829 * product_14
+        gelu_tanh_scale_argument += 1
+        gelu_tanh_core_2 = gelu_tanh_core(gelu_tanh_core_argument)
+        gelu_tanh_scale_argument_2 = 0.134145 * product_14
+        gelu_tanh_scale_argument_2 += 1
+        gelu_tanh_scale = math.sqrt(2 / math.pi) * gelu_tanh_scale_argument_2
+        total_5 = math.sqrt(2 / math.pi) * gelu_tanh_scale_argument
+        total_5 -= gelu_tanh_core_argument * gelu_tanh_core_2 * (gelu_tanh_scale * gelu_tanh_scale)
+        total_6 = -(gelu_tanh_core_2 * gelu_tanh_core_2)
+        total_6 += 1
+        product_15 = W1_v_n2 * product_12 * (total_5 * total_6)
+        product_16 = product_15 @ self.W1.T
         return [square], {
             "g1": (
-                (product_2 * total_9).sum((0, 1))
-                + (product * pull_n1).sum((0, 1))
-                - 0.0078125 * (product_3 * total_9).sum((0, 1))
+                (product * grad_g1_part).sum((0, 1))
+                + (z_normalized * pull_n1).sum((0, 1))
+                - 1 / D * (product_2 * grad_g1_part).sum((0, 1))
             ),
             "h1": pull_n1.sum((0, 1)),
             "g2": (
-                2 * (product_2 * product_15).sum((0, 1))
-                + 2 * (product * product_18).sum((0, 1))
-                - 0.015625 * (product_3 * product_15).sum((0, 1))
+                2 * (product * grad_g2_part).sum((0, 1))
+                + 2 * (z_normalized * product_16).sum((0, 1))
+                - 2 / D * (product_2 * grad_g2_part).sum((0, 1))
             ),
-            "h2": 2 * product_18.sum((0, 1)),
+            "h2": 2 * product_16.sum((0, 1)),
             "W_q": (
-                0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_10, v_n1)
+                scale * torch.einsum("Bhta,Btd->hda", product_9, v_n1)
                 + torch.einsum("Bhta,Btd->hda", pull_q, n1)
             ),
             "W_k": (
-                0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_9, v_n1)
+                scale * torch.einsum("Bhta,Btd->hda", product_8, v_n1)
                 + torch.einsum("Bhta,Btd->hda", pull_k, n1)
             ),
             "W_v": (
-                2 * torch.einsum("Bhta,Btd->hda", product_12, n1)
-                + 2 * torch.einsum("Bhta,Btd->hda", product_11, v_n1)
+                2 * torch.einsum("Bhta,Btd->hda", product_11, n1)
+                + 2 * torch.einsum("Bhta,Btd->hda", product_10, v_n1)
             ),
-            "W_o": 2 * torch.einsum("Bhta,Btd->had", total_5, total_7),
+            "W_o": 2 * torch.einsum("Bhta,Btd->had", total_2, total_3),
             "W1": (
-                2 * torch.einsum("Btd,Btf->df", v_n2, product_14)
-                + 2 * torch.einsum("Btd,Btf->df", n2, product_17)
+                2 * torch.einsum("Btd,Btf->df", v_n2, product_13)
+                + 2 * torch.einsum("Btd,Btf->df", n2, product_15)
             ),
-            "b1": 2 * product_17.sum((0, 1)),
-            "W2": 2 * torch.einsum("Btf,Btd->fd", product_5, total_7),
+            "b1": 2 * product_15.sum((0, 1)),
+            "W2": 2 * torch.einsum("Btf,Btd->fd", product_4, total_3),
         }
 
 
