@@ -264,7 +264,7 @@ class Judge:
                 adjoints[name].append(solved[at : at + count].reshape(self._shape(name)))
                 at += count
         seeds = {("seed", name): np.stack(rows) for name, rows in adjoints.items()}
-        through = self.values(d.pullback(d.force, d.params), states, seeds)
+        through = self.values(d.vjp(d.force, d.params), states, seeds)
         direct = self.values(d.cost_gradient, states)
         zeros = {name: np.zeros((BATCH, *self.given[f"param.{name}"].shape)) for name in self.network.params}
         return {n: (direct.get(n, zero) - through.get(n, zero)).mean(0) for n, zero in zeros.items()}
@@ -289,7 +289,7 @@ class Judge:
         for key, value in kept.items():
             if key[0] in ("clamp", "target", "noise"):
                 self.inputs[key] = np.repeat(value[sample : sample + 1], size, axis=0)
-        pushed = self.values(self.derivation.pushforward(self.derivation.force), batch, along)
+        pushed = self.values(self.derivation.jvp(self.derivation.force), batch, along)
         self.inputs = kept
         return np.concatenate([pushed[name].reshape(size, -1) for name in one], axis=1).T
 

@@ -94,9 +94,9 @@ def judged(network: Network, random: np.random.Generator, passes: Passes = Passe
 
 def _inputs(d: Derivation) -> list[Input]:
     network = d.network
-    made = [*d.states.values(), *d.params.values(), *d.seeds.values(), *d.directions.values()]
+    made = [*d.states.values(), *d.params.values(), *d.cotangents.values(), *d.directions.values()]
     made += [*d.plus.values(), *d.minus.values()]
-    made += [*d.readout_seeds.values(), *(c.node for c in network.clamps.values())]
+    made += [*d.readout_cotangents.values(), *(c.node for c in network.clamps.values())]
     made += [*(n.node for n in network.noises.values()), *filter(None, (network.step, network.training))]
     return list(dict.fromkeys([*made, *(t.node for t in network.targets.values())]))
 
@@ -136,7 +136,7 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
     d, n, m = j.derivation, j.network, j.module
     fixed = prepared(m, j.clamps)
     aims = ordered_targets(m, j.targets, fixed)
-    seeds, readout_seeds = j.tensors("seed", list(n.states)), j.tensors("seed", list(n.readouts))
+    seeds, readout_cotangents = j.tensors("seed", list(n.states)), j.tensors("seed", list(n.readouts))
     along = j.tensors("direction", list(n.states))
     plus, minus = j.tensors("plus", list(n.states)), j.tensors("minus", list(n.states))
     clamps = d.real_clamps
@@ -148,8 +148,8 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
         return {name: values[name] for name in names if name in values}
 
     states = j.states
-    start_slopes = m._start_pullback(fixed, seeds)
-    readout_back, readout_slopes = m._readout_pullback(states, fixed, readout_seeds)
+    start_slopes = m._start_vjp(fixed, seeds)
+    readout_back, readout_slopes = m._readout_vjp(states, fixed, readout_cotangents)
     terms = m.terms(dict(zip(n.states, states, strict=True)), j.clamps)
     found: dict[str, tuple[dict[str, Any], dict[str, Node]]] = {
         "terms": (
@@ -162,28 +162,28 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
             m.readout(dict(zip(n.states, states, strict=True)), j.clamps),
             {k: q.node for k, q in n.readouts.items()},
         ),
-        "force_adjoint": (by_state(m._force_adjoint(states, fixed, seeds)), d.pullback(d.force, d.states)),
-        "force_pullback": (by_state(m._force_pullback(states, fixed, seeds)[0]), d.pullback(d.force, d.states)),
-        "force_gradient": (m._force_pullback(states, fixed, seeds)[1], Summed(d.pullback(d.force, d.params))),
+        "force_adjoint": (by_state(m._force_adjoint(states, fixed, seeds)), d.vjp(d.force, d.states)),
+        "force_pullback": (by_state(m._force_vjp(states, fixed, seeds)[0]), d.vjp(d.force, d.states)),
+        "force_gradient": (m._force_vjp(states, fixed, seeds)[1], Summed(d.vjp(d.force, d.params))),
         "steps_clamp_gradient": (
             m._sums_clamp_gradient(fixed, summed(j, fixed)) if m.summed else {},
             only(m.summed, at_two_steps(d, clamps)),
         ),
-        "clamp_gradient": (m._clamp_gradient(states, fixed, seeds), d.pullback(d.force, clamps)),
-        "start_gradient": (only(d.params, start_slopes), Summed(d.pullback(d.start, d.params))),
-        "start_clamp_gradient": (only(clamps, start_slopes), d.pullback(d.start, clamps)),
-        "readout_adjoint": (by_state(readout_back), d.readout_pullback(d.states)),
-        "readout_gradient": (only(d.params, readout_slopes), Summed(d.readout_pullback(d.params))),
-        "readout_clamp_gradient": (only(clamps, readout_slopes), d.readout_pullback(clamps)),
+        "clamp_gradient": (m._clamp_gradient(states, fixed, seeds), d.vjp(d.force, clamps)),
+        "start_gradient": (only(d.params, start_slopes), Summed(d.vjp(d.start, d.params))),
+        "start_clamp_gradient": (only(clamps, start_slopes), d.vjp(d.start, clamps)),
+        "readout_adjoint": (by_state(readout_back), d.readout_vjp(d.states)),
+        "readout_gradient": (only(d.params, readout_slopes), Summed(d.readout_vjp(d.params))),
+        "readout_clamp_gradient": (only(clamps, readout_slopes), d.readout_vjp(clamps)),
         "step_adjoint": (
-            by_state(m._step_pullback(states, fixed, seeds)[0][: len(states)]),
-            d.pullback(d.force, d.states),
+            by_state(m._step_vjp(states, fixed, seeds)[0][: len(states)]),
+            d.vjp(d.force, d.states),
         ),
         "steps_gradient": (two_steps(j, fixed, m._sums_gradient), Summed(at_two_steps(d, d.params))),
         "energy_contrast": (energy_contrast(m, plus, minus, fixed), Summed(contrasted(d))),
         "user_force_gradient": (
             m._user_force_gradient(states, fixed, seeds),
-            Summed(d.pullback(d.user_forces, d.params)),
+            Summed(d.vjp(d.user_forces, d.params)),
         ),
         "correction": (by_state(m._correction(states, fixed, along)), d.correction),
     }
@@ -204,8 +204,8 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
 def both_steps(j: Judged, fixed: Any) -> list[tuple[Sequence[torch.Tensor | None], dict[str, torch.Tensor]]]:
     """A step at the states with their seeds, and one elsewhere with other seeds."""
     names = list(j.network.states)
-    other = j.module._step_pullback(j.tensors("plus", names), fixed, j.tensors("direction", names))
-    return [j.module._step_pullback(j.states, fixed, j.tensors("seed", names)), other]
+    other = j.module._step_vjp(j.tensors("plus", names), fixed, j.tensors("direction", names))
+    return [j.module._step_vjp(j.states, fixed, j.tensors("seed", names)), other]
 
 
 def summed(j: Judged, fixed: Any) -> list[torch.Tensor]:
@@ -222,8 +222,9 @@ def two_steps(j: Judged, fixed: Any, of_sums: Callable[..., dict[str, torch.Tens
 
 def at_two_steps(d: Derivation, inputs: Mapping[str, Input]) -> dict[str, Node]:
     """<seeds, dF/dinput> at the states, and with other seeds elsewhere, added up."""
-    slopes = d.pullback(d.force, inputs)
-    elsewhere = {d.states[n]: node for n, node in d.plus.items()} | {d.seeds[n]: x for n, x in d.directions.items()}
+    slopes = d.vjp(d.force, inputs)
+    elsewhere = {d.states[n]: node for n, node in d.plus.items()}
+    elsewhere |= {d.cotangents[n]: x for n, x in d.directions.items()}
     return {n: d.graph.plus(x, substitute(d.graph, x, elsewhere)) for n, x in slopes.items()}
 
 

@@ -253,7 +253,7 @@ def test_against_autograd() -> None:
         assert distance(net.force({"z": start}, clamps)["z"].numpy(), -slope.detach().numpy()) < 1e-9
         for name, value in net._energy_gradient([start], fixed).items():
             assert distance(value.numpy(), expected[name].numpy()) < 1e-9
-        found, slopes = net._force_pullback([start], fixed, [seed])
+        found, slopes = net._force_vjp([start], fixed, [seed])
         assert distance(found[0].numpy(), back.numpy()) < 1e-9
         for name, value in zip(params, mixed, strict=True):
             assert distance(slopes[name].numpy(), value.numpy()) < 1e-9

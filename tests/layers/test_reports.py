@@ -103,7 +103,7 @@ def test_a_wrong_adjoint_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def broken(*arguments: object) -> object:
         net = instantiate(*arguments)  # type: ignore[arg-type]
-        original = type(net.settle)._force_pullback
+        original = type(net.settle)._force_vjp
         if original.__name__ == "wrong":  # networks of the same text share their classes
             return net
 
@@ -111,7 +111,7 @@ def test_a_wrong_adjoint_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
             back, slopes = original(self, *given, **more)
             return [-part for part in back], slopes
 
-        monkeypatch.setattr(type(net.settle), "_force_pullback", wrong)
+        monkeypatch.setattr(type(net.settle), "_force_vjp", wrong)
         return net
 
     monkeypatch.setattr(verification, "instantiate", broken)

@@ -50,7 +50,7 @@ class Judge:
     def inputs(self) -> list[Input]:
         d, n = derive(self.network), self.network
         params = [param.each or param.node for param in n.params.values()]
-        made = [*d.states.values(), *params, *d.seeds.values(), *d.directions.values()]
+        made = [*d.states.values(), *params, *d.cotangents.values(), *d.directions.values()]
         tables: tuple[Mapping[str, Any], ...] = (n.clamps, n.noises, n.targets)
         made += [item.node for table in tables for item in table.values()]
         made += [output for layer in n.layers.values() for output in layer.outputs.values()]
@@ -147,7 +147,7 @@ class Judge:
         yield from self._forces()
         yield from self._grads()
         force = {name: entries(value) for name, value in w.forces.items()}
-        seeds = {name: self.symbols(node) for name, node in d.seeds.items()}
+        seeds = {name: self.symbols(node) for name, node in d.cotangents.items()}
         pulled = sympy.Add(*(a * f for name in force for a, f in zip(seeds[name], force[name], strict=True)))
         yield from self._by("vjp", w.vjp, pulled, {**d.states, **d.params})
         yield from self._jvp(force)

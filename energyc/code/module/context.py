@@ -107,7 +107,7 @@ class Context:
         self.step = network.step if network.numbered else None
         flags = [node for node in (network.training, self.step) if node is not None]
         self.set: dict[Node, str] = {node: self.globals.new(node.name) for node in flags}
-        self.seeds = {name: self.globals.new(f"seed_{name}") for name in (*network.states, *network.readouts)}
+        self.cotangents = {name: self.globals.new(f"cot_{name}") for name in (*network.states, *network.readouts)}
         self.directions = {name: self.globals.new(f"v_{name}") for name in network.states}
         self.plus = {name: self.globals.new(f"plus_{name}") for name in network.states}
         self.minus = {name: self.globals.new(f"minus_{name}") for name in network.states}

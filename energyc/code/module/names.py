@@ -14,7 +14,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 METHOD_NAMES = frozenset(
     """
     torch nn F math cmath itertools Tensor NamedTuple Fixed Held Holomorphic Tensors
-    self states fixed held targets seeds directions clamps batch params random device dtype seed net
+    self states fixed held targets cotangents directions clamps batch params random device dtype seed net
     """.split()
 )
 #: What a module with kernels calls their text, and the object that runs those of its layers.

@@ -14,7 +14,7 @@ from energyc.mathematics.ir import Node
 class Signature:
     """How a routine is called and what it returns.
 
-    ``arguments`` are of states, fixed, targets, seeds, directions, plus, minus, sums; ``gives``: ``list`` (a list in
+    ``arguments`` are of states, fixed, targets, cotangents, directions, plus, minus, sums; ``gives``: ``list`` (in
     the order of the keys), ``states`` (one entry a state, None where nothing is), ``dict`` (by key), ``both`` (a list,
     and the others by key). One that is ``split`` gives the others only if its argument ``params`` is true. One that is
     ``complex`` is of the holomorphic extension alone.
@@ -29,8 +29,8 @@ class Signature:
     complex: bool = False
 
     @property
-    def seeds_readouts(self) -> bool:
-        """Whether its seeds are on readouts, not on states."""
+    def of_readouts(self) -> bool:
+        """Whether its cotangents are on readouts, not on states."""
         return self.name.startswith("_readout_")
 
 
@@ -43,10 +43,10 @@ class Prepared:
 
 
 #: Routines that run at every step: what they can share is worth hoisting.
-REPEATED = ("_force", "_force_pullback", "_force_tangent", "_correction")
+REPEATED = ("_force", "_force_vjp", "_force_jvp", "_correction")
 
 _AT = ("states", "fixed")
-_SEEDED = (*_AT, "seeds")
+_WITH_COTANGENTS = (*_AT, "cotangents")
 _AIMED = (*_AT, "targets")
 
 #: For each output its key, what it is called on the way, and its node.
@@ -55,7 +55,7 @@ Outputs = Mapping[str, tuple[str, Node]]
 
 def prepare(d: Derivation, features: Features) -> list[Prepared]:
     """Every routine of a module; what the runtime gives by default is left out."""
-    routines = [*_equations(d), *_pullbacks(d)]
+    routines = [*_equations(d), *_vjps(d)]
     if features.needs("trajectory"):
         routines += _trajectories(d)
     if features.needs("contrast"):
@@ -71,9 +71,9 @@ def prepare(d: Derivation, features: Features) -> list[Prepared]:
         doc = "dE/dtheta of all energies, summed over the batch."
         routines.append(_by_input(d, "_descent_gradient", _AT, doc, d.descent_gradient))
     if features.newton:
-        pushed = _named("push", d.pushforward(d.force))
+        pushed = _named("push", d.jvp(d.force))
         doc = "J directions, J = dF/dz."
-        routines.append(_by_state(d, "_force_tangent", (*_AT, "directions"), doc, pushed, gives="list"))
+        routines.append(_by_state(d, "_force_jvp", (*_AT, "directions"), doc, pushed, gives="list"))
     if features.needs("correction"):
         routines.append(correction(d, held=False))
     if features.penalty:
@@ -118,38 +118,40 @@ def answers(d: Derivation) -> list[Prepared]:
     return [routine for routine in routines if routine.routine.outputs]
 
 
-def _pullbacks(d: Derivation) -> list[Prepared]:
+def _vjps(d: Derivation) -> list[Prepared]:
     """Transposed derivatives of cost, force, start and readouts."""
     clamps, inputs = d.real_clamps, {**d.params, **d.real_clamps}
-    force = _named("back", d.pullback(d.force, d.states))
-    readouts = _named("back", d.readout_pullback(d.states))
+    force = _named("back", d.vjp(d.force, d.states))
+    readouts = _named("back", d.readout_vjp(d.states))
     doc = "dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta."
     routines = [
-        _by_both(d.states, "_cost_pullback", _AIMED, doc, _named("slope", d.cost_force), d.cost_gradient, split=True),
+        _by_both(d.states, "_cost_vjp", _AIMED, doc, _named("slope", d.cost_force), d.cost_gradient, split=True),
         _by_both(
             d.states,
-            "_force_pullback",
-            _SEEDED,
-            "J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch.",
+            "_force_vjp",
+            _WITH_COTANGENTS,
+            "J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch.",
             force,
-            d.pullback(d.force, d.params),
+            d.vjp(d.force, d.params),
             split=True,
         ),
-        _by_input(d, "_clamp_gradient", _SEEDED, "<seeds, dF/dx> for each real clamp.", d.pullback(d.force, clamps)),
+        _by_input(
+            d, "_clamp_gradient", _WITH_COTANGENTS, "<cotangents, dF/dx> for each real clamp.", d.vjp(d.force, clamps)
+        ),
         _by_input(
             d,
-            "_start_pullback",
-            ("fixed", "seeds"),
-            "<seeds, d start> by params and clamps.",
-            d.pullback(d.start, inputs),
+            "_start_vjp",
+            ("fixed", "cotangents"),
+            "<cotangents, d start> by params and clamps.",
+            d.vjp(d.start, inputs),
         ),
         _by_both(
             d.states,
-            "_readout_pullback",
-            _SEEDED,
-            "<seeds, d readouts> by states, and by params and clamps.",
+            "_readout_vjp",
+            _WITH_COTANGENTS,
+            "<cotangents, d readouts> by states, and by params and clamps.",
             readouts,
-            d.readout_pullback(inputs),
+            d.readout_vjp(inputs),
             clamps,
         ),
     ]
@@ -161,16 +163,16 @@ def _trajectories(d: Derivation) -> list[Prepared]:
     if not d.sums.slopes:
         return []
     terms = {f"sum of {name}": (name, node) for name, node in d.sums.terms.items()}
-    back = {**_named("back", d.pullback(d.force, d.states)), **terms}
-    others = {name: node for name, node in d.pullback(d.force, d.params).items() if name not in d.sums.slopes}
-    doc = "J^T seeds, and what is added up over steps; <seeds, dF/dtheta> of the other params, summed over the batch."
-    step = _by_both((*d.states, *terms), "_step_pullback", _SEEDED, doc, back, others)
+    back = {**_named("back", d.vjp(d.force, d.states)), **terms}
+    others = {name: node for name, node in d.vjp(d.force, d.params).items() if name not in d.sums.slopes}
+    doc = "J^T cotangents, and what is added up over steps; <cotangents, dF/dtheta> of the others, summed."
+    step = _by_both((*d.states, *terms), "_step_vjp", _WITH_COTANGENTS, doc, back, others)
     params, clamps = (
         {name: node for name, node in d.sums.slopes.items() if name in names} for names in (d.params, d.real_clamps)
     )
-    doc = "<seeds, dF/dtheta> summed over batch and steps."
+    doc = "<cotangents, dF/dtheta> summed over batch and steps."
     routines = [step, _by_input(d, "_sums_gradient", ("fixed", "sums"), doc, params)]
-    doc = "<seeds, dF/dx> for real clamps, summed over steps."
+    doc = "<cotangents, dF/dx> for real clamps, summed over steps."
     routines.append(_by_input(d, "_sums_clamp_gradient", ("fixed", "sums"), doc, clamps))
     return [routine for routine in routines if routine.routine.outputs]
 
@@ -180,9 +182,9 @@ def _contrasts(d: Derivation, holomorphic: bool) -> list[Prepared]:
     routines = _energy_slopes(d, {} if holomorphic else d.energy_contrast)
     if force_params(d) is None:
         kind = "no energy, or hold a state fixed in it" if d.stopped else "no energy"
-        doc = f"<seeds, dF/dtheta> of the terms that are {kind}, summed over the batch."
-        forces = d.pullback(d.user_forces, d.params)
-        routines.append(_by_input(d, "_user_force_gradient", _SEEDED, doc, forces))
+        doc = f"<cotangents, dF/dtheta> of the terms that are {kind}, summed over the batch."
+        forces = d.vjp(d.user_forces, d.params)
+        routines.append(_by_input(d, "_user_force_gradient", _WITH_COTANGENTS, doc, forces))
     if d.descends:
         doc = "What a nudge subtracts from the force: in a flow dC/dg takes the place of dE/dg."
         routines.append(_by_state(d, "_nudge", _AIMED, doc, _named("nudge", d.nudge)))
@@ -193,10 +195,10 @@ def _predictions(d: Derivation) -> list[Prepared]:
     """The predictions of an energy of squared prediction errors, and what they send back."""
     doc = "What each state is predicted to be, from states before it."
     forward = _by_state(d, "_predictions", _AT, doc, _named("predicted", d.predicted), gives="list")
-    back = _named("back", d.pullback(d.predicted, d.states))
-    doc = "<seeds, d predictions/dz>; and <seeds, d predictions/dtheta> summed over the batch."
-    slopes = d.pullback(d.predicted, d.params)
-    return [forward, _by_both(d.states, "_prediction_pullback", _SEEDED, doc, back, slopes, split=True)]
+    back = _named("back", d.vjp(d.predicted, d.states))
+    doc = "<cotangents, d predictions/dz>; and <cotangents, d predictions/dtheta> summed over the batch."
+    slopes = d.vjp(d.predicted, d.params)
+    return [forward, _by_both(d.states, "_prediction_vjp", _WITH_COTANGENTS, doc, back, slopes, split=True)]
 
 
 def _energy_slopes(d: Derivation, linear: Mapping[str, Node]) -> list[Prepared]:
@@ -211,7 +213,7 @@ def _energy_slopes(d: Derivation, linear: Mapping[str, Node]) -> list[Prepared]:
 
 def force_params(d: Derivation) -> tuple[str, ...] | None:
     """The params that only terms without an energy read; None where another one is read by both kinds of terms."""
-    whole, forces = d.pullback(d.force, d.params), d.pullback(d.user_forces, d.params)
+    whole, forces = d.vjp(d.force, d.params), d.vjp(d.user_forces, d.params)
     return tuple(forces) if all(whole.get(name) is node for name, node in forces.items()) else None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from energyc.mathematics.ir import Input, Node, walk
 
-MOVING_KINDS = frozenset({"state", "step", "seed", "direction", "plus", "minus", "sum", "value", "target"})
+MOVING_KINDS = frozenset({"state", "step", "cotangent", "direction", "plus", "minus", "sum", "value", "target"})
 
 
 class Statics:

@@ -149,7 +149,7 @@ def _equations(context: Context, rows: Rows, prefix: str) -> Equations:
     def by_state(routine: str) -> dict[str, Node]:
         return {key: node for key, node in outputs.get(routine, {}).items() if key in states}
 
-    nudge = by_state("_nudge") if context.options.descends else by_state("_cost_pullback")
+    nudge = by_state("_nudge") if context.options.descends else by_state("_cost_vjp")
     names = Names()
     return Equations(
         context.network,

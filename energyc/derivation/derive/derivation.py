@@ -99,10 +99,12 @@ class Derivation:
             return {}
         return self._by(self.descending, {term.node: self.graph.constant(-1)}, frozen=False)
 
-    def _by(self, wanted: Mapping[str, Input], seeds: Mapping[Node, Node], *, frozen: bool = True) -> dict[str, Node]:
+    def _by(
+        self, wanted: Mapping[str, Input], cotangents: Mapping[Node, Node], *, frozen: bool = True
+    ) -> dict[str, Node]:
         """The adjoints of the ``wanted`` inputs, by name, without those that do not occur."""
         bars: dict[Node, Node] = {}
-        adjoints = adjoint(self.graph, seeds, list(wanted.values()), frozen=frozen, strict=False, bars=bars)
+        adjoints = adjoint(self.graph, cotangents, list(wanted.values()), frozen=frozen, strict=False, bars=bars)
         self._name("pull", bars)
         return {name: adjoints[node] for name, node in wanted.items() if node in adjoints}
 
@@ -124,9 +126,9 @@ class Derivation:
         return total
 
     @cached_property
-    def seeds(self) -> dict[str, Input]:
+    def cotangents(self) -> dict[str, Input]:
         """For each state a vector that the transposed Jacobian multiplies."""
-        return {name: self.graph.input(name, "seed", node.dims) for name, node in self.states.items()}
+        return {name: self.graph.input(name, "cotangent", node.dims) for name, node in self.states.items()}
 
     @cached_property
     def directions(self) -> dict[str, Input]:
@@ -144,28 +146,28 @@ class Derivation:
         return {name: self.graph.input(name, "minus", node.dims) for name, node in self.states.items()}
 
     @cached_property
-    def readout_seeds(self) -> dict[str, Input]:
+    def readout_cotangents(self) -> dict[str, Input]:
         """For each readout a vector that its transposed derivative multiplies."""
-        return {name: self.graph.input(name, "seed", q.node.dims) for name, q in self.network.readouts.items()}
+        return {name: self.graph.input(name, "cotangent", q.node.dims) for name, q in self.network.readouts.items()}
 
-    def readout_pullback(self, wanted: Mapping[str, Input]) -> dict[str, Node]:
-        """``<seed, d readouts / d input>`` for each wanted input that a readout reads."""
+    def readout_vjp(self, wanted: Mapping[str, Input]) -> dict[str, Node]:
+        """``<cotangent, d readouts / d input>`` for each wanted input that a readout reads."""
         readouts = {name: quantity.node for name, quantity in self.network.readouts.items()}
-        return self._by(wanted, self._seeded(readouts, self.readout_seeds))
+        return self._by(wanted, self._with_cotangents(readouts, self.readout_cotangents))
 
-    def _seeded(self, forces: Mapping[str, Node], vectors: Mapping[str, Input]) -> dict[Node, Node]:
-        """``<vector, force>`` as seeds of reverse mode; the force on two states gets the sum of both vectors."""
-        seeds: dict[Node, Node] = {}
+    def _with_cotangents(self, forces: Mapping[str, Node], vectors: Mapping[str, Input]) -> dict[Node, Node]:
+        """``<vector, force>`` as cotangents of reverse mode; the force on two states gets the sum of both vectors."""
+        cotangents: dict[Node, Node] = {}
         for name, node in forces.items():
-            seed: Node = vectors[name]
-            seeds[node] = self.graph.plus(seeds[node], seed) if node in seeds else seed
-        return seeds
+            cotangent: Node = vectors[name]
+            cotangents[node] = self.graph.plus(cotangents[node], cotangent) if node in cotangents else cotangent
+        return cotangents
 
-    def pullback(self, forces: Mapping[str, Node], wanted: Mapping[str, Input]) -> dict[str, Node]:
-        """``<seed, d forces / d input>`` for each wanted input on which a force depends."""
-        return self._by(wanted, self._seeded(forces, self.seeds))
+    def vjp(self, forces: Mapping[str, Node], wanted: Mapping[str, Input]) -> dict[str, Node]:
+        """``<cotangent, d forces / d input>`` for each wanted input on which a force depends."""
+        return self._by(wanted, self._with_cotangents(forces, self.cotangents))
 
-    def pushforward(self, forces: Mapping[str, Node]) -> dict[str, Node]:
+    def jvp(self, forces: Mapping[str, Node]) -> dict[str, Node]:
         """``(d forces / dz) direction`` for each state."""
         directions: dict[Node, Node] = {self.states[name]: self.directions[name] for name in self.states}
         moves: dict[Node, Node] = {}
@@ -186,8 +188,8 @@ class Derivation:
     def correction(self) -> dict[str, Node]:
         """``(J_nc - J_nc^T) direction`` for each state where it is not zero."""
         forces = self.unproved_force
-        forward = self.pushforward(forces)
-        backward = self._by(self.states, self._seeded(forces, self.directions))
+        forward = self.jvp(forces)
+        backward = self._by(self.states, self._with_cotangents(forces, self.directions))
         difference = {}
         for state, node in self.states.items():
             parts = [(ONE, forward[state])] if state in forward else []
@@ -199,7 +201,7 @@ class Derivation:
     @cached_property
     def penalty(self) -> Node:
         """``|J_nc direction|^2`` of one sample; for random directions an estimate of the Jacobian's squared norm."""
-        pushed = self.pushforward(self.unproved_force)
+        pushed = self.jvp(self.unproved_force)
         squares = [self.graph.product(node, node) for node in pushed.values()]
         sums = [self.graph.sum(node, range(len(node.dims))) for node in squares]
         return self.graph.plus(*sums) if sums else self.graph.zero(())
@@ -237,7 +239,7 @@ class Derivation:
     @cached_property
     def cost_force(self) -> dict[str, Node]:
         """dC/dz of one sample, for the states that the cost reads."""
-        return self._by(self.states, self._cost_seed)
+        return self._by(self.states, self._cost_cotangent)
 
     @cached_property
     def nudge(self) -> dict[str, Node]:
@@ -252,7 +254,7 @@ class Derivation:
         return nudges
 
     def _cost_slope(self, slope: Slope) -> Node:
-        slopes = adjoint(self.graph, self._cost_seed, [slope.at], strict=False)
+        slopes = adjoint(self.graph, self._cost_cotangent, [slope.at], strict=False)
         return slopes.get(slope.at) or self.graph.zero(slope.at.dims)
 
     @cached_property
@@ -264,10 +266,10 @@ class Derivation:
     @cached_property
     def cost_gradient(self) -> dict[str, Node]:
         """The direct dC/dtheta of one sample."""
-        return self._by(self.params, self._cost_seed)
+        return self._by(self.params, self._cost_cotangent)
 
     @property
-    def _cost_seed(self) -> dict[Node, Node]:
+    def _cost_cotangent(self) -> dict[Node, Node]:
         return {self.network.cost.node: self.graph.constant(1)} if self.network.cost else {}
 
     @cached_property
@@ -301,8 +303,8 @@ class Derivation:
 
     @cached_property
     def sums(self) -> Sums:
-        """The sums over steps for ``<seed, dF/dtheta>`` and ``<seed, dF/dx>``, and which of these read them."""
-        slopes = {**self.pullback(self.force, self.params), **self.pullback(self.force, self.real_clamps)}
+        """The sums over steps for ``<cotangent, dF/dtheta>`` and ``<cotangent, dF/dx>``, and which read them."""
+        slopes = {**self.vjp(self.force, self.params), **self.vjp(self.force, self.real_clamps)}
         sizes = self.network.extents
         largest = max(prod(sizes[dim] for dim in node.dims) for node in self.states.values())
         return summed_over_steps(self.graph, slopes, self.names, sizes, largest)

@@ -1,6 +1,6 @@
 """The sums over all steps that gradients through a trajectory read.
 
-A slope ``<seed, dF/dtheta>`` that is linear in what a step changes, as ``x^T seed``, is taken once of the sum over the
+A slope ``<cotangent, dF/dtheta>`` that is linear in what a step changes, as ``x^T bar``, is taken once of the sum over the
 steps: one product in the place of one a step.
 """
 
@@ -15,7 +15,7 @@ from energyc.mathematics.calculus import linear_in, moving, substitute
 from energyc.mathematics.ir import Graph, Input, Node, walk
 
 #: Inputs that differ from step to step.
-CHANGING = frozenset({"state", "seed", "step"})
+CHANGING = frozenset({"state", "cotangent", "step"})
 
 
 @dataclass(frozen=True)

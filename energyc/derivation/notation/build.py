@@ -47,7 +47,7 @@ Slots = tuple[IndexExpr, ...]
 Scope = frozenset[str]
 #: Vectors on a state are called after it: ``a_z`` is pulled back through the force, ``v_z`` is a direction, ``plus_z``
 #: and ``minus_z`` are where two phases ended.
-VECTORS = {"seed": "a_", "direction": "v_", "plus": "plus_", "minus": "minus_", "sum": "sum_"}
+VECTORS = {"cotangent": "a_", "direction": "v_", "plus": "plus_", "minus": "minus_", "sum": "sum_"}
 
 
 @dataclass(frozen=True)

@@ -43,25 +43,25 @@ def gradient(
 
 def adjoint(
     graph: Graph,
-    seeds: Mapping[Node, Node],
+    cotangents: Mapping[Node, Node],
     by: Sequence[Node],
     *,
     frozen: bool = True,
     strict: bool = True,
     bars: dict[Node, Node] | None = None,
 ) -> dict[Node, Node]:
-    """``sum over roots of <seed, d root / d node>`` for each node of ``by``.
+    """``sum over roots of <cotangent, d root / d node>`` for each node of ``by``.
 
-    ``seeds`` gives each root its seed, a node of the same dims. Nothing passes beyond a node of ``by``: each is
+    ``cotangents`` gives each root its cotangent, a node of the same dims. Nothing passes beyond a node of ``by``: each is
     taken as independent. Raises DoesNotOccur for one that no root depends on, or only through a stop or another node
     of ``by`` (with ``strict=False`` it is left out).
     ``bars`` collects the adjoints of all nodes in between.
     """
     wanted = set(by)
-    active = depends(seeds, wanted, frozen=frozen)
-    collected: dict[Node, list[tuple[Coefficient, Node]]] = {root: [(ONE, seed)] for root, seed in seeds.items()}
+    active = depends(cotangents, wanted, frozen=frozen)
+    collected: dict[Node, list[tuple[Coefficient, Node]]] = {root: [(ONE, bar)] for root, bar in cotangents.items()}
     result: dict[Node, Node] = {}
-    for node in reversed(list(walk(seeds))):
+    for node in reversed(list(walk(cotangents))):
         if node not in collected or node not in active:
             continue
         bar = graph.add(collected[node], node.dims)

@@ -12,7 +12,7 @@ from energyc.mathematics.expressions import NoRule
 #: Inputs that have a value for each sample; ``direction`` and ``seed`` are the vectors of forward and reverse mode,
 #: ``plus`` and ``minus`` the states of two phases, ``sum`` what is added up over steps.
 BATCHED_KINDS = frozenset(
-    {"state", "clamp", "noise", "target", "direction", "seed", "plus", "minus", "sum", "value", "slope"}
+    {"state", "clamp", "noise", "target", "direction", "cotangent", "plus", "minus", "sum", "value", "slope"}
 )
 
 

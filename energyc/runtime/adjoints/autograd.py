@@ -58,15 +58,15 @@ class EquilibriumFunction(Function):
         return *readouts, *about
 
     @staticmethod
-    def backward(ctx: Any, *seeds: Tensor) -> Any:
+    def backward(ctx: Any, *cotangents: Tensor) -> Any:
         """The adjoint: the readouts' own slopes, then the equilibrium's or the steps'."""
         net, inputs = ctx.net, ctx.saved_tensors
         with torch.no_grad(), torch.autocast(net.device.type, enabled=False):
-            back, direct = net._readout_pullback(ctx.states, ctx.fixed, seeds[: len(net.readout_names)])
+            back, direct = net._readout_vjp(ctx.states, ctx.fixed, cotangents[: len(net.readout_names)])
             slopes = [direct, *ctx.way.slopes(ctx, filled(back, ctx.states))]
             found = [*totals(slopes, ctx.names), *totals(slopes, net._owners())]
         if torch.is_grad_enabled():  # create_graph
-            found = differentiable_no_further(net.name, [*inputs, *seeds], found)
+            found = differentiable_no_further(net.name, [*inputs, *cotangents], found)
         return None, *found
 
 
@@ -80,7 +80,7 @@ class GradientFunction(Function):
         return tuple(x.view_as(x) for x in tensors[count:])
 
     @staticmethod
-    def backward(ctx: Any, *seeds: Tensor) -> Any:
+    def backward(ctx: Any, *cotangents: Tensor) -> Any:
         """Raises RuntimeError."""
         raise RuntimeError(
             f"{ctx.name} is differentiated once: its gradient has no derivative (no double backward). Keep it out of "

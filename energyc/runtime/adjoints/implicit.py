@@ -17,17 +17,19 @@ from energyc.runtime.tensors.states import Tensors, flatten, unflatten
 
 
 def project_back(
-    net: Equations, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
+    net: Equations, states: Tensors, fixed: Fixed, cotangents: Tensors, step: Sequence[float]
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
+    """P^T cotangents and step P^T cotangents, P the derivative of the projection at z + step F(z)."""
     if net.constrained:
         moved = [x + h * f for x, f, h in zip(states, net._force(states, fixed), step)]
-        seeds = net._project_adjoint(moved, seeds)
-    return list(seeds), [h * u for u, h in zip(seeds, step)]
+        cotangents = net._project_adjoint(moved, cotangents)
+    return list(cotangents), [h * u for u, h in zip(cotangents, step)]
 
 
-def solve_adjoint(net: Equations, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]) -> list[Tensor]:
-    """step P^T lambda, where lambda = seeds + (I + step J)^T P^T lambda, by GMRES.
+def solve_adjoint(
+    net: Equations, states: Tensors, fixed: Fixed, cotangents: Tensors, step: Sequence[float]
+) -> list[Tensor]:
+    """step P^T lambda, where lambda = cotangents + (I + step J)^T P^T lambda, by GMRES.
 
     Raises RuntimeError where the system is singular, the solve stalls or the dtype is too coarse for one.
     """
@@ -41,7 +43,7 @@ def solve_adjoint(net: Equations, states: Tensors, fixed: Fixed, seeds: Tensors,
 
     goal = 1e-12 if net.dtype == torch.float64 else 1e-5
     with net._precise():
-        flat, residual = gmres(operator, flatten(seeds), tolerance=goal, restart=60, cycles=40)
+        flat, residual = gmres(operator, flatten(cotangents), tolerance=goal, restart=60, cycles=40)
     worst = float(residual.max())
     if not worst <= 1e3 * goal:
         finite = worst < float("inf")
@@ -60,8 +62,8 @@ class AtEquilibrium:
         return settle(net, states, fixed, phase), None
 
     @staticmethod
-    def slopes(ctx: Any, seeds: Tensors) -> list[dict[str, Tensor]]:
-        """Slopes by params and clamps of cotangents ``seeds`` of the equilibrium."""
+    def slopes(ctx: Any, cotangents: Tensors) -> list[dict[str, Tensor]]:
+        """Slopes by params and clamps of cotangents ``cotangents`` of the equilibrium."""
         net, states, fixed = ctx.net, ctx.states, ctx.fixed
-        pushed = solve_adjoint(net, states, fixed, seeds, ctx.phase.step)
-        return [net._force_pullback(states, fixed, pushed)[1], net._clamp_gradient(states, fixed, pushed)]
+        pushed = solve_adjoint(net, states, fixed, cotangents, ctx.phase.step)
+        return [net._force_vjp(states, fixed, pushed)[1], net._clamp_gradient(states, fixed, pushed)]

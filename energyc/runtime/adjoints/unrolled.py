@@ -22,20 +22,20 @@ class ThroughSteps:
         return settle_recorded(net, states, fixed, phase)
 
     @staticmethod
-    def slopes(ctx: Any, seeds: list[Tensor]) -> list[dict[str, Tensor]]:
-        """Slopes by params and clamps of cotangents ``seeds`` of the last states."""
-        net, fixed, slopes, totals = ctx.net, ctx.fixed, [], StepSums(len(seeds[0]))
+    def slopes(ctx: Any, cotangents: list[Tensor]) -> list[dict[str, Tensor]]:
+        """Slopes by params and clamps of cotangents ``cotangents`` of the last states."""
+        net, fixed, slopes, totals = ctx.net, ctx.fixed, [], StepSums(len(cotangents[0]))
         apart = [name for name in ctx.names if name not in net.summed]
-        for step in steps_back(net, ctx.trajectory, seeds, fixed, ctx.phase):
-            seeds = step.seeds
+        for step in steps_back(net, ctx.trajectory, cotangents, fixed, ctx.phase):
+            cotangents = step.cotangents
             totals.add_(step)
             part = net._clamp_gradient(step.states, step.fixed, step.pushed) if apart else {}
             part = {name: slope for name, slope in part.items() if name in apart}
-            slopes.append(spread(part, step.rows, len(seeds[0])))
+            slopes.append(spread(part, step.rows, len(cotangents[0])))
         slopes += [totals.gradient(net, fixed), net._sums_clamp_gradient(fixed, totals.sums) if net.summed else {}]
         if not ctx.starts_by_itself:
             return slopes
-        return [*slopes, net._start_pullback(fixed, net._project_adjoint(net._start(fixed), seeds))]
+        return [*slopes, net._start_vjp(fixed, net._project_adjoint(net._start(fixed), cotangents))]
 
 
 def spread(parts: dict[str, Tensor], rows: Tensor | None, batch: int) -> dict[str, Tensor]:

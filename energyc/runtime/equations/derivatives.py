@@ -14,39 +14,39 @@ from energyc.runtime.tensors.states import Tensors
 class Derivatives(Flow):
     """Vector-Jacobian products by states, params and clamps, and Jacobian-vector products by states."""
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, and with ``params`` <seeds, dF/dtheta>."""
+        """J^T cotangents, and with ``params`` <cotangents, dF/dtheta>."""
         raise NotImplementedError
 
-    def _force_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
-        """J^T seeds."""
-        return self._force_pullback(states, fixed, seeds, params=False)[0]
+    def _force_adjoint(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> list[Tensor | None]:
+        """J^T cotangents."""
+        return self._force_vjp(states, fixed, cotangents, params=False)[0]
 
-    def _step_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _step_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[Sequence[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, followed by what ``_sums_gradient`` reads, added up over steps; and the other slopes by theta."""
-        return self._force_pullback(states, fixed, seeds)
+        """J^T cotangents, then what ``_sums_gradient`` reads, added up over steps; and the other slopes by theta."""
+        return self._force_vjp(states, fixed, cotangents)
 
     def _sums_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dtheta> of all steps together, of what no step changes otherwise."""
+        """<cotangents, dF/dtheta> of all steps together, of what no step changes otherwise."""
         return {}
 
     def _sums_clamp_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> of all steps together, for the real clamps that are ``summed``."""
+        """<cotangents, dF/dx> of all steps together, for the real clamps that are ``summed``."""
         return {}
 
-    def _force_tangent(self, states: Tensors, fixed: Fixed, directions: Tensors) -> list[Tensor]:
+    def _force_jvp(self, states: Tensors, fixed: Fixed, directions: Tensors) -> list[Tensor]:
         """J directions."""
         raise NotImplementedError
 
-    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for each real clamp x."""
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for each real clamp x."""
         return {}
 
-    def _cost_pullback(
+    def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz, None where the cost does not read a state, and with ``params`` the direct dC/dtheta."""
@@ -54,22 +54,22 @@ class Derivatives(Flow):
 
     def _cost_force(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
         """dC/dz, None where the cost does not read a state."""
-        return self._cost_pullback(states, fixed, targets, params=False)[0]
+        return self._cost_vjp(states, fixed, targets, params=False)[0]
 
     def _cost_gradient(self, states: Tensors, fixed: Fixed, targets: Tensors) -> dict[str, Tensor]:
         """The direct dC/dtheta."""
-        return self._cost_pullback(states, fixed, targets)[1]
+        return self._cost_vjp(states, fixed, targets)[1]
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts/dz>, and the same by params and real clamps."""
+        """<cotangents, d readouts/dz>, and the same by params and real clamps."""
         return [None for _ in states], {}
 
-    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and real clamps."""
+    def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d start> by params and real clamps."""
         return {}
 
-    def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
-        """P^T seeds, P the derivative of the projection at a point."""
-        return list(seeds)
+    def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
+        """P^T cotangents, P the derivative of the projection at a point."""
+        return list(cotangents)

@@ -21,8 +21,8 @@ def residual_defence(net: Equations, free: FreePhase, fixed: Fixed, settings: Ru
     force, step = net._force(free.states, fixed), free.step
     sizes = [norm(x).square() + 1e-12 for x in free.states]
     value = sum((h * norm(f)).square() / s for f, h, s in zip(force, step, sizes))
-    seeds = [2 * settings.defence * h * h * f / per_sample(s, f) for f, h, s in zip(force, step, sizes)]
-    return "defence", torch.as_tensor(value), net._force_pullback(free.states, fixed, seeds)[1]
+    cotangents = [2 * settings.defence * h * h * f / per_sample(s, f) for f, h, s in zip(force, step, sizes)]
+    return "defence", torch.as_tensor(value), net._force_vjp(free.states, fixed, cotangents)[1]
 
 
 @part("penalty", "jacobian")

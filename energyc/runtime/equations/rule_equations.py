@@ -30,11 +30,11 @@ class RuleEquations(Derivatives):
         """dE/dtheta at ``plus`` less that at ``minus``, where it is linear or bilinear in the states."""
         return {}
 
-    def _user_force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dtheta> of the terms without an energy, or that hold a state fixed in theirs."""
+    def _user_force_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dtheta> of the terms without an energy, or that hold a state fixed in theirs."""
         if not self.force_params:
             return {}
-        slopes = self._force_pullback(states, fixed, seeds)[1]
+        slopes = self._force_vjp(states, fixed, cotangents)[1]
         return {name: slopes[name] for name in self.force_params}
 
     def _clamped(self, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
@@ -49,19 +49,19 @@ class RuleEquations(Derivatives):
         """What each state is predicted to be, from states before it."""
         raise ValueError(f"{self.name} was compiled without a rule of predictions")
 
-    def _prediction_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _prediction_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d predictions/dz>, and with ``params`` the same by theta."""
+        """<cotangents, d predictions/dz>, and with ``params`` the same by theta."""
         raise ValueError(f"{self.name} was compiled without a rule of predictions")
 
-    def _prediction_errors(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
-        """<seeds, d predictions/dz>."""
-        return self._prediction_pullback(states, fixed, seeds, params=False)[0]
+    def _prediction_errors(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> list[Tensor | None]:
+        """<cotangents, d predictions/dz>."""
+        return self._prediction_vjp(states, fixed, cotangents, params=False)[0]
 
-    def _prediction_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d predictions/dtheta>."""
-        return self._prediction_pullback(states, fixed, seeds)[1]
+    def _prediction_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d predictions/dtheta>."""
+        return self._prediction_vjp(states, fixed, cotangents)[1]
 
     def _hold(self, states: Tensors, fixed: Fixed) -> Any:
         """What the correction at these states needs, whatever the direction."""

@@ -40,7 +40,7 @@ def solved_step(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequen
 
     def operator(direction: Tensor) -> Tensor:
         parts = unflatten(direction, states)
-        pushed = [h * u for h, u in zip(step, net._force_tangent(states, fixed, parts))]
+        pushed = [h * u for h, u in zip(step, net._force_jvp(states, fixed, parts))]
         if not net.constrained:
             return -flatten(pushed)
         at = [x + h * f for x, f, h in zip(states, net._force(states, fixed), step)]

@@ -37,10 +37,10 @@ Trajectory = list[ForwardStep]
 
 
 class BackwardStep(NamedTuple):
-    """A step in reverse: its samples with their states and ``fixed``, step P^T seeds, and what it gives.
+    """A step in reverse: its samples with their states and ``fixed``, step P^T cotangents, and what it gives.
 
-    ``slopes`` are <step P^T seeds, dF/dtheta> of the params that ``summed`` says nothing of, which is what the others
-    read of all steps, added up: [batch of the step, ...] each. ``seeds`` are those of all samples on the states before.
+    ``slopes`` are <step P^T cotangents, dF/dtheta> of the params that ``summed`` leaves out, which is what the others
+    read of all steps, added up: [batch of the step, ...] each. ``cotangents`` are those on earlier states.
     """
 
     rows: Tensor | None
@@ -49,7 +49,7 @@ class BackwardStep(NamedTuple):
     pushed: list[Tensor]
     slopes: dict[str, Tensor]
     summed: list[Tensor]
-    seeds: list[Tensor]
+    cotangents: list[Tensor]
 
 
 def settle_recorded(
@@ -117,21 +117,21 @@ def of_samples(trajectory: Trajectory, kept: Tensor) -> Trajectory:
 
 
 def steps_back(
-    net: Equations, trajectory: Trajectory, seeds: list[Tensor], fixed: Fixed, phase: Phase
+    net: Equations, trajectory: Trajectory, cotangents: list[Tensor], fixed: Fixed, phase: Phase
 ) -> Iterator[BackwardStep]:
     """The steps in reverse; each is valid until the next one."""
-    seeds = [s.clone() for s in seeds]
+    cotangents = [s.clone() for s in cotangents]
     parts = Parts(fixed)
     for number, rows, states, moved in reversed(trajectory):
         at = net._at(parts.of(rows), number)
-        part = seeds if rows is None else take(seeds, rows)
+        part = cotangents if rows is None else take(cotangents, rows)
         projected = part if moved is None else net._project_adjoint(moved, part)
         pushed = [h * u for u, h in zip(projected, phase.step)]
-        (*back,), slopes = net._step_pullback(states, at, pushed)
+        (*back,), slopes = net._step_vjp(states, at, pushed)
         summed = [x for x in back[len(states) :] if x is not None]
         part = [u if b is None else u + b for u, b in zip(projected, back)]
-        seeds = part if rows is None else put_(seeds, rows, part)
-        yield BackwardStep(rows, states, at, pushed, slopes, summed, seeds)
+        cotangents = part if rows is None else put_(cotangents, rows, part)
+        yield BackwardStep(rows, states, at, pushed, slopes, summed, cotangents)
 
 
 class StepSums:
@@ -160,11 +160,11 @@ class StepSums:
 
 
 def backpropagate(
-    net: Equations, trajectory: Trajectory, seeds: list[Tensor], fixed: Fixed, phase: Phase
+    net: Equations, trajectory: Trajectory, cotangents: list[Tensor], fixed: Fixed, phase: Phase
 ) -> tuple[list[Tensor], dict[str, Tensor]]:
     """Seeds on the states before the first step, and the slope by each param."""
-    totals = StepSums(len(seeds[0]))
-    for back in steps_back(net, trajectory, seeds, fixed, phase):
-        seeds = back.seeds
+    totals = StepSums(len(cotangents[0]))
+    for back in steps_back(net, trajectory, cotangents, fixed, phase):
+        cotangents = back.cotangents
         totals.add_(back)
-    return seeds, totals.gradient(net, fixed)
+    return cotangents, totals.gradient(net, fixed)

@@ -40,5 +40,5 @@ def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors,
         advance_(net, states, force, step)
     kept = not_exploded(free) & finite(a)
     at, (ends, a, aims) = restricted(kept, fixed, free.states, a, targets)
-    slopes_by_param = [net._force_pullback(ends, at, a)[1], net._cost_gradient(ends, at, aims)]
+    slopes_by_param = [net._force_vjp(ends, at, a)[1], net._cost_gradient(ends, at, aims)]
     return averaged(net, slopes_by_param, free, fixed, targets, settings, None, kept)

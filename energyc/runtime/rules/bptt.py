@@ -21,8 +21,8 @@ def bptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, se
     free, trajectory = settle_recorded(net, start, fixed, settings.free)
     kept = not_exploded(free)
     at, (states, aims) = restricted(kept, fixed, free.states, targets)
-    seeds = filled(net._cost_force(states, at, aims), states)
-    seeds, through = backpropagate(net, of_samples(trajectory, kept), seeds, at, settings.free)
-    seeds = net._project_adjoint(net._start(at), seeds)
-    slopes = [through, net._start_pullback(at, seeds), net._cost_gradient(states, at, aims)]
+    cotangents = filled(net._cost_force(states, at, aims), states)
+    cotangents, through = backpropagate(net, of_samples(trajectory, kept), cotangents, at, settings.free)
+    cotangents = net._project_adjoint(net._start(at), cotangents)
+    slopes = [through, net._start_vjp(at, cotangents), net._cost_gradient(states, at, aims)]
     return averaged(net, slopes, free, fixed, targets, settings, None, kept)

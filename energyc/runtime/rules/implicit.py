@@ -26,7 +26,7 @@ def implicit(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors
     if not bool(kept.any()):
         return averaged(net, [], free, fixed, targets, settings, None, kept)
     at, (states, aims) = restricted(kept, fixed, free.states, targets)
-    seeds = filled(net._cost_force(states, at, aims), states)
-    pushed = solve_adjoint(net, states, at, seeds, free.step)
-    slopes = [net._force_pullback(states, at, pushed)[1], net._cost_gradient(states, at, aims)]
+    cotangents = filled(net._cost_force(states, at, aims), states)
+    pushed = solve_adjoint(net, states, at, cotangents, free.step)
+    slopes = [net._force_vjp(states, at, pushed)[1], net._cost_gradient(states, at, aims)]
     return averaged(net, slopes, free, fixed, targets, settings, None, kept)

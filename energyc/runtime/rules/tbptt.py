@@ -22,7 +22,7 @@ def tbptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, s
     free, trajectory = settle_recorded(net, start, fixed, settings.free, last=settings.nudge.steps)
     kept = not_exploded(free)
     at, (states, aims) = restricted(kept, fixed, free.states, targets)
-    seeds = filled(net._cost_force(states, at, aims), states)
-    _, through = backpropagate(net, of_samples(trajectory, kept), seeds, at, settings.free)
+    cotangents = filled(net._cost_force(states, at, aims), states)
+    _, through = backpropagate(net, of_samples(trajectory, kept), cotangents, at, settings.free)
     slopes = [through, net._cost_gradient(states, at, aims)]
     return averaged(net, slopes, free, fixed, targets, settings, None, kept)

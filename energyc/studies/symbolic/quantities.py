@@ -66,12 +66,12 @@ class Quantities:
     def _vjp(self) -> Sides:
         d = self.derivation
         return {
-            **self._like(d.states, d.pullback(d.force, d.states)),
-            **self._like(d.params, d.pullback(d.force, d.params)),
+            **self._like(d.states, d.vjp(d.force, d.states)),
+            **self._like(d.params, d.vjp(d.force, d.params)),
         }
 
     def _jvp(self) -> Sides:
-        return self._like(self.derivation.states, self.derivation.pushforward(self.derivation.force))
+        return self._like(self.derivation.states, self.derivation.jvp(self.derivation.force))
 
     def _updates(self) -> Sides:
         """Energies that flows name move no state by themselves, but are contrasted all the same."""

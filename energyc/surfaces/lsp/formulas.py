@@ -58,7 +58,7 @@ def _slopes(name: str, indices: Sequence[str], derivation: Derivation, notation:
     param = {name: derivation.params[name]}
     gradients: dict[str, Mapping[str, Node]] = {
         "E": derivation.energy_gradient,
-        "(a.F)": derivation.pullback(derivation.user_forces, param),
+        "(a.F)": derivation.vjp(derivation.user_forces, param),
         "C": derivation.cost_gradient,
     }
     for of, found in gradients.items():

@@ -108,7 +108,7 @@ def updates(network: Network, derivation: Derivation, notation: Notation) -> Ite
 
 
 def _forced_updates(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:
-    gradients = derivation.pullback(derivation.user_forces, derivation.params)
+    gradients = derivation.vjp(derivation.user_forces, derivation.params)
     if not gradients:
         return
     stopped = (
@@ -129,8 +129,8 @@ def correction(derivation: Derivation, notation: Notation) -> Iterator[Block]:
     yield Heading("The part that is not conservative")
     names = ", ".join(derivation.unproved)
     yield Paragraph(f"J is the Jacobian of {names} alone: how it moves along v, and how it pulls back a.")
-    forward = derivation.pushforward(forces)
-    backward = derivation.pullback(forces, derivation.states)
+    forward = derivation.jvp(forces)
+    backward = derivation.vjp(forces, derivation.states)
     moved = _named(notation, "Jv_", forward, derivation.states)
     yield from _equations(notation, [*moved, *_named(notation, "JTa_", backward, derivation.states)])
 

@@ -203,8 +203,8 @@ def jacobian(network: Network, derivation: Derivation) -> str:
     The correction is that of the terms not proved conservative together; it is 0 if all are.
     """
     states = {name: state.node for name, state in network.states.items()}
-    forward = derivation.pushforward(derivation.force)
-    backward = derivation.pullback(derivation.force, derivation.states)
+    forward = derivation.jvp(derivation.force)
+    backward = derivation.vjp(derivation.force, derivation.states)
     parts = [
         *_equations(network, "J v ", forward, states),
         "",

@@ -146,12 +146,12 @@ class AttentionEquations:
         (x,) = states
         return [x]
 
-    def _force_pullback(
-        self, states: Tensors, fixed: AttentionFixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: AttentionFixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (x,) = states
-        (seed_x_2,) = seeds
+        (seed_x_2,) = cotangents
         total = (x * x).mean(2)
         total += 1e-06
         total_rsqrt = total.rsqrt()
@@ -212,10 +212,10 @@ class AttentionEquations:
             ),
         }
 
-    def _clamp_gradient(self, states: Tensors, fixed: AttentionFixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for each real clamp."""
+    def _clamp_gradient(self, states: Tensors, fixed: AttentionFixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for each real clamp."""
         (x,) = states
-        (seed_x_2,) = seeds
+        (seed_x_2,) = cotangents
         total = (x * x).mean(2)
         total += 1e-06
         product = x * total.rsqrt()[:, :, None] * self.g_u
@@ -237,24 +237,24 @@ class AttentionEquations:
         grad_n1 += torch.einsum("Bkir,krd->Bid", pull_key, self.W_k)
         return {"n1": grad_n1}
 
-    def _start_pullback(self, fixed: AttentionFixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and clamps."""
-        (seed_x_2,) = seeds
+    def _start_vjp(self, fixed: AttentionFixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d start> by params and clamps."""
+        (seed_x_2,) = cotangents
         return {"n1": seed_x_2}
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: AttentionFixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: AttentionFixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
-        (seed_x_2,) = seeds
+        """<cotangents, d readouts> by states, and by params and clamps."""
+        (seed_x_2,) = cotangents
         return [seed_x_2], {}
 
-    def _step_pullback(
-        self, states: Tensors, fixed: AttentionFixed, seeds: Tensors
+    def _step_vjp(
+        self, states: Tensors, fixed: AttentionFixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, and what is added up over steps; <seeds, dF/dtheta> of the other params, summed over the batch."""
+        """J^T cotangents, and what is added up over steps; <cotangents, dF/dtheta> of the other params, summed over the batch."""
         (x,) = states
-        (seed_x_2,) = seeds
+        (seed_x_2,) = cotangents
         total = (x * x).mean(2)
         total += 1e-06
         total_rsqrt = total.rsqrt()
@@ -313,7 +313,7 @@ class AttentionEquations:
         }
 
     def _sums_gradient(self, fixed: AttentionFixed, sums: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dtheta> summed over batch and steps."""
+        """<cotangents, dF/dtheta> summed over batch and steps."""
         (sum_pull_key,) = sums
         return {"W_k": torch.einsum("Bkir,Bid->krd", sum_pull_key, fixed.n1)}
 
@@ -406,12 +406,12 @@ class MlpEquations:
         (x,) = states
         return [x]
 
-    def _force_pullback(
-        self, states: Tensors, fixed: MlpFixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: MlpFixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (x,) = states
-        (seed_x_2,) = seeds
+        (seed_x_2,) = cotangents
         total = (x * x).mean(2)
         total += 1e-06
         total_rsqrt = total.rsqrt()
@@ -440,10 +440,10 @@ class MlpEquations:
             "P_v": pull_P.sum(0) @ self.P_u + pull_P.sum(0).T @ self.P_u,
         }
 
-    def _clamp_gradient(self, states: Tensors, fixed: MlpFixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for each real clamp."""
+    def _clamp_gradient(self, states: Tensors, fixed: MlpFixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for each real clamp."""
         (x,) = states
-        (seed_x_2,) = seeds
+        (seed_x_2,) = cotangents
         u_part = (x * x).mean(2)
         u_part += 1e-06
         u = x * u_part.rsqrt()[:, :, None] * self.g_u
@@ -451,16 +451,16 @@ class MlpEquations:
         grad_n2 = pull_gate @ self.W
         return {"n2": grad_n2}
 
-    def _start_pullback(self, fixed: MlpFixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and clamps."""
-        (seed_x_2,) = seeds
+    def _start_vjp(self, fixed: MlpFixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d start> by params and clamps."""
+        (seed_x_2,) = cotangents
         return {"n2": seed_x_2}
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: MlpFixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: MlpFixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
-        (seed_x_2,) = seeds
+        """<cotangents, d readouts> by states, and by params and clamps."""
+        (seed_x_2,) = cotangents
         return [seed_x_2], {}
 
 

@@ -123,7 +123,7 @@ class CemLiteralEquations:
         cost = (cost_part * cost_part).mean((1, 2))
         return [cost]
 
-    def _cost_pullback(
+    def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
@@ -136,12 +136,12 @@ class CemLiteralEquations:
         slope_x = 2 / (D * J) * slope_x_part
         return [slope_x], {}
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (x,) = states
-        (seed_x,) = seeds
+        (seed_x,) = cotangents
         total = (x * x).mean(2)
         total += 1e-05
         total_rsqrt = total.rsqrt()
@@ -175,10 +175,10 @@ class CemLiteralEquations:
             ).sum((0, 1)),
         }
 
-    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for each real clamp."""
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for each real clamp."""
         (x,) = states
-        (seed_x,) = seeds
+        (seed_x,) = cotangents
         total = (fixed.h * fixed.h).mean(2)
         total += 1e-05
         u_part = (x * x).mean(2)
@@ -200,28 +200,28 @@ class CemLiteralEquations:
         grad_h.add_(fixed.h * (total ** -1.5 * (fixed.h * pull_c).sum(2))[:, :, None], alpha=-1 / D)
         return {"h": grad_h}
 
-    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and clamps."""
-        (seed_x,) = seeds
+    def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d start> by params and clamps."""
+        (seed_x,) = cotangents
         grad_h_part = (fixed.h * fixed.h).mean(2)
         grad_h_part += 1e-05
         grad_h = seed_x * grad_h_part.rsqrt()[:, :, None]
         grad_h.add_(fixed.h * (grad_h_part ** -1.5 * (fixed.h * seed_x).sum(2))[:, :, None], alpha=-1 / D)
         return {"h": grad_h}
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
-        (seed_y,) = seeds
+        """<cotangents, d readouts> by states, and by params and clamps."""
+        (seed_y,) = cotangents
         return [seed_y], {}
 
-    def _step_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _step_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, and what is added up over steps; <seeds, dF/dtheta> of the other params, summed over the batch."""
+        """J^T cotangents, and what is added up over steps; <cotangents, dF/dtheta> of the other params, summed over the batch."""
         (x,) = states
-        (seed_x,) = seeds
+        (seed_x,) = cotangents
         total = (x * x).mean(2)
         total += 1e-05
         total_rsqrt = total.rsqrt()
@@ -254,12 +254,12 @@ class CemLiteralEquations:
         }
 
     def _sums_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dtheta> summed over batch and steps."""
+        """<cotangents, dF/dtheta> summed over batch and steps."""
         sum_pull_v, _ = sums
         return {"W_k": torch.einsum("Bkir,Bid->krd", sum_pull_v, fixed.c)}
 
     def _sums_clamp_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for real clamps, summed over steps."""
+        """<cotangents, dF/dx> for real clamps, summed over steps."""
         sum_pull_v, sum_part = sums
         grad_h_part = (fixed.h * fixed.h).mean(2)
         grad_h_part += 1e-05

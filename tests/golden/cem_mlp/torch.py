@@ -149,7 +149,7 @@ class CemMlpEquations:
         cost = cost_part_2 * cost_part_2
         return [cost]
 
-    def _cost_pullback(
+    def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
@@ -182,12 +182,12 @@ class CemMlpEquations:
             "g2": 2 * (product_3.sum(0) * self.W_out),
         }
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (x,) = states
-        (seed_x,) = seeds
+        (seed_x,) = cotangents
         total = (x * x).mean(1) + 1e-06
         total_rsqrt = total.rsqrt()
         V_seed_x = seed_x @ self.V.T
@@ -212,10 +212,10 @@ class CemMlpEquations:
             "g1": (pull_h * fixed.part_3).sum(0),
         }
 
-    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for each real clamp."""
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for each real clamp."""
         (x,) = states
-        (seed_x,) = seeds
+        (seed_x,) = cotangents
         u_part = (x * x).mean(1) + 1e-06
         u = x * u_part.rsqrt()[:, None]
         pull_h_part = F.silu(u @ self.V.T, inplace=True) * (seed_x @ self.V.T)
@@ -225,9 +225,9 @@ class CemMlpEquations:
         grad_input = (self.W_in @ grad_input_part.T).T
         return {"input": grad_input}
 
-    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and clamps."""
-        (seed_x,) = seeds
+    def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d start> by params and clamps."""
+        (seed_x,) = cotangents
         grad_b_in = seed_x * self.g1 * fixed.offset[:, None]
         grad_b_in.add_(fixed.drive * (fixed.offset_2 * (seed_x * fixed.part).sum(1))[:, None], alpha=-1 / D)
         grad_input = (self.W_in @ grad_b_in.T).T
@@ -238,12 +238,12 @@ class CemMlpEquations:
             "g1": (seed_x * fixed.part_3).sum(0),
         }
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
+        """<cotangents, d readouts> by states, and by params and clamps."""
         (x,) = states
-        (seed_y,) = seeds
+        (seed_y,) = cotangents
         W_out_g2 = self.W_out * self.g2
         total = (x * x).mean(1) + 1e-06
         product = total.rsqrt() * seed_y

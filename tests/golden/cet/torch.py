@@ -190,7 +190,7 @@ class CetEquations:
         cost = (cost_part * cost_part).mean((1, 2, 3))
         return [cost]
 
-    def _cost_pullback(
+    def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
@@ -203,12 +203,12 @@ class CetEquations:
         slope_y = 2 / (C * S * S) * slope_y_part
         return [None, slope_y], {}
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         z, y = states
-        seed_z, seed_y = seeds
+        seed_z, seed_y = cotangents
         product = windows(windows(seed_y, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1))
         W_mem_z = z @ self.W_mem
         product_2 = step(W_mem_z).permute(0, 3, 1, 2) * (seed_z @ self.W_mem).permute(0, 3, 1, 2)
@@ -277,9 +277,9 @@ class CetEquations:
             ),
         }
 
-    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for each real clamp."""
-        seed_z, _ = seeds
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for each real clamp."""
+        seed_z, _ = cotangents
         grad_x = overlap_add(
             overlap_add(
                 torch.einsum("Bijd,dcpq->Bijcpq", seed_z, self.W_enc).permute(0, 2, 3, 5, 1, 4),
@@ -293,9 +293,9 @@ class CetEquations:
         )
         return {"x": grad_x}
 
-    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and clamps."""
-        seed_z, _ = seeds
+    def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d start> by params and clamps."""
+        seed_z, _ = cotangents
         grad_x = overlap_add(
             overlap_add(
                 torch.einsum("Bijd,dcpq->Bijcpq", seed_z, self.W_enc).permute(0, 2, 3, 5, 1, 4),
@@ -314,11 +314,11 @@ class CetEquations:
             "b_pos": seed_z.sum(0),
         }
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
-        (seed_image,) = seeds
+        """<cotangents, d readouts> by states, and by params and clamps."""
+        (seed_image,) = cotangents
         return [None, seed_image], {}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
@@ -383,9 +383,9 @@ class CetEquations:
         """Each state onto its constraint set, in place."""
         standardized_(states[0], (3,))
 
-    def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
-        """P^T seeds, P the derivative of the projection at a point."""
-        return [standardized_adjoint(at[0], seeds[0], (3,)), seeds[1]]
+    def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
+        """P^T cotangents, P the derivative of the projection at a point."""
+        return [standardized_adjoint(at[0], cotangents[0], (3,)), cotangents[1]]
 
 
 class Cet(CetEquations, EnergyNetwork):

@@ -143,7 +143,7 @@ class DeepHopfieldEquations:
         accuracy = accuracy_part.take_along_dim(label[:, None], 1).squeeze(1)
         return [accuracy]
 
-    def _cost_pullback(
+    def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
@@ -156,12 +156,12 @@ class DeepHopfieldEquations:
         slope_y = y - label_one_hot
         return [None, None, slope_y], {}
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         s1, s2, y = states
-        seed_s1, seed_s2, seed_y = seeds
+        seed_s1, seed_s2, seed_y = cotangents
         back_s1 = seed_s2 @ self.W2.T
         back_s1 -= seed_s1
         back_s2 = seed_y @ self.W3.T
@@ -180,17 +180,17 @@ class DeepHopfieldEquations:
             "b3": seed_y.sum(0),
         }
 
-    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for each real clamp."""
-        seed_s1, _, _ = seeds
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for each real clamp."""
+        seed_s1, _, _ = cotangents
         grad_x = seed_s1 @ self.W1.T
         return {"x": grad_x}
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
-        (seed_scores,) = seeds
+        """<cotangents, d readouts> by states, and by params and clamps."""
+        (seed_scores,) = cotangents
         return [None, None, seed_scores], {}
 
     def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
@@ -221,12 +221,12 @@ class DeepHopfieldEquations:
         states[1].clamp_(min=0, max=1)
         states[2].clamp_(min=0, max=1)
 
-    def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
-        """P^T seeds, P the derivative of the projection at a point."""
+    def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
+        """P^T cotangents, P the derivative of the projection at a point."""
         return [
-            seeds[0] * ((at[0] >= 0) & (at[0] <= 1)),
-            seeds[1] * ((at[1] >= 0) & (at[1] <= 1)),
-            seeds[2] * ((at[2] >= 0) & (at[2] <= 1)),
+            cotangents[0] * ((at[0] >= 0) & (at[0] <= 1)),
+            cotangents[1] * ((at[1] >= 0) & (at[1] <= 1)),
+            cotangents[2] * ((at[2] >= 0) & (at[2] <= 1)),
         ]
 
 

@@ -117,7 +117,7 @@ class DeqEquations:
         accuracy = accuracy_part_2.take_along_dim(label[:, None], 1).squeeze(1)
         return [accuracy]
 
-    def _cost_pullback(
+    def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
@@ -138,12 +138,12 @@ class DeqEquations:
             return [slope_z], {}
         return [slope_z], {"W_out": grad_b_out.T @ z, "b_out": grad_b_out.sum(0)}
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (z,) = states
-        (seed_z,) = seeds
+        (seed_z,) = cotangents
         tanh_argument = z @ self.W.T
         tanh_argument += fixed.drive
         tanh = torch.tanh_(tanh_argument)
@@ -156,10 +156,10 @@ class DeqEquations:
             return [back_z], {}
         return [back_z], {"W": grad_b.T @ z, "U": grad_b.T @ fixed.x, "b": grad_b.sum(0)}
 
-    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for each real clamp."""
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for each real clamp."""
         (z,) = states
-        (seed_z,) = seeds
+        (seed_z,) = cotangents
         tanh_argument = z @ self.W.T
         tanh_argument += fixed.drive
         tanh = torch.tanh_(tanh_argument)
@@ -168,12 +168,12 @@ class DeqEquations:
         grad_x = seed_z * grad_x_part @ self.U
         return {"x": grad_x}
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
+        """<cotangents, d readouts> by states, and by params and clamps."""
         (z,) = states
-        (seed_logits,) = seeds
+        (seed_logits,) = cotangents
         back_z = seed_logits @ self.W_out
         return [back_z], {"W_out": seed_logits.T @ z, "b_out": seed_logits.sum(0)}
 

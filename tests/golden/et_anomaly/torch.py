@@ -221,7 +221,7 @@ class EtAnomalyEquations:
         cost = -cost_part_2
         return [cost]
 
-    def _cost_pullback(
+    def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
@@ -371,12 +371,12 @@ class EtAnomalyEquations:
             "b_w": total_2.sum(),
         }
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (x,) = states
-        (seed_x,) = seeds
+        (seed_x,) = cotangents
         x_centered = x - x.mean(2)[:, :, None]
         x_variance = (x_centered * x_centered).mean(2)
         x_variance += 1e-05
@@ -444,9 +444,9 @@ class EtAnomalyEquations:
             ),
         }
 
-    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and clamps."""
-        (seed_x,) = seeds
+    def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d start> by params and clamps."""
+        (seed_x,) = cotangents
         grad_feature = seed_x @ self.W_in.T
         return {
             "feature": grad_feature,
@@ -454,12 +454,12 @@ class EtAnomalyEquations:
             "lambda": seed_x.sum(0),
         }
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
+        """<cotangents, d readouts> by states, and by params and clamps."""
         (x,) = states
-        (seed_logit,) = seeds
+        (seed_logit,) = cotangents
         x_centered = x - x.mean(2)[:, :, None]
         x_variance = (x_centered * x_centered).mean(2)
         x_variance += 1e-05

@@ -158,12 +158,12 @@ class BlockEquations:
         (x,) = states
         return [x]
 
-    def _force_pullback(
-        self, states: Tensors, fixed: BlockFixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: BlockFixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (x,) = states
-        (seed_x_2,) = seeds
+        (seed_x_2,) = cotangents
         x_centered = x - x.mean(2)[:, :, None]
         x_variance = (x_centered * x_centered).mean(2)
         x_variance += 1e-05
@@ -233,10 +233,10 @@ class BlockEquations:
             ),
         }
 
-    def _clamp_gradient(self, states: Tensors, fixed: BlockFixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for each real clamp."""
+    def _clamp_gradient(self, states: Tensors, fixed: BlockFixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for each real clamp."""
         (x,) = states
-        (seed_x_2,) = seeds
+        (seed_x_2,) = cotangents
         x_centered = x - x.mean(2)[:, :, None]
         x_variance = (x_centered * x_centered).mean(2)
         x_variance += 1e-05
@@ -267,16 +267,16 @@ class BlockEquations:
         )
         return {"weight": grad_weight}
 
-    def _start_pullback(self, fixed: BlockFixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and clamps."""
-        (seed_x_2,) = seeds
+    def _start_vjp(self, fixed: BlockFixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d start> by params and clamps."""
+        (seed_x_2,) = cotangents
         return {"stream": seed_x_2}
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: BlockFixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: BlockFixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
-        (seed_x_2,) = seeds
+        """<cotangents, d readouts> by states, and by params and clamps."""
+        (seed_x_2,) = cotangents
         return [seed_x_2], {}
 
     def _at(self, fixed: BlockFixed, number: int) -> BlockFixed:

@@ -191,7 +191,7 @@ class EtImageEquations:
         )
         return [cost]
 
-    def _cost_pullback(
+    def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
@@ -246,12 +246,12 @@ class EtImageEquations:
             "delta": 2 / (C * P * P) * product_3.sum((0, 1, 2)),
         }
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (x,) = states
-        (seed_x,) = seeds
+        (seed_x,) = cotangents
         x_centered = x - x.mean(3)[:, :, :, None]
         x_variance = (x_centered * x_centered).mean(3)
         x_variance += 1e-05
@@ -303,9 +303,9 @@ class EtImageEquations:
             "delta": pull_g.sum((0, 1, 2)),
         }
 
-    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and clamps."""
-        (seed_x,) = seeds
+    def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d start> by params and clamps."""
+        (seed_x,) = cotangents
         product = windows(windows(fixed.img, 2, 0, (G, P), (16, 1)), 4, 0, (G, P), (16, 1))
         hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
         pull_seen_part = -hid
@@ -336,12 +336,12 @@ class EtImageEquations:
             "b_enc": pull_seen.sum((0, 1, 2)),
         }
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
+        """<cotangents, d readouts> by states, and by params and clamps."""
         (x,) = states
-        (seed_patches,) = seeds
+        (seed_patches,) = cotangents
         pull_g = torch.einsum("Bijcpr,dcpr->Bijd", seed_patches, self.W_dec)
         x_centered = x - x.mean(3)[:, :, :, None]
         x_variance = (x_centered * x_centered).mean(3)

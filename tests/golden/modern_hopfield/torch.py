@@ -110,7 +110,7 @@ class ModernHopfieldEquations:
         cost = (cost_part * cost_part).mean(1)
         return [cost]
 
-    def _cost_pullback(
+    def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
@@ -123,12 +123,12 @@ class ModernHopfieldEquations:
         slope_z = 2 / D * slope_z_part
         return [slope_z], {}
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (z,) = states
-        (seed_z,) = seeds
+        (seed_z,) = cotangents
         weights = (z @ self.X.T).mul_(8).softmax(1)
         product = weights * (seed_z @ self.X.T)
         total = product - weights * product.sum(1)[:, None]
@@ -138,16 +138,16 @@ class ModernHopfieldEquations:
             return [back_z], {}
         return [back_z], {"X": weights.T @ seed_z + 8 * (total.T @ z)}
 
-    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and clamps."""
-        (seed_z,) = seeds
+    def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d start> by params and clamps."""
+        (seed_z,) = cotangents
         return {"probe": seed_z}
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
-        (seed_pattern,) = seeds
+        """<cotangents, d readouts> by states, and by params and clamps."""
+        (seed_pattern,) = cotangents
         return [seed_pattern], {}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:

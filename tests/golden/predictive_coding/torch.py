@@ -169,7 +169,7 @@ class PredictiveCodingEquations:
         accuracy = accuracy_part.take_along_dim(label[:, None], 1).squeeze(1)
         return [accuracy]
 
-    def _cost_pullback(
+    def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
@@ -182,12 +182,12 @@ class PredictiveCodingEquations:
         slope_y = y - label_one_hot
         return [None, None, slope_y], {}
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         s1, s2, y = states
-        seed_s1, seed_s2, seed_y = seeds
+        seed_s1, seed_s2, seed_y = cotangents
         tanh = torch.tanh(s1)
         total = -(tanh * tanh)
         total += 1
@@ -225,15 +225,15 @@ class PredictiveCodingEquations:
             "b3": -back_y.sum(0),
         }
 
-    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for each real clamp."""
-        seed_s1, _, _ = seeds
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for each real clamp."""
+        seed_s1, _, _ = cotangents
         grad_x = seed_s1 @ self.W1
         return {"x": grad_x}
 
-    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and clamps."""
-        seed_s1, seed_s2, seed_y = seeds
+    def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d start> by params and clamps."""
+        seed_s1, seed_s2, seed_y = cotangents
         tanh = torch.tanh(fixed.m1)
         p2 = tanh @ self.W2.T
         p2 += self.b2
@@ -257,11 +257,11 @@ class PredictiveCodingEquations:
             "b3": seed_y.sum(0),
         }
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
-        (seed_scores,) = seeds
+        """<cotangents, d readouts> by states, and by params and clamps."""
+        (seed_scores,) = cotangents
         return [None, None, seed_scores], {}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:

@@ -141,7 +141,7 @@ class ResistiveEquations:
         accuracy = accuracy_part.take_along_dim(label[:, None], 1).squeeze(1)
         return [accuracy]
 
-    def _cost_pullback(
+    def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
@@ -154,12 +154,12 @@ class ResistiveEquations:
         slope_w = w - label_one_hot
         return [None, slope_w], {}
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         v, w = states
-        seed_v, seed_w = seeds
+        seed_v, seed_w = cotangents
         total = 2 * seed_w[:, :, None] - 2 * seed_v[:, None]
         product = total * self.g2.T
         back_v_part = v - 1
@@ -177,17 +177,17 @@ class ResistiveEquations:
             "g2": -0.5 * (grad_g2_part * total).sum(0).T,
         }
 
-    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for each real clamp."""
-        seed_v, _ = seeds
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for each real clamp."""
+        seed_v, _ = cotangents
         grad_source = (seed_v[:, :, None] * self.g1.T).sum(1)
         return {"source": grad_source}
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
-        (seed_scores,) = seeds
+        """<cotangents, d readouts> by states, and by params and clamps."""
+        (seed_scores,) = cotangents
         return [None, seed_scores], {}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:

@@ -122,7 +122,7 @@ class SetsEquations:
         cost = (cost_part * cost_part).mean(1)
         return [cost]
 
-    def _cost_pullback(
+    def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
@@ -139,30 +139,30 @@ class SetsEquations:
             return [slope_s], {}
         return [slope_s], {"P": 2 / K * (total.T @ s)}
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (s,) = states
-        (seed_s,) = seeds
+        (seed_s,) = cotangents
         back_s = (self.W.T @ seed_s.T).T
         back_s -= seed_s
         if not params:
             return [back_s], {}
         return [back_s], {"W": seed_s.T @ s, "Q": seed_s.T @ fixed.x}
 
-    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for each real clamp."""
-        (seed_s,) = seeds
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for each real clamp."""
+        (seed_s,) = cotangents
         grad_x = (self.Q.T @ seed_s.T).T
         return {"x": grad_x}
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
+        """<cotangents, d readouts> by states, and by params and clamps."""
         (s,) = states
-        (seed_answer,) = seeds
+        (seed_answer,) = cotangents
         back_s = (self.P.T @ seed_answer.T).T
         return [back_s], {"P": seed_answer.T @ s}
 
@@ -180,9 +180,9 @@ class SetsEquations:
         """Each state onto its constraint set, in place."""
         states[0].clamp_(min=-1, max=1)
 
-    def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
-        """P^T seeds, P the derivative of the projection at a point."""
-        return [seeds[0] * ((at[0] >= -1) & (at[0] <= 1))]
+    def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
+        """P^T cotangents, P the derivative of the projection at a point."""
+        return [cotangents[0] * ((at[0] >= -1) & (at[0] <= 1))]
 
 
 class Sets(SetsEquations, EnergyNetwork):

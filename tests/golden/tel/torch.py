@@ -150,12 +150,12 @@ class TelEquations:
         y, _ = states
         return [y]
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         y, tau = states
-        seed_y, _ = seeds
+        seed_y, _ = cotangents
         k_one_hot = (positions(K, 0, 1, self.device) == fixed.k).to(self.dtype)
         exp = torch.exp(self.log_eta[fixed.k])
         pull_a = seed_y * exp
@@ -173,32 +173,32 @@ class TelEquations:
             "log_eta": -(((seed_y * grad_log_eta_part).sum(1) * exp)[:, None] * k_one_hot).sum(0),
         }
 
-    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for each real clamp."""
-        seed_y, _ = seeds
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for each real clamp."""
+        seed_y, _ = cotangents
         pull_a = seed_y * torch.exp(self.log_eta[fixed.k])
         grad_x = pull_a @ self.W
         return {"x": grad_x}
 
-    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and clamps."""
-        seed_y, seed_tau = seeds
+    def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d start> by params and clamps."""
+        seed_y, seed_tau = cotangents
         grad_x = seed_y @ self.W
         return {"x": grad_x, "W": seed_y.T @ fixed.x, "b": seed_y.sum(0), "tau0": seed_tau.sum(0)}
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
-        (seed_out,) = seeds
+        """<cotangents, d readouts> by states, and by params and clamps."""
+        (seed_out,) = cotangents
         return [seed_out, None], {}
 
-    def _step_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _step_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, and what is added up over steps; <seeds, dF/dtheta> of the other params, summed over the batch."""
+        """J^T cotangents, and what is added up over steps; <cotangents, dF/dtheta> of the other params, summed over the batch."""
         y, tau = states
-        seed_y, _ = seeds
+        seed_y, _ = cotangents
         k_one_hot = (positions(K, 0, 1, self.device) == fixed.k).to(self.dtype)
         exp = torch.exp(self.log_eta[fixed.k])
         pull_a = seed_y * exp
@@ -214,12 +214,12 @@ class TelEquations:
         }
 
     def _sums_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dtheta> summed over batch and steps."""
+        """<cotangents, dF/dtheta> summed over batch and steps."""
         (sum_part,) = sums
         return {"W": -(sum_part.T @ fixed.x), "b": -sum_part.sum(0)}
 
     def _sums_clamp_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for real clamps, summed over steps."""
+        """<cotangents, dF/dx> for real clamps, summed over steps."""
         (sum_part,) = sums
         grad_x = -(sum_part @ self.W)
         return {"x": grad_x}
@@ -232,9 +232,9 @@ class TelEquations:
         """Each state onto its constraint set, in place."""
         states[1].clamp_(min=-2.995732273553991, max=-0.09541018480465818)
 
-    def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
-        """P^T seeds, P the derivative of the projection at a point."""
-        return [seeds[0], seeds[1] * ((at[1] >= -2.995732273553991) & (at[1] <= -0.09541018480465818))]
+    def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
+        """P^T cotangents, P the derivative of the projection at a point."""
+        return [cotangents[0], cotangents[1] * ((at[1] >= -2.995732273553991) & (at[1] <= -0.09541018480465818))]
 
 
 class Tel(TelEquations, EnergyNetwork):

@@ -184,7 +184,7 @@ class TelDigitsEquations:
         accuracy = accuracy_part.take_along_dim(label[:, None], 1).squeeze(1)
         return [accuracy]
 
-    def _cost_pullback(
+    def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
@@ -205,12 +205,12 @@ class TelDigitsEquations:
             return [slope_y, None], {}
         return [slope_y, None], {"V": pull_logits.T @ y, "c": pull_logits.sum(0)}
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         y, tau = states
-        seed_y, _ = seeds
+        seed_y, _ = cotangents
         k_one_hot = (positions(K, 0, 1, self.device) == fixed.k).to(self.dtype)
         exp = torch.exp(self.log_eta[fixed.k])
         pull_a = seed_y * exp
@@ -228,34 +228,34 @@ class TelDigitsEquations:
             "log_eta": -(((seed_y * grad_log_eta_part).sum(1) * exp)[:, None] * k_one_hot).sum(0),
         }
 
-    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for each real clamp."""
-        seed_y, _ = seeds
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for each real clamp."""
+        seed_y, _ = cotangents
         pull_a = seed_y * torch.exp(self.log_eta[fixed.k])
         grad_x = pull_a @ self.W
         return {"x": grad_x}
 
-    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and clamps."""
-        seed_y, seed_tau = seeds
+    def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d start> by params and clamps."""
+        seed_y, seed_tau = cotangents
         grad_x = seed_y @ self.W
         return {"x": grad_x, "W": seed_y.T @ fixed.x, "b": seed_y.sum(0), "tau0": seed_tau.sum(0)}
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
+        """<cotangents, d readouts> by states, and by params and clamps."""
         y, _ = states
-        (seed_scores,) = seeds
+        (seed_scores,) = cotangents
         back_y = seed_scores @ self.V
         return [back_y, None], {"V": seed_scores.T @ y, "c": seed_scores.sum(0)}
 
-    def _step_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _step_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, and what is added up over steps; <seeds, dF/dtheta> of the other params, summed over the batch."""
+        """J^T cotangents, and what is added up over steps; <cotangents, dF/dtheta> of the other params, summed over the batch."""
         y, tau = states
-        seed_y, _ = seeds
+        seed_y, _ = cotangents
         k_one_hot = (positions(K, 0, 1, self.device) == fixed.k).to(self.dtype)
         exp = torch.exp(self.log_eta[fixed.k])
         pull_a = seed_y * exp
@@ -271,12 +271,12 @@ class TelDigitsEquations:
         }
 
     def _sums_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dtheta> summed over batch and steps."""
+        """<cotangents, dF/dtheta> summed over batch and steps."""
         (sum_part,) = sums
         return {"W": -(sum_part.T @ fixed.x), "b": -sum_part.sum(0)}
 
     def _sums_clamp_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for real clamps, summed over steps."""
+        """<cotangents, dF/dx> for real clamps, summed over steps."""
         (sum_part,) = sums
         grad_x = -(sum_part @ self.W)
         return {"x": grad_x}
@@ -289,9 +289,9 @@ class TelDigitsEquations:
         """Each state onto its constraint set, in place."""
         states[1].clamp_(min=-2.995732273553991, max=-0.09541018480465818)
 
-    def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
-        """P^T seeds, P the derivative of the projection at a point."""
-        return [seeds[0], seeds[1] * ((at[1] >= -2.995732273553991) & (at[1] <= -0.09541018480465818))]
+    def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
+        """P^T cotangents, P the derivative of the projection at a point."""
+        return [cotangents[0], cotangents[1] * ((at[1] >= -2.995732273553991) & (at[1] <= -0.09541018480465818))]
 
 
 class TelDigits(TelDigitsEquations, EnergyNetwork):

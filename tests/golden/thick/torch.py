@@ -165,7 +165,7 @@ class ThickEquations:
         cost = 1 / T * cost_part
         return [cost]
 
-    def _cost_pullback(
+    def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
@@ -186,12 +186,12 @@ class ThickEquations:
             return [slope_z], {}
         return [slope_z], {"W_head": torch.einsum("Btd,Btw->dw", z, total)}
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (z,) = states
-        (seed_z,) = seeds
+        (seed_z,) = cotangents
         z_centered = z - z.mean(2)[:, :, None]
         z_variance = (z_centered * z_centered).mean(2)
         z_variance += 1e-05
@@ -244,17 +244,17 @@ class ThickEquations:
             "b2": seed_z.sum((0, 1)),
         }
 
-    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and clamps."""
-        (seed_z,) = seeds
+    def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d start> by params and clamps."""
+        (seed_z,) = cotangents
         return {"tok": scatter_add(seed_z, fixed.idx, V), "pos": seed_z.sum(0)}
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
+        """<cotangents, d readouts> by states, and by params and clamps."""
         (z,) = states
-        (seed_logits,) = seeds
+        (seed_logits,) = cotangents
         back_z = seed_logits @ self.W_head.T
         return [back_z], {"W_head": torch.einsum("Btd,Btw->dw", z, seed_logits)}
 

@@ -154,7 +154,7 @@ class ThinEquations:
         cost = 1 / T * cost_part
         return [cost]
 
-    def _cost_pullback(
+    def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
@@ -175,12 +175,12 @@ class ThinEquations:
             return [slope_z], {}
         return [slope_z], {"W_head": torch.einsum("Btd,Btw->dw", z, total)}
 
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    def _force_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (z,) = states
-        (seed_z,) = seeds
+        (seed_z,) = cotangents
         W_mem_z = z @ self.W_mem
         product = step(W_mem_z) * (seed_z @ self.W_mem)
         z_centered = z - z.mean(2)[:, :, None]
@@ -230,17 +230,17 @@ class ThinEquations:
             ),
         }
 
-    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and clamps."""
-        (seed_z,) = seeds
+    def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+        """<cotangents, d start> by params and clamps."""
+        (seed_z,) = cotangents
         return {"tok": scatter_add(seed_z, fixed.idx, V), "pos": seed_z.sum(0)}
 
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    def _readout_vjp(
+        self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
+        """<cotangents, d readouts> by states, and by params and clamps."""
         (z,) = states
-        (seed_logits,) = seeds
+        (seed_logits,) = cotangents
         back_z = seed_logits @ self.W_head.T
         return [back_z], {"W_head": torch.einsum("Btd,Btw->dw", z, seed_logits)}
 

@@ -266,12 +266,12 @@ def projections(context: Context) -> Body:
     """The projection on the constraint sets, and its adjoint."""
     body, parts = list[Do](), list[Expr]()
     for k, state in enumerate(context.network.states.values()):
-        states, at, seeds = (Name(name)[Number(k)] for name in ("states", "at", "seeds"))
+        states, at, cotangents = (Name(name)[Number(k)] for name in ("states", "at", "cotangents"))
         if state.constraint is None:
-            parts.append(seeds)
+            parts.append(cotangents)
             continue
         body.append(Do(sets.projection(states, state.constraint)))
-        parts.append(sets.adjoint(at, seeds, state.constraint))
+        parts.append(sets.adjoint(at, cotangents, state.constraint))
     project, adjoint = quote_body(_PROJECTIONS, parts=List(tuple(parts)))
     assert isinstance(project, Function)
     return replace(project, body=tuple(body)), adjoint
@@ -281,7 +281,7 @@ _PROJECTIONS = '''
 def _project_(self, states: list[Tensor]) -> None:
     """Each state onto its constraint set, in place."""
 
-def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
-    """P^T seeds, P the derivative of the projection at a point."""
+def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
+    """P^T cotangents, P the derivative of the projection at a point."""
     return {parts}
 '''

@@ -132,27 +132,27 @@ class ConvolutionWriter:
 
     def kernel_gradient(self, node: Einsum) -> Code | None:
         """Windows times what a convolution gave, the batch summed over: the slope by the kernel; else None."""
-        for image, seeds in (node.operands, node.operands[::-1]):
-            if image.node.batched and seeds.node.batched:
-                code = self._kernel_gradient(node, self._windowed(image.node).renamed(image.axes), seeds)
+        for image, cotangents in (node.operands, node.operands[::-1]):
+            if image.node.batched and cotangents.node.batched:
+                code = self._kernel_gradient(node, self._windowed(image.node).renamed(image.axes), cotangents)
                 if code is not None:
                     return code
         return None
 
-    def _kernel_gradient(self, node: Einsum, image: Windowed, seeds: Operand) -> Code | None:
-        windows = [a if a.place in seeds.axes else a.turned for a in image.axes if isinstance(a, Window)]
+    def _kernel_gradient(self, node: Einsum, image: Windowed, cotangents: Operand) -> Code | None:
+        windows = [a if a.place in cotangents.axes else a.turned for a in image.axes if isinstance(a, Window)]
         plain = [a for a in image.axes if not isinstance(a, Window)]
         sizes, places, offsets = self._sizes(node), [w.place for w in windows], [w.offset for w in windows]
-        features = [a for a in seeds.axes if a not in places]
+        features = [a for a in cotangents.axes if a not in places]
         if len(plain) != 1 or len(features) != 1 or not _overlapping(windows, sizes) or not _fitting(windows, sizes):
             return None
         kernel = [*features, *plain, *offsets]
-        if sorted(seeds.axes) != sorted([*features, *places]) or sorted(node.out) != sorted(kernel):
+        if sorted(cotangents.axes) != sorted([*features, *places]) or sorted(node.out) != sorted(kernel):
             return None
         if len({*kernel, *places}) != 2 + 2 * len(windows):
             return None
         shape = tuple(sizes[label] for label in kernel)
-        slopes = arranged(self.code(seeds.node), [BATCH, *seeds.axes], [BATCH, *features, *places])
+        slopes = arranged(self.code(cotangents.node), [BATCH, *cotangents.axes], [BATCH, *features, *places])
         given = self._pictures(image).expr, tree(shape), slopes.expr
         code = Code(call(f"torch.nn.grad.conv{len(windows)}d_weight", *given, **_options(windows)), fresh=True)
         return arranged(code, kernel, list(node.out))

@@ -81,7 +81,7 @@ class MethodWriter:
         """A routine as a method; ``given`` are names of what it finds made beside its inputs."""
         signature = prepared.signature
         names, loads = self._inputs(signature)
-        batched = next((c for c in ("states", "seeds", "directions", "plus") if c in signature.arguments), None)
+        batched = next((c for c in ("states", "cotangents", "directions", "plus") if c in signature.arguments), None)
         batch = self.context.samples_fixed if batched is None else quote("len({x}[0])", x=Name(batched))
         split = signature.split and any(output.summed for output in planned.outputs)
         early = _early_return(signature) if split else None
@@ -114,13 +114,13 @@ class MethodWriter:
         tables: dict[str, dict[str, Node]] = {
             "states": dict(d.states),
             "targets": {n: t.node for n, t in c.network.targets.items()},
-            "seeds": dict(d.readout_seeds if signature.seeds_readouts else d.seeds),
+            "cotangents": dict(d.readout_cotangents if signature.of_readouts else d.cotangents),
             "directions": dict(d.directions),
             "plus": dict(d.plus),
             "minus": dict(d.minus),
             "sums": dict(d.sums.inputs) if c.sums else {},
         }
-        called = {"states": c.local, "targets": c.local, "seeds": c.seeds, "directions": c.directions}
+        called = {"states": c.local, "targets": c.local, "cotangents": c.cotangents, "directions": c.directions}
         called |= {"plus": c.plus, "minus": c.minus, "sums": c.sums}
         names = c.names_in_fixed() if "fixed" in signature.arguments else {}
         loads = []
@@ -150,7 +150,7 @@ class MethodWriter:
             "_force": ("F_{}", d.force),
             "_slopes": ("grad({})", d.slopes),
             "_cost_force": ("dC/d{}", d.cost_force),
-            "_cost_pullback": ("dC/d{}", {**d.cost_force, **d.cost_gradient}),
+            "_cost_vjp": ("dC/d{}", {**d.cost_force, **d.cost_gradient}),
             "_energy_gradient": ("dE/d{}", {n: x for n, x in d.energy_gradient.items() if n in signature.keys}),
             "_energy_contrast": ("c_{}", d.energy_contrast),
             "_nudge": ("n_{}", d.nudge if d.descends else {}),
