@@ -57,13 +57,13 @@ def test_it_imports_torch_alone(path: Path) -> None:
 def test_modules_with_every_rule_lint_clean(tmp_path: Path) -> None:
     for path in SPECS:
         (tmp_path / f"{path.stem}_torch.py").write_text(text_of(path))
-    assert lint(tmp_path, "RUF012,B905") == ""
+    assert lint(tmp_path, "RUF012,B905,E741") == ""
 
 
 def test_modules_of_random_specs_have_no_name_too_many_or_too_few(tmp_path: Path) -> None:
     for seed in (1, 2, 3, 5, 8, 13):
         (tmp_path / f"random_{seed}.py").write_text(random_text(seed))
-    assert lint(tmp_path, "RUF012,B905,E501,SIM300") == ""
+    assert lint(tmp_path, "RUF012,B905,E501,SIM300,E741") == ""
 
 
 def lint(folder: Path, ignored: str) -> str:
