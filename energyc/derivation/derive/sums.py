@@ -1,6 +1,6 @@
 """The sums over all steps that gradients through a trajectory read.
 
-A slope ``<cotangent, dF/dtheta>`` that is linear in what a step changes, as ``x^T bar``, is taken once of the sum over the
+A slope ``<cotangent, dF/dtheta>`` linear in what a step changes, as ``x^T bar``, is taken once of the sum over the
 steps: one product in the place of one a step.
 """
 

@@ -52,7 +52,7 @@ def adjoint(
 ) -> dict[Node, Node]:
     """``sum over roots of <cotangent, d root / d node>`` for each node of ``by``.
 
-    ``cotangents`` gives each root its cotangent, a node of the same dims. Nothing passes beyond a node of ``by``: each is
+    ``cotangents`` gives each root its cotangent, of the same dims. Nothing passes beyond a node of ``by``: each is
     taken as independent. Raises DoesNotOccur for one that no root depends on, or only through a stop or another node
     of ``by`` (with ``strict=False`` it is left out).
     ``bars`` collects the adjoints of all nodes in between.
