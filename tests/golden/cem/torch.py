@@ -151,7 +151,7 @@ class AttentionEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (x,) = states
-        (seed_x_2,) = cotangents
+        (cot_x_2,) = cotangents
         total = (x * x).mean(2)
         total += 1e-06
         total_rsqrt = total.rsqrt()
@@ -162,9 +162,9 @@ class AttentionEquations:
         s += fixed.alibi
         s.add_(torch.einsum("Bid,Bjd->Bij", product_2, fixed.diag_n1_part)[:, None], alpha=0.044194173824159216)
         weights = s.masked_fill(~self.mask_4.T, float("-inf")).softmax(3)
-        P_seed_x_2 = torch.einsum("Bie,ked->Bikd", seed_x_2, fixed.P)
-        product_3 = torch.einsum("Bikd,krd->Bikr", P_seed_x_2, self.W_q)
-        pull_s_part = torch.einsum("Bikd,Bjd->Bkij", P_seed_x_2, fixed.diag_n1_part)
+        P_cot_x_2 = torch.einsum("Bie,ked->Bikd", cot_x_2, fixed.P)
+        product_3 = torch.einsum("Bikd,krd->Bikr", P_cot_x_2, self.W_q)
+        pull_s_part = torch.einsum("Bikd,Bjd->Bkij", P_cot_x_2, fixed.diag_n1_part)
         pull_s_part += torch.einsum("Bkjr,Bikr->Bkij", fixed.key, product_3)
         pull_s_part_2 = weights * pull_s_part
         pull_s = pull_s_part_2 - weights * pull_s_part_2.sum(3)[:, :, :, None]
@@ -183,16 +183,16 @@ class AttentionEquations:
         part_2 = pull_s.sum(1)
         total_2 = -torch.einsum("Bkir,krd->Bkid", product_4, self.W_q)
         total_2 -= torch.einsum("Bkij,Bjd->Bkid", weights, fixed.diag_n1_part)
-        product_5 = torch.einsum("Bkie,Bid->Bkde", total_2, seed_x_2)
+        product_5 = torch.einsum("Bkie,Bid->Bkde", total_2, cot_x_2)
         return [back_x], {
             "g_u": (product * part.transpose(1, 2)).sum((0, 1)),
             "W_q": (
-                torch.einsum("Bkir,Bikd->krd", product_4, P_seed_x_2)
+                torch.einsum("Bkir,Bikd->krd", product_4, P_cot_x_2)
                 + 0.044194173824159216 * torch.einsum("Bkir,Bid->krd", key_pull_s, product_2)
             ),
             "W_k": torch.einsum("Bkir,Bid->krd", pull_key, fixed.n1),
             "diag": (
-                (fixed.n1 * torch.einsum("Bkji,Bjkd->Bid", weights, P_seed_x_2)).sum((0, 1))
+                (fixed.n1 * torch.einsum("Bkji,Bjkd->Bid", weights, P_cot_x_2)).sum((0, 1))
                 + 0.044194173824159216 * torch.einsum(
                     "Bij,Bidj->d",
                     pull_s.sum(1),
@@ -215,7 +215,7 @@ class AttentionEquations:
     def _clamp_gradient(self, states: Tensors, fixed: AttentionFixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp."""
         (x,) = states
-        (seed_x_2,) = cotangents
+        (cot_x_2,) = cotangents
         total = (x * x).mean(2)
         total += 1e-06
         product = x * total.rsqrt()[:, :, None] * self.g_u
@@ -224,37 +224,37 @@ class AttentionEquations:
         s += fixed.alibi
         s.add_(torch.einsum("Bid,Bjd->Bij", product, fixed.diag_n1_part)[:, None], alpha=0.044194173824159216)
         weights = s.masked_fill(~self.mask_4.T, float("-inf")).softmax(3)
-        P_seed_x_2 = torch.einsum("Bie,ked->Bikd", seed_x_2, fixed.P)
-        product_2 = torch.einsum("Bikd,krd->Bikr", P_seed_x_2, self.W_q)
-        pull_s_part = torch.einsum("Bikd,Bjd->Bkij", P_seed_x_2, fixed.diag_n1_part)
+        P_cot_x_2 = torch.einsum("Bie,ked->Bikd", cot_x_2, fixed.P)
+        product_2 = torch.einsum("Bikd,krd->Bikr", P_cot_x_2, self.W_q)
+        pull_s_part = torch.einsum("Bikd,Bjd->Bkij", P_cot_x_2, fixed.diag_n1_part)
         pull_s_part += torch.einsum("Bkjr,Bikr->Bkij", fixed.key, product_2)
         pull_s_part_2 = weights * pull_s_part
         pull_s = pull_s_part_2 - weights * pull_s_part_2.sum(3)[:, :, :, None]
         pull_key = torch.einsum("Bkji,Bjkr->Bkir", weights, product_2)
         pull_key.add_(torch.einsum("Bkjr,Bkji->Bkir", q, pull_s), alpha=0.044194173824159216)
-        grad_n1 = torch.einsum("Bkji,Bjkd->Bid", weights, P_seed_x_2 * self.diag)
+        grad_n1 = torch.einsum("Bkji,Bjkd->Bid", weights, P_cot_x_2 * self.diag)
         grad_n1.add_(torch.einsum("Bji,Bjd->Bid", pull_s.sum(1), product * self.diag), alpha=0.044194173824159216)
         grad_n1 += torch.einsum("Bkir,krd->Bid", pull_key, self.W_k)
         return {"n1": grad_n1}
 
     def _start_vjp(self, fixed: AttentionFixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and clamps."""
-        (seed_x_2,) = cotangents
-        return {"n1": seed_x_2}
+        (cot_x_2,) = cotangents
+        return {"n1": cot_x_2}
 
     def _readout_vjp(
         self, states: Tensors, fixed: AttentionFixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
-        (seed_x_2,) = cotangents
-        return [seed_x_2], {}
+        (cot_x_2,) = cotangents
+        return [cot_x_2], {}
 
     def _step_vjp(
         self, states: Tensors, fixed: AttentionFixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T cotangents, and what is added up over steps; <cotangents, dF/dtheta> of the other params, summed over the batch."""
+        """J^T cotangents, and what is added up over steps; <cotangents, dF/dtheta> of the others, summed."""
         (x,) = states
-        (seed_x_2,) = cotangents
+        (cot_x_2,) = cotangents
         total = (x * x).mean(2)
         total += 1e-06
         total_rsqrt = total.rsqrt()
@@ -265,9 +265,9 @@ class AttentionEquations:
         s += fixed.alibi
         s.add_(torch.einsum("Bid,Bjd->Bij", product_2, fixed.diag_n1_part)[:, None], alpha=0.044194173824159216)
         weights = s.masked_fill(~self.mask_4.T, float("-inf")).softmax(3)
-        P_seed_x_2 = torch.einsum("Bie,ked->Bikd", seed_x_2, fixed.P)
-        product_3 = torch.einsum("Bikd,krd->Bikr", P_seed_x_2, self.W_q)
-        pull_s_part = torch.einsum("Bikd,Bjd->Bkij", P_seed_x_2, fixed.diag_n1_part)
+        P_cot_x_2 = torch.einsum("Bie,ked->Bikd", cot_x_2, fixed.P)
+        product_3 = torch.einsum("Bikd,krd->Bikr", P_cot_x_2, self.W_q)
+        pull_s_part = torch.einsum("Bikd,Bjd->Bkij", P_cot_x_2, fixed.diag_n1_part)
         pull_s_part += torch.einsum("Bkjr,Bikr->Bkij", fixed.key, product_3)
         pull_s_part_2 = weights * pull_s_part
         pull_s = pull_s_part_2 - weights * pull_s_part_2.sum(3)[:, :, :, None]
@@ -284,15 +284,15 @@ class AttentionEquations:
         part_2 = pull_s.sum(1)
         total_2 = -torch.einsum("Bkir,krd->Bkid", product_4, self.W_q)
         total_2 -= torch.einsum("Bkij,Bjd->Bkid", weights, fixed.diag_n1_part)
-        product_5 = torch.einsum("Bkie,Bid->Bkde", total_2, seed_x_2)
+        product_5 = torch.einsum("Bkie,Bid->Bkde", total_2, cot_x_2)
         return [back_x, pull_key], {
             "g_u": (product * part.transpose(1, 2)).sum((0, 1)),
             "W_q": (
-                torch.einsum("Bkir,Bikd->krd", product_4, P_seed_x_2)
+                torch.einsum("Bkir,Bikd->krd", product_4, P_cot_x_2)
                 + 0.044194173824159216 * torch.einsum("Bkir,Bid->krd", key_pull_s, product_2)
             ),
             "diag": (
-                (fixed.n1 * torch.einsum("Bkji,Bjkd->Bid", weights, P_seed_x_2)).sum((0, 1))
+                (fixed.n1 * torch.einsum("Bkji,Bjkd->Bid", weights, P_cot_x_2)).sum((0, 1))
                 + 0.044194173824159216 * torch.einsum(
                     "Bij,Bidj->d",
                     pull_s.sum(1),
@@ -411,12 +411,12 @@ class MlpEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (x,) = states
-        (seed_x_2,) = cotangents
+        (cot_x_2,) = cotangents
         total = (x * x).mean(2)
         total += 1e-06
         total_rsqrt = total.rsqrt()
-        P_seed_x_2 = seed_x_2 @ fixed.P
-        product = P_seed_x_2 @ self.V.T
+        P_cot_x_2 = cot_x_2 @ fixed.P
+        product = P_cot_x_2 @ self.V.T
         product_2 = x * total_rsqrt[:, :, None]
         u = product_2 * self.g_u
         V_u = u @ self.V.T
@@ -430,11 +430,11 @@ class MlpEquations:
         silu = F.silu(V_u)
         pull_gate = silu * product
         product_4 = fixed.gate.transpose(1, 2) * silu.transpose(1, 2)
-        pull_P = torch.einsum("Bid,Bie->Bde", seed_x_2, torch.einsum("Bmi,md->Bid", product_4, self.V))
+        pull_P = torch.einsum("Bid,Bie->Bde", cot_x_2, torch.einsum("Bmi,md->Bid", product_4, self.V))
         return [back_x], {
             "g_u": (product_2 * pull_u).sum((0, 1)),
             "W": torch.einsum("Bid,Bim->md", fixed.n2, pull_gate),
-            "V": torch.einsum("Bmi,Bid->md", product_4, P_seed_x_2) + torch.einsum("Bid,Bmi->md", u, product_3),
+            "V": torch.einsum("Bmi,Bid->md", product_4, P_cot_x_2) + torch.einsum("Bid,Bmi->md", u, product_3),
             "P_d": torch.einsum("Bdd,d->d", pull_P, fixed.drive),
             "P_u": pull_P.sum(0).T @ self.P_v + pull_P.sum(0) @ self.P_v,
             "P_v": pull_P.sum(0) @ self.P_u + pull_P.sum(0).T @ self.P_u,
@@ -443,25 +443,25 @@ class MlpEquations:
     def _clamp_gradient(self, states: Tensors, fixed: MlpFixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp."""
         (x,) = states
-        (seed_x_2,) = cotangents
+        (cot_x_2,) = cotangents
         u_part = (x * x).mean(2)
         u_part += 1e-06
         u = x * u_part.rsqrt()[:, :, None] * self.g_u
-        pull_gate = F.silu(u @ self.V.T, inplace=True) * (seed_x_2 @ fixed.P @ self.V.T)
+        pull_gate = F.silu(u @ self.V.T, inplace=True) * (cot_x_2 @ fixed.P @ self.V.T)
         grad_n2 = pull_gate @ self.W
         return {"n2": grad_n2}
 
     def _start_vjp(self, fixed: MlpFixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and clamps."""
-        (seed_x_2,) = cotangents
-        return {"n2": seed_x_2}
+        (cot_x_2,) = cotangents
+        return {"n2": cot_x_2}
 
     def _readout_vjp(
         self, states: Tensors, fixed: MlpFixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
-        (seed_x_2,) = cotangents
-        return [seed_x_2], {}
+        (cot_x_2,) = cotangents
+        return [cot_x_2], {}
 
 
 class CemFixed(NamedTuple):

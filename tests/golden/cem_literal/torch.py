@@ -141,7 +141,7 @@ class CemLiteralEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (x,) = states
-        (seed_x,) = cotangents
+        (cot_x,) = cotangents
         total = (x * x).mean(2)
         total += 1e-05
         total_rsqrt = total.rsqrt()
@@ -150,8 +150,8 @@ class CemLiteralEquations:
         p_part = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
         p_part += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
         p = (0.17677669529663687 * p_part.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
-        W_q_seed_x = torch.einsum("Bid,krd->Bikr", seed_x, self.W_q)
-        pull_p = torch.einsum("Bkjr,Bikr->Bkij", fixed.v, W_q_seed_x)
+        W_q_cot_x = torch.einsum("Bid,krd->Bikr", cot_x, self.W_q)
+        pull_p = torch.einsum("Bkjr,Bikr->Bkij", fixed.v, W_q_cot_x)
         p_pull_p = p * pull_p
         pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
         part = pull_scores.sum(1)
@@ -162,11 +162,11 @@ class CemLiteralEquations:
         back_x.add_(x * (total ** -1.5 * (x * pull_u).sum(2))[:, :, None], alpha=-1 / D)
         if not params:
             return [back_x], {}
-        pull_v = torch.einsum("Bkji,Bjkr->Bkir", p, W_q_seed_x)
+        pull_v = torch.einsum("Bkji,Bjkr->Bkir", p, W_q_cot_x)
         pull_v.add_(torch.einsum("Bkjr,Bkji->Bkir", q, pull_scores), alpha=0.17677669529663687)
         return [back_x], {
             "W_q": (
-                torch.einsum("Bkir,Bid->krd", torch.einsum("Bkjr,Bkij->Bkir", fixed.v, p), seed_x)
+                torch.einsum("Bkir,Bid->krd", torch.einsum("Bkjr,Bkij->Bkir", fixed.v, p), cot_x)
                 + 0.17677669529663687 * torch.einsum("Bkir,Bid->krd", product, u)
             ),
             "W_k": torch.einsum("Bkir,Bid->krd", pull_v, fixed.c),
@@ -178,7 +178,7 @@ class CemLiteralEquations:
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp."""
         (x,) = states
-        (seed_x,) = cotangents
+        (cot_x,) = cotangents
         total = (fixed.h * fixed.h).mean(2)
         total += 1e-05
         u_part = (x * x).mean(2)
@@ -188,11 +188,11 @@ class CemLiteralEquations:
         p_part = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
         p_part += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
         p = (0.17677669529663687 * p_part.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
-        W_q_seed_x = torch.einsum("Bid,krd->Bikr", seed_x, self.W_q)
-        pull_p = torch.einsum("Bkjr,Bikr->Bkij", fixed.v, W_q_seed_x)
+        W_q_cot_x = torch.einsum("Bid,krd->Bikr", cot_x, self.W_q)
+        pull_p = torch.einsum("Bkjr,Bikr->Bkij", fixed.v, W_q_cot_x)
         p_pull_p = p * pull_p
         pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
-        pull_v = torch.einsum("Bkji,Bjkr->Bkir", p, W_q_seed_x)
+        pull_v = torch.einsum("Bkji,Bjkr->Bkir", p, W_q_cot_x)
         pull_v.add_(torch.einsum("Bkjr,Bkji->Bkir", q, pull_scores), alpha=0.17677669529663687)
         pull_c = 0.17677669529663687 * torch.einsum("Bji,Bjd->Bid", pull_scores.sum(1), u * self.diag)
         pull_c += torch.einsum("Bkir,krd->Bid", pull_v, self.W_k)
@@ -202,26 +202,26 @@ class CemLiteralEquations:
 
     def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and clamps."""
-        (seed_x,) = cotangents
+        (cot_x,) = cotangents
         grad_h_part = (fixed.h * fixed.h).mean(2)
         grad_h_part += 1e-05
-        grad_h = seed_x * grad_h_part.rsqrt()[:, :, None]
-        grad_h.add_(fixed.h * (grad_h_part ** -1.5 * (fixed.h * seed_x).sum(2))[:, :, None], alpha=-1 / D)
+        grad_h = cot_x * grad_h_part.rsqrt()[:, :, None]
+        grad_h.add_(fixed.h * (grad_h_part ** -1.5 * (fixed.h * cot_x).sum(2))[:, :, None], alpha=-1 / D)
         return {"h": grad_h}
 
     def _readout_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
-        (seed_y,) = cotangents
-        return [seed_y], {}
+        (cot_y,) = cotangents
+        return [cot_y], {}
 
     def _step_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T cotangents, and what is added up over steps; <cotangents, dF/dtheta> of the other params, summed over the batch."""
+        """J^T cotangents, and what is added up over steps; <cotangents, dF/dtheta> of the others, summed."""
         (x,) = states
-        (seed_x,) = cotangents
+        (cot_x,) = cotangents
         total = (x * x).mean(2)
         total += 1e-05
         total_rsqrt = total.rsqrt()
@@ -230,8 +230,8 @@ class CemLiteralEquations:
         p_part = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
         p_part += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
         p = (0.17677669529663687 * p_part.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
-        W_q_seed_x = torch.einsum("Bid,krd->Bikr", seed_x, self.W_q)
-        pull_p = torch.einsum("Bkjr,Bikr->Bkij", fixed.v, W_q_seed_x)
+        W_q_cot_x = torch.einsum("Bid,krd->Bikr", cot_x, self.W_q)
+        pull_p = torch.einsum("Bkjr,Bikr->Bkij", fixed.v, W_q_cot_x)
         p_pull_p = p * pull_p
         pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
         part = pull_scores.sum(1)
@@ -240,12 +240,12 @@ class CemLiteralEquations:
         pull_u.add_(torch.einsum("Bkir,krd->Bid", product, self.W_q), alpha=0.17677669529663687)
         back_x = pull_u * total_rsqrt[:, :, None]
         back_x.add_(x * (total ** -1.5 * (x * pull_u).sum(2))[:, :, None], alpha=-1 / D)
-        pull_v = torch.einsum("Bkji,Bjkr->Bkir", p, W_q_seed_x)
+        pull_v = torch.einsum("Bkji,Bjkr->Bkir", p, W_q_cot_x)
         pull_v.add_(torch.einsum("Bkjr,Bkji->Bkir", q, pull_scores), alpha=0.17677669529663687)
         part_2 = 0.17677669529663687 * torch.einsum("Bji,Bjd->Bid", part, u * self.diag)
         return [back_x, pull_v, part_2], {
             "W_q": (
-                torch.einsum("Bkir,Bid->krd", torch.einsum("Bkjr,Bkij->Bkir", fixed.v, p), seed_x)
+                torch.einsum("Bkir,Bid->krd", torch.einsum("Bkjr,Bkij->Bkir", fixed.v, p), cot_x)
                 + 0.17677669529663687 * torch.einsum("Bkir,Bid->krd", product, u)
             ),
             "diag": 0.17677669529663687 * (

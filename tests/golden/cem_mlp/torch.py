@@ -187,20 +187,20 @@ class CemMlpEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (x,) = states
-        (seed_x,) = cotangents
+        (cot_x,) = cotangents
         total = (x * x).mean(1) + 1e-06
         total_rsqrt = total.rsqrt()
-        V_seed_x = seed_x @ self.V.T
+        V_cot_x = cot_x @ self.V.T
         u = x * total_rsqrt[:, None]
         V_u = u @ self.V.T
-        product = fixed.part_2 * V_seed_x * silu_slope(V_u)
+        product = fixed.part_2 * V_cot_x * silu_slope(V_u)
         pull_u = product @ self.V
         back_x = pull_u * total_rsqrt[:, None]
         back_x.add_(x * (total ** -1.5 * (x * pull_u).sum(1))[:, None], alpha=-1 / D)
         if not params:
             return [back_x], {}
         silu = F.silu(V_u)
-        product_2 = silu * V_seed_x
+        product_2 = silu * V_cot_x
         pull_h = product_2 @ self.W
         grad_b_in = pull_h * self.g1 * fixed.offset[:, None]
         grad_b_in.add_(fixed.drive * (fixed.offset_2 * (fixed.part * pull_h).sum(1))[:, None], alpha=-1 / D)
@@ -208,17 +208,17 @@ class CemMlpEquations:
             "W_in": fixed.input_.T @ grad_b_in,
             "b_in": grad_b_in.sum(0),
             "W": product_2.T @ fixed.h,
-            "V": (fixed.part_2 * silu).T @ seed_x + product.T @ u,
+            "V": (fixed.part_2 * silu).T @ cot_x + product.T @ u,
             "g1": (pull_h * fixed.part_3).sum(0),
         }
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp."""
         (x,) = states
-        (seed_x,) = cotangents
+        (cot_x,) = cotangents
         u_part = (x * x).mean(1) + 1e-06
         u = x * u_part.rsqrt()[:, None]
-        pull_h_part = F.silu(u @ self.V.T, inplace=True) * (seed_x @ self.V.T)
+        pull_h_part = F.silu(u @ self.V.T, inplace=True) * (cot_x @ self.V.T)
         pull_h = pull_h_part @ self.W
         grad_input_part = pull_h * self.g1 * fixed.offset[:, None]
         grad_input_part.add_(fixed.drive * (fixed.offset_2 * (fixed.part * pull_h).sum(1))[:, None], alpha=-1 / D)
@@ -227,15 +227,15 @@ class CemMlpEquations:
 
     def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and clamps."""
-        (seed_x,) = cotangents
-        grad_b_in = seed_x * self.g1 * fixed.offset[:, None]
-        grad_b_in.add_(fixed.drive * (fixed.offset_2 * (seed_x * fixed.part).sum(1))[:, None], alpha=-1 / D)
+        (cot_x,) = cotangents
+        grad_b_in = cot_x * self.g1 * fixed.offset[:, None]
+        grad_b_in.add_(fixed.drive * (fixed.offset_2 * (cot_x * fixed.part).sum(1))[:, None], alpha=-1 / D)
         grad_input = (self.W_in @ grad_b_in.T).T
         return {
             "input": grad_input,
             "W_in": fixed.input_.T @ grad_b_in,
             "b_in": grad_b_in.sum(0),
-            "g1": (seed_x * fixed.part_3).sum(0),
+            "g1": (cot_x * fixed.part_3).sum(0),
         }
 
     def _readout_vjp(
@@ -243,17 +243,17 @@ class CemMlpEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
         (x,) = states
-        (seed_y,) = cotangents
+        (cot_y,) = cotangents
         W_out_g2 = self.W_out * self.g2
         total = (x * x).mean(1) + 1e-06
-        product = total.rsqrt() * seed_y
-        back_x_part = total ** -1.5 * (seed_y * (x @ W_out_g2))
+        product = total.rsqrt() * cot_y
+        back_x_part = total ** -1.5 * (cot_y * (x @ W_out_g2))
         back_x = product[:, None] * W_out_g2
         back_x.add_(x * back_x_part[:, None], alpha=-1 / D)
         product_2 = x * product[:, None]
         return [back_x], {
             "W_out": product_2.sum(0) * self.g2,
-            "b_out": seed_y.sum(0),
+            "b_out": cot_y.sum(0),
             "g2": product_2.sum(0) * self.W_out,
         }
 

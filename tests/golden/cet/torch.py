@@ -208,10 +208,10 @@ class CetEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         z, y = states
-        seed_z, seed_y = cotangents
-        product = windows(windows(seed_y, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1))
+        cot_z, cot_y = cotangents
+        product = windows(windows(cot_y, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1))
         W_mem_z = z @ self.W_mem
-        product_2 = step(W_mem_z).permute(0, 3, 1, 2) * (seed_z @ self.W_mem).permute(0, 3, 1, 2)
+        product_2 = step(W_mem_z).permute(0, 3, 1, 2) * (cot_z @ self.W_mem).permute(0, 3, 1, 2)
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
         key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
         weights = torch.einsum(
@@ -219,24 +219,24 @@ class CetEquations:
             query,
             key,
         ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (G, G))
-        W_q_seed_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_q)
-        W_k_seed_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_k)
-        total = torch.einsum("Bhkla,Bijha->Bhijkl", key, W_q_seed_z)
-        total += torch.einsum("Bhija,Bklha->Bhijkl", query, W_k_seed_z)
+        W_q_cot_z = torch.einsum("Bijd,had->Bijha", cot_z, self.W_q)
+        W_k_cot_z = torch.einsum("Bijd,had->Bijha", cot_z, self.W_k)
+        total = torch.einsum("Bhkla,Bijha->Bhijkl", key, W_q_cot_z)
+        total += torch.einsum("Bhija,Bklha->Bhijkl", query, W_k_cot_z)
         product_3 = weights * total
         total_2 = product_3 - weights * product_3.sum((4, 5))[:, :, :, :, None, None]
-        pull_key = torch.einsum("Bhklij,Bklha->Bhija", weights, W_q_seed_z)
+        pull_key = torch.einsum("Bhklij,Bklha->Bhija", weights, W_q_cot_z)
         pull_key.add_(torch.einsum("Bhklij,Bhkla->Bhija", total_2, query), alpha=0.25)
-        pull_query = torch.einsum("Bhijkl,Bklha->Bhija", weights, W_k_seed_z)
+        pull_query = torch.einsum("Bhijkl,Bklha->Bhija", weights, W_k_cot_z)
         pull_query.add_(torch.einsum("Bhijkl,Bhkla->Bhija", total_2, key), alpha=0.25)
         back_z = torch.einsum("Bcipjq,dcpq->Bijd", product, self.W_dec)
         back_z.add_(torch.einsum("Bmij,dm->Bijd", product_2, self.W_mem), alpha=2)
         back_z += torch.einsum("Bhija,had->Bijd", pull_key, self.W_k)
         back_z += torch.einsum("Bhija,had->Bijd", pull_query, self.W_q)
-        back_z -= seed_z
+        back_z -= cot_z
         back_y = overlap_add(
             overlap_add(
-                torch.einsum("Bijd,dcpq->Bijcpq", seed_z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
+                torch.einsum("Bijd,dcpq->Bijcpq", cot_z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
                 S,
                 0,
                 (10, 1),
@@ -245,44 +245,44 @@ class CetEquations:
             0,
             (10, 1),
         )
-        back_y -= seed_y
+        back_y -= cot_y
         if not params:
             return [back_z, back_y], {}
         pull_query_2 = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
         pull_key_2 = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
         return [back_z, back_y], {
-            "W_enc": torch.einsum("Bcipjq,Bijd->dcpq", fixed.x_part, seed_z),
-            "b_enc": seed_z.sum((0, 1, 2)),
+            "W_enc": torch.einsum("Bcipjq,Bijd->dcpq", fixed.x_part, cot_z),
+            "b_enc": cot_z.sum((0, 1, 2)),
             "W_dec": (
                 torch.einsum("Bcipjq,Bijd->dcpq", product, z)
                 + torch.einsum(
                     "Bcipjq,Bijd->dcpq",
                     windows(windows(y, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1)),
-                    seed_z,
+                    cot_z,
                 )
             ),
-            "b_dec": seed_y.sum((0, 2, 3)),
-            "b_pos": seed_z.sum(0),
+            "b_dec": cot_y.sum((0, 2, 3)),
+            "b_pos": cot_z.sum(0),
             "W_q": (
-                torch.einsum("Bhija,Bijd->had", pull_query_2, seed_z)
+                torch.einsum("Bhija,Bijd->had", pull_query_2, cot_z)
                 + torch.einsum("Bhija,Bijd->had", pull_query, z)
             ),
             "W_k": (
-                torch.einsum("Bhija,Bijd->had", pull_key_2, seed_z)
+                torch.einsum("Bhija,Bijd->had", pull_key_2, cot_z)
                 + torch.einsum("Bhija,Bijd->had", pull_key, z)
             ),
             "W_mem": (
-                2 * torch.einsum("Bijd,Bijm->dm", seed_z, torch.relu(W_mem_z))
+                2 * torch.einsum("Bijd,Bijm->dm", cot_z, torch.relu(W_mem_z))
                 + 2 * torch.einsum("Bijd,Bmij->dm", z, product_2)
             ),
         }
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp."""
-        seed_z, _ = cotangents
+        cot_z, _ = cotangents
         grad_x = overlap_add(
             overlap_add(
-                torch.einsum("Bijd,dcpq->Bijcpq", seed_z, self.W_enc).permute(0, 2, 3, 5, 1, 4),
+                torch.einsum("Bijd,dcpq->Bijcpq", cot_z, self.W_enc).permute(0, 2, 3, 5, 1, 4),
                 S,
                 0,
                 (10, 1),
@@ -295,10 +295,10 @@ class CetEquations:
 
     def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and clamps."""
-        seed_z, _ = cotangents
+        cot_z, _ = cotangents
         grad_x = overlap_add(
             overlap_add(
-                torch.einsum("Bijd,dcpq->Bijcpq", seed_z, self.W_enc).permute(0, 2, 3, 5, 1, 4),
+                torch.einsum("Bijd,dcpq->Bijcpq", cot_z, self.W_enc).permute(0, 2, 3, 5, 1, 4),
                 S,
                 0,
                 (10, 1),
@@ -309,17 +309,17 @@ class CetEquations:
         )
         return {
             "x": grad_x,
-            "W_enc": torch.einsum("Bcipjq,Bijd->dcpq", fixed.x_part, seed_z),
-            "b_enc": seed_z.sum((0, 1, 2)),
-            "b_pos": seed_z.sum(0),
+            "W_enc": torch.einsum("Bcipjq,Bijd->dcpq", fixed.x_part, cot_z),
+            "b_enc": cot_z.sum((0, 1, 2)),
+            "b_pos": cot_z.sum(0),
         }
 
     def _readout_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
-        (seed_image,) = cotangents
-        return [None, seed_image], {}
+        (cot_image,) = cotangents
+        return [None, cot_image], {}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta, summed over the batch, of what no single product contrasts.

@@ -173,54 +173,54 @@ class CetLmEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (z,) = states
-        (seed_z,) = cotangents
+        (cot_z,) = cotangents
         q = torch.einsum("Btd,had->Bhta", z, self.W_q)
         k = torch.einsum("Btd,had->Bhta", z, self.W_k)
         weights = torch.einsum("Bhta,Bhsa->Bhts", q, k).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
-        W_q_seed_z = torch.einsum("Btd,had->Btha", seed_z, self.W_q)
-        W_k_seed_z = torch.einsum("Btd,had->Btha", seed_z, self.W_k)
-        total = torch.einsum("Bhsa,Btha->Bhts", k, W_q_seed_z)
-        total += torch.einsum("Bhta,Bsha->Bhts", q, W_k_seed_z)
+        W_q_cot_z = torch.einsum("Btd,had->Btha", cot_z, self.W_q)
+        W_k_cot_z = torch.einsum("Btd,had->Btha", cot_z, self.W_k)
+        total = torch.einsum("Bhsa,Btha->Bhts", k, W_q_cot_z)
+        total += torch.einsum("Bhta,Bsha->Bhts", q, W_k_cot_z)
         product = weights * total
         total_2 = product - weights * product.sum(3)[:, :, :, None]
-        pull_k = torch.einsum("Bhst,Bsha->Bhta", weights, W_q_seed_z)
+        pull_k = torch.einsum("Bhst,Bsha->Bhta", weights, W_q_cot_z)
         pull_k += torch.einsum("Bhsa,Bhst->Bhta", q, total_2)
-        pull_q = torch.einsum("Bhts,Bsha->Bhta", weights, W_k_seed_z)
+        pull_q = torch.einsum("Bhts,Bsha->Bhta", weights, W_k_cot_z)
         pull_q += torch.einsum("Bhsa,Bhts->Bhta", k, total_2)
         W_mem_z = z @ self.W_mem
-        product_2 = step(W_mem_z) * (seed_z @ self.W_mem)
+        product_2 = step(W_mem_z) * (cot_z @ self.W_mem)
         back_z = torch.einsum("Bhta,had->Btd", pull_k, self.W_k)
         back_z += torch.einsum("Bhta,had->Btd", pull_q, self.W_q)
         back_z.add_(product_2 @ self.W_mem.T, alpha=2)
-        back_z.add_(seed_z, alpha=-2)
+        back_z.add_(cot_z, alpha=-2)
         if not params:
             return [back_z], {}
         pull_q_2 = torch.einsum("Bhsa,Bhts->Bhta", k, weights)
         pull_k_2 = torch.einsum("Bhsa,Bhst->Bhta", q, weights)
         return [back_z], {
-            "tok": scatter_add(seed_z, fixed.idx, V),
-            "pos": seed_z.sum(0),
-            "W_q": torch.einsum("Bhta,Btd->had", pull_q_2, seed_z) + torch.einsum("Bhta,Btd->had", pull_q, z),
-            "W_k": torch.einsum("Bhta,Btd->had", pull_k_2, seed_z) + torch.einsum("Bhta,Btd->had", pull_k, z),
+            "tok": scatter_add(cot_z, fixed.idx, V),
+            "pos": cot_z.sum(0),
+            "W_q": torch.einsum("Bhta,Btd->had", pull_q_2, cot_z) + torch.einsum("Bhta,Btd->had", pull_q, z),
+            "W_k": torch.einsum("Bhta,Btd->had", pull_k_2, cot_z) + torch.einsum("Bhta,Btd->had", pull_k, z),
             "W_mem": (
-                2 * torch.einsum("Btm,Btd->dm", torch.relu(W_mem_z), seed_z)
+                2 * torch.einsum("Btm,Btd->dm", torch.relu(W_mem_z), cot_z)
                 + 2 * torch.einsum("Btd,Btm->dm", z, product_2)
             ),
         }
 
     def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and clamps."""
-        (seed_z,) = cotangents
-        return {"tok": scatter_add(seed_z, fixed.idx, V), "pos": seed_z.sum(0)}
+        (cot_z,) = cotangents
+        return {"tok": scatter_add(cot_z, fixed.idx, V), "pos": cot_z.sum(0)}
 
     def _readout_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
         (z,) = states
-        (seed_logits,) = cotangents
-        back_z = seed_logits @ self.W_head.T
-        return [back_z], {"W_head": torch.einsum("Btd,Btw->dw", z, seed_logits)}
+        (cot_logits,) = cotangents
+        back_z = cot_logits @ self.W_head.T
+        return [back_z], {"W_head": torch.einsum("Btd,Btw->dw", z, cot_logits)}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta, summed over the batch, of what no single product contrasts.

@@ -161,37 +161,37 @@ class DeepHopfieldEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         s1, s2, y = states
-        seed_s1, seed_s2, seed_y = cotangents
-        back_s1 = seed_s2 @ self.W2.T
-        back_s1 -= seed_s1
-        back_s2 = seed_y @ self.W3.T
-        back_s2 += seed_s1 @ self.W2
-        back_s2 -= seed_s2
-        back_y = (self.W3.T @ seed_s2.T).T
-        back_y -= seed_y
+        cot_s1, cot_s2, cot_y = cotangents
+        back_s1 = cot_s2 @ self.W2.T
+        back_s1 -= cot_s1
+        back_s2 = cot_y @ self.W3.T
+        back_s2 += cot_s1 @ self.W2
+        back_s2 -= cot_s2
+        back_y = (self.W3.T @ cot_s2.T).T
+        back_y -= cot_y
         if not params:
             return [back_s1, back_s2, back_y], {}
         return [back_s1, back_s2, back_y], {
-            "W1": fixed.x.T @ seed_s1,
-            "b1": seed_s1.sum(0),
-            "W2": s1.T @ seed_s2 + seed_s1.T @ s2,
-            "b2": seed_s2.sum(0),
-            "W3": (seed_y.T @ s2).T + (y.T @ seed_s2).T,
-            "b3": seed_y.sum(0),
+            "W1": fixed.x.T @ cot_s1,
+            "b1": cot_s1.sum(0),
+            "W2": s1.T @ cot_s2 + cot_s1.T @ s2,
+            "b2": cot_s2.sum(0),
+            "W3": (cot_y.T @ s2).T + (y.T @ cot_s2).T,
+            "b3": cot_y.sum(0),
         }
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp."""
-        seed_s1, _, _ = cotangents
-        grad_x = seed_s1 @ self.W1.T
+        cot_s1, _, _ = cotangents
+        grad_x = cot_s1 @ self.W1.T
         return {"x": grad_x}
 
     def _readout_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
-        (seed_scores,) = cotangents
-        return [None, None, seed_scores], {}
+        (cot_scores,) = cotangents
+        return [None, None, cot_scores], {}
 
     def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta at plus less that at minus, summed over the batch.

@@ -143,15 +143,15 @@ class DeqEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (z,) = states
-        (seed_z,) = cotangents
+        (cot_z,) = cotangents
         tanh_argument = z @ self.W.T
         tanh_argument += fixed.drive
         tanh = torch.tanh_(tanh_argument)
         grad_b_part = -(tanh * tanh)
         grad_b_part += 1
-        grad_b = seed_z * grad_b_part
+        grad_b = cot_z * grad_b_part
         back_z = grad_b @ self.W
-        back_z -= seed_z
+        back_z -= cot_z
         if not params:
             return [back_z], {}
         return [back_z], {"W": grad_b.T @ z, "U": grad_b.T @ fixed.x, "b": grad_b.sum(0)}
@@ -159,13 +159,13 @@ class DeqEquations:
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp."""
         (z,) = states
-        (seed_z,) = cotangents
+        (cot_z,) = cotangents
         tanh_argument = z @ self.W.T
         tanh_argument += fixed.drive
         tanh = torch.tanh_(tanh_argument)
         grad_x_part = -(tanh * tanh)
         grad_x_part += 1
-        grad_x = seed_z * grad_x_part @ self.U
+        grad_x = cot_z * grad_x_part @ self.U
         return {"x": grad_x}
 
     def _readout_vjp(
@@ -173,9 +173,9 @@ class DeqEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
         (z,) = states
-        (seed_logits,) = cotangents
-        back_z = seed_logits @ self.W_out
-        return [back_z], {"W_out": seed_logits.T @ z, "b_out": seed_logits.sum(0)}
+        (cot_logits,) = cotangents
+        back_z = cot_logits @ self.W_out
+        return [back_z], {"W_out": cot_logits.T @ z, "b_out": cot_logits.sum(0)}
 
 
 class Deq(DeqEquations, EnergyNetwork):

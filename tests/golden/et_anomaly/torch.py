@@ -376,7 +376,7 @@ class EtAnomalyEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (x,) = states
-        (seed_x,) = cotangents
+        (cot_x,) = cotangents
         x_centered = x - x.mean(2)[:, :, None]
         x_variance = (x_centered * x_centered).mean(2)
         x_variance += 1e-05
@@ -385,7 +385,7 @@ class EtAnomalyEquations:
         g = x_centered * product[:, :, None]
         g += self.delta
         xi_g = g @ self.xi.T
-        product_2 = step(xi_g).transpose(1, 2) * (seed_x @ self.xi.T).transpose(1, 2)
+        product_2 = step(xi_g).transpose(1, 2) * (cot_x @ self.xi.T).transpose(1, 2)
         k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
         src_k = gather(k, fixed.src, 2)
         q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
@@ -395,8 +395,8 @@ class EtAnomalyEquations:
         weights = segment_softmax(s, fixed.dst[:, None, :], N)
         product_4 = weights * fixed.offset
         product_5 = product_4 * self.beta_2
-        product_6 = gather(torch.einsum("Bnd,yhd->Bnhy", seed_x, self.W_q), fixed.dst, 1)
-        product_7 = gather(torch.einsum("Bnd,yhd->Bnhy", seed_x, self.W_k), fixed.src, 1)
+        product_6 = gather(torch.einsum("Bnd,yhd->Bnhy", cot_x, self.W_q), fixed.dst, 1)
+        product_7 = gather(torch.einsum("Bnd,yhd->Bnhy", cot_x, self.W_k), fixed.src, 1)
         total = -(src_k * product_6.transpose(1, 2)).sum(3)
         total -= (dst_q * product_7.transpose(1, 2)).sum(3)
         product_8 = total * self.beta_2
@@ -419,22 +419,14 @@ class EtAnomalyEquations:
             return [back_x], {}
         return [back_x], {
             "W_q": (
-                torch.einsum(
-                    "Bhny,Bnd->yhd",
-                    segment_sum(src_k * product_5[:, :, :, None], fixed.dst, 2, N),
-                    seed_x,
-                )
+                torch.einsum("Bhny,Bnd->yhd", segment_sum(src_k * product_5[:, :, :, None], fixed.dst, 2, N), cot_x)
                 + torch.einsum("Bhny,Bnd->yhd", pull_q, g)
             ),
             "W_k": (
-                torch.einsum(
-                    "Bhny,Bnd->yhd",
-                    segment_sum(dst_q * product_5[:, :, :, None], fixed.src, 2, N),
-                    seed_x,
-                )
+                torch.einsum("Bhny,Bnd->yhd", segment_sum(dst_q * product_5[:, :, :, None], fixed.src, 2, N), cot_x)
                 + torch.einsum("Bhny,Bnd->yhd", pull_k, g)
             ),
-            "xi": torch.einsum("Bnd,Bnj->jd", seed_x, torch.relu(xi_g)) + torch.einsum("Bnd,Bjn->jd", g, product_2),
+            "xi": torch.einsum("Bnd,Bnj->jd", cot_x, torch.relu(xi_g)) + torch.einsum("Bnd,Bjn->jd", g, product_2),
             "gamma": (x_variance_rsqrt * product_9).sum(),
             "delta": pull_g.sum((0, 1)),
             "beta": (
@@ -446,12 +438,12 @@ class EtAnomalyEquations:
 
     def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and clamps."""
-        (seed_x,) = cotangents
-        grad_feature = seed_x @ self.W_in.T
+        (cot_x,) = cotangents
+        grad_feature = cot_x @ self.W_in.T
         return {
             "feature": grad_feature,
-            "W_in": torch.einsum("Bnf,Bnd->fd", fixed.feature, seed_x),
-            "lambda": seed_x.sum(0),
+            "W_in": torch.einsum("Bnf,Bnd->fd", fixed.feature, cot_x),
+            "lambda": cot_x.sum(0),
         }
 
     def _readout_vjp(
@@ -459,13 +451,13 @@ class EtAnomalyEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
         (x,) = states
-        (seed_logit,) = cotangents
+        (cot_logit,) = cotangents
         x_centered = x - x.mean(2)[:, :, None]
         x_variance = (x_centered * x_centered).mean(2)
         x_variance += 1e-05
         x_variance_rsqrt = x_variance.rsqrt()
         product = x_variance_rsqrt * self.gamma
-        pull_hidden = seed_logit[:, :, None] * self.w
+        pull_hidden = cot_logit[:, :, None] * self.w
         x0 = fixed.feature @ self.W_in
         x0 += self.lambda_
         x0_centered = x0 - x0.mean(2)[:, :, None]
@@ -508,8 +500,8 @@ class EtAnomalyEquations:
             "U0": torch.einsum("Bnd,Bnu->ud", g1, product_3),
             "U1": torch.einsum("Bnd,Bnu->ud", g, product_3),
             "b_u": product_3.sum((0, 1)),
-            "w": torch.einsum("Bnu,Bn->u", hidden, seed_logit),
-            "b_w": seed_logit.sum(),
+            "w": torch.einsum("Bnu,Bn->u", hidden, cot_logit),
+            "b_w": cot_logit.sum(),
         }
 
 

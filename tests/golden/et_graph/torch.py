@@ -163,7 +163,7 @@ class BlockEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (x,) = states
-        (seed_x_2,) = cotangents
+        (cot_x_2,) = cotangents
         x_centered = x - x.mean(2)[:, :, None]
         x_variance = (x_centered * x_centered).mean(2)
         x_variance += 1e-05
@@ -187,21 +187,21 @@ class BlockEquations:
         )
         product_2 = weights * fixed.offset
         product_3 = fixed.beta_weight_part.transpose(2, 3) * product_2.transpose(2, 3)
-        W_q_seed_x_2 = torch.einsum("Bnd,yhd->Bnhy", seed_x_2, self.W_q)
-        W_k_seed_x_2 = torch.einsum("Bnd,yhd->Bnhy", seed_x_2, self.W_k)
-        total = -torch.einsum("Bhny,Bmhy->Bhnm", k, W_q_seed_x_2)
-        total -= torch.einsum("Bhmy,Bnhy->Bhnm", q, W_k_seed_x_2)
+        W_q_cot_x_2 = torch.einsum("Bnd,yhd->Bnhy", cot_x_2, self.W_q)
+        W_k_cot_x_2 = torch.einsum("Bnd,yhd->Bnhy", cot_x_2, self.W_k)
+        total = -torch.einsum("Bhny,Bmhy->Bhnm", k, W_q_cot_x_2)
+        total -= torch.einsum("Bhmy,Bnhy->Bhnm", q, W_k_cot_x_2)
         product_4 = fixed.beta_weight_part * total.transpose(2, 3)
         product_5 = weights * (product_4 * fixed.offset)
         total_2 = weights * product_5.sum(3)[:, :, :, None]
         total_2 -= product_5
         product_6 = fixed.beta_weight_part.transpose(2, 3) * total_2.transpose(2, 3)
-        pull_k = torch.einsum("Bhnm,Bmhy->Bhny", product_3, W_q_seed_x_2)
+        pull_k = torch.einsum("Bhnm,Bmhy->Bhny", product_3, W_q_cot_x_2)
         pull_k += torch.einsum("Bhmy,Bhnm->Bhny", q, product_6)
-        pull_q = torch.einsum("Bhmn,Bmhy->Bhny", product_3, W_k_seed_x_2)
+        pull_q = torch.einsum("Bhmn,Bmhy->Bhny", product_3, W_k_cot_x_2)
         pull_q += torch.einsum("Bhmy,Bhmn->Bhny", k, product_6)
         xi_g = g @ self.xi.T
-        product_7 = step(xi_g).transpose(1, 2) * (seed_x_2 @ self.xi.T).transpose(1, 2)
+        product_7 = step(xi_g).transpose(1, 2) * (cot_x_2 @ self.xi.T).transpose(1, 2)
         pull_g = torch.einsum("Bhny,yhd->Bnd", pull_k, self.W_k)
         pull_g += torch.einsum("Bhny,yhd->Bnd", pull_q, self.W_q)
         pull_g += torch.einsum("Bjn,jd->Bnd", product_7, self.xi)
@@ -213,15 +213,15 @@ class BlockEquations:
             return [back_x], {}
         return [back_x], {
             "W_q": (
-                torch.einsum("Bhny,Bnd->yhd", torch.einsum("Bhmy,Bhmn->Bhny", k, product_3), seed_x_2)
+                torch.einsum("Bhny,Bnd->yhd", torch.einsum("Bhmy,Bhmn->Bhny", k, product_3), cot_x_2)
                 + torch.einsum("Bhny,Bnd->yhd", pull_q, g)
             ),
             "W_k": (
-                torch.einsum("Bhny,Bnd->yhd", torch.einsum("Bhmy,Bhnm->Bhny", q, product_3), seed_x_2)
+                torch.einsum("Bhny,Bnd->yhd", torch.einsum("Bhmy,Bhnm->Bhny", q, product_3), cot_x_2)
                 + torch.einsum("Bhny,Bnd->yhd", pull_k, g)
             ),
             "xi": (
-                torch.einsum("Bnd,Bnj->jd", seed_x_2, torch.relu(xi_g))
+                torch.einsum("Bnd,Bnj->jd", cot_x_2, torch.relu(xi_g))
                 + torch.einsum("Bnd,Bjn->jd", g, product_7)
             ),
             "gamma": (x_variance_rsqrt * product_8).sum(),
@@ -236,7 +236,7 @@ class BlockEquations:
     def _clamp_gradient(self, states: Tensors, fixed: BlockFixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp."""
         (x,) = states
-        (seed_x_2,) = cotangents
+        (cot_x_2,) = cotangents
         x_centered = x - x.mean(2)[:, :, None]
         x_variance = (x_centered * x_centered).mean(2)
         x_variance += 1e-05
@@ -256,8 +256,8 @@ class BlockEquations:
             ),
             3,
         )
-        grad_weight_part = -torch.einsum("Bhny,Bmhy->Bhnm", k, torch.einsum("Bnd,yhd->Bnhy", seed_x_2, self.W_q))
-        grad_weight_part -= torch.einsum("Bhmy,Bnhy->Bhnm", q, torch.einsum("Bnd,yhd->Bnhy", seed_x_2, self.W_k))
+        grad_weight_part = -torch.einsum("Bhny,Bmhy->Bhnm", k, torch.einsum("Bnd,yhd->Bnhy", cot_x_2, self.W_q))
+        grad_weight_part -= torch.einsum("Bhmy,Bnhy->Bhnm", q, torch.einsum("Bnd,yhd->Bnhy", cot_x_2, self.W_k))
         grad_weight_part_2 = weights * (fixed.beta_weight_part * grad_weight_part.transpose(2, 3) * fixed.offset)
         grad_weight_part_3 = weights * grad_weight_part_2.sum(3)[:, :, :, None]
         grad_weight_part_3 -= grad_weight_part_2
@@ -269,15 +269,15 @@ class BlockEquations:
 
     def _start_vjp(self, fixed: BlockFixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and clamps."""
-        (seed_x_2,) = cotangents
-        return {"stream": seed_x_2}
+        (cot_x_2,) = cotangents
+        return {"stream": cot_x_2}
 
     def _readout_vjp(
         self, states: Tensors, fixed: BlockFixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
-        (seed_x_2,) = cotangents
-        return [seed_x_2], {}
+        (cot_x_2,) = cotangents
+        return [cot_x_2], {}
 
     def _at(self, fixed: BlockFixed, number: int) -> BlockFixed:
         """What is fixed in one step."""

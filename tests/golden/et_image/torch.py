@@ -251,7 +251,7 @@ class EtImageEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (x,) = states
-        (seed_x,) = cotangents
+        (cot_x,) = cotangents
         x_centered = x - x.mean(3)[:, :, :, None]
         x_variance = (x_centered * x_centered).mean(3)
         x_variance += 1e-05
@@ -265,18 +265,18 @@ class EtImageEquations:
             ~self.mask_3.transpose(1, 2),
             float("-inf"),
         ).flatten(2, 3).softmax(2).unflatten(2, (G, G))
-        W_q_seed_x = torch.einsum("Bijd,yhd->Bijhy", seed_x, self.W_q)
-        W_k_seed_x = torch.einsum("Bijd,yhd->Bijhy", seed_x, self.W_k)
-        total = torch.einsum("Bhijy,Bmnhy->Bhijmn", k, W_q_seed_x)
-        total += torch.einsum("Bhmny,Bijhy->Bhijmn", q, W_k_seed_x)
+        W_q_cot_x = torch.einsum("Bijd,yhd->Bijhy", cot_x, self.W_q)
+        W_k_cot_x = torch.einsum("Bijd,yhd->Bijhy", cot_x, self.W_k)
+        total = torch.einsum("Bhijy,Bmnhy->Bhijmn", k, W_q_cot_x)
+        total += torch.einsum("Bhmny,Bijhy->Bhijmn", q, W_k_cot_x)
         product_2 = weights * total
         total_2 = product_2 - weights * product_2.sum((2, 3))[:, :, None, None]
-        pull_k = torch.einsum("Bhijmn,Bmnhy->Bhijy", weights, W_q_seed_x)
+        pull_k = torch.einsum("Bhijmn,Bmnhy->Bhijy", weights, W_q_cot_x)
         pull_k.add_(torch.einsum("Bhijmn,Bhmny->Bhijy", total_2, q), alpha=0.125)
-        pull_q = torch.einsum("Bhmnij,Bmnhy->Bhijy", weights, W_k_seed_x)
+        pull_q = torch.einsum("Bhmnij,Bmnhy->Bhijy", weights, W_k_cot_x)
         pull_q.add_(torch.einsum("Bhmnij,Bhmny->Bhijy", total_2, k), alpha=0.125)
         xi_g = g @ self.xi.T
-        product_3 = step(xi_g).permute(0, 3, 1, 2) * (seed_x @ self.xi.T).permute(0, 3, 1, 2)
+        product_3 = step(xi_g).permute(0, 3, 1, 2) * (cot_x @ self.xi.T).permute(0, 3, 1, 2)
         pull_g = torch.einsum("Bhijy,yhd->Bijd", pull_k, self.W_k)
         pull_g += torch.einsum("Bhijy,yhd->Bijd", pull_q, self.W_q)
         pull_g += torch.einsum("Bsij,sd->Bijd", product_3, self.xi)
@@ -288,15 +288,15 @@ class EtImageEquations:
             return [back_x], {}
         return [back_x], {
             "W_q": (
-                torch.einsum("Bhijy,Bijd->yhd", torch.einsum("Bhmnij,Bhmny->Bhijy", weights, k), seed_x)
+                torch.einsum("Bhijy,Bijd->yhd", torch.einsum("Bhmnij,Bhmny->Bhijy", weights, k), cot_x)
                 + torch.einsum("Bhijy,Bijd->yhd", pull_q, g)
             ),
             "W_k": (
-                torch.einsum("Bhijy,Bijd->yhd", torch.einsum("Bhijmn,Bhmny->Bhijy", weights, q), seed_x)
+                torch.einsum("Bhijy,Bijd->yhd", torch.einsum("Bhijmn,Bhmny->Bhijy", weights, q), cot_x)
                 + torch.einsum("Bhijy,Bijd->yhd", pull_k, g)
             ),
             "xi": (
-                torch.einsum("Bijd,Bijs->sd", seed_x, torch.relu(xi_g))
+                torch.einsum("Bijd,Bijs->sd", cot_x, torch.relu(xi_g))
                 + torch.einsum("Bijd,Bsij->sd", g, product_3)
             ),
             "gamma": (x_variance_rsqrt * product_4).sum(),
@@ -305,12 +305,12 @@ class EtImageEquations:
 
     def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and clamps."""
-        (seed_x,) = cotangents
+        (cot_x,) = cotangents
         product = windows(windows(fixed.img, 2, 0, (G, P), (16, 1)), 4, 0, (G, P), (16, 1))
         hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
         pull_seen_part = -hid
         pull_seen_part += 1
-        pull_seen = seed_x * pull_seen_part[:, :, :, None]
+        pull_seen = cot_x * pull_seen_part[:, :, :, None]
         grad_img = overlap_add(
             overlap_add(
                 torch.einsum("Bijd,dcpr->Bijcpr", pull_seen, self.W_enc).permute(0, 2, 3, 5, 1, 4),
@@ -324,15 +324,15 @@ class EtImageEquations:
         )
         seen = torch.einsum("Bcipjr,dcpr->Bijd", product, self.W_enc)
         seen += self.b_enc
-        pull_hid = seed_x @ self.MASK
-        pull_hid -= (seed_x * seen).sum(3)
+        pull_hid = cot_x @ self.MASK
+        pull_hid -= (cot_x * seen).sum(3)
         grad_hidden = overlap_add(overlap_add(pull_hid.transpose(1, 2), S, 0, (16,)).transpose(1, 2), S, 0, (16,))
         return {
             "img": grad_img,
             "hidden": grad_hidden,
             "W_enc": torch.einsum("Bcipjr,Bijd->dcpr", product, pull_seen),
-            "pos": seed_x.sum(0),
-            "MASK": torch.einsum("Bijd,Bij->d", seed_x, hid),
+            "pos": cot_x.sum(0),
+            "MASK": torch.einsum("Bijd,Bij->d", cot_x, hid),
             "b_enc": pull_seen.sum((0, 1, 2)),
         }
 
@@ -341,8 +341,8 @@ class EtImageEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
         (x,) = states
-        (seed_patches,) = cotangents
-        pull_g = torch.einsum("Bijcpr,dcpr->Bijd", seed_patches, self.W_dec)
+        (cot_patches,) = cotangents
+        pull_g = torch.einsum("Bijcpr,dcpr->Bijd", cot_patches, self.W_dec)
         x_centered = x - x.mean(3)[:, :, :, None]
         x_variance = (x_centered * x_centered).mean(3)
         x_variance += 1e-05
@@ -355,8 +355,8 @@ class EtImageEquations:
         g = x_centered * product[:, :, :, None]
         g += self.delta
         return [back_x], {
-            "W_dec": torch.einsum("Bijcpr,Bijd->dcpr", seed_patches, g),
-            "b_dec": seed_patches.sum((0, 1, 2)),
+            "W_dec": torch.einsum("Bijcpr,Bijd->dcpr", cot_patches, g),
+            "b_dec": cot_patches.sum((0, 1, 2)),
             "gamma": (x_variance_rsqrt * product_2).sum(),
             "delta": pull_g.sum((0, 1, 2)),
         }

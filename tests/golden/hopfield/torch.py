@@ -148,32 +148,32 @@ class HopfieldEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         s, y = states
-        seed_s, seed_y = cotangents
-        back_s = seed_y @ self.W2.T
-        back_s -= seed_s
-        back_y = (self.W2.T @ seed_s.T).T
-        back_y -= seed_y
+        cot_s, cot_y = cotangents
+        back_s = cot_y @ self.W2.T
+        back_s -= cot_s
+        back_y = (self.W2.T @ cot_s.T).T
+        back_y -= cot_y
         if not params:
             return [back_s, back_y], {}
         return [back_s, back_y], {
-            "W1": fixed.x.T @ seed_s,
-            "b1": seed_s.sum(0),
-            "W2": (seed_y.T @ s).T + (y.T @ seed_s).T,
-            "b2": seed_y.sum(0),
+            "W1": fixed.x.T @ cot_s,
+            "b1": cot_s.sum(0),
+            "W2": (cot_y.T @ s).T + (y.T @ cot_s).T,
+            "b2": cot_y.sum(0),
         }
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp."""
-        seed_s, _ = cotangents
-        grad_x = seed_s @ self.W1.T
+        cot_s, _ = cotangents
+        grad_x = cot_s @ self.W1.T
         return {"x": grad_x}
 
     def _readout_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
-        (seed_scores,) = cotangents
-        return [None, seed_scores], {}
+        (cot_scores,) = cotangents
+        return [None, cot_scores], {}
 
     def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta at plus less that at minus, summed over the batch.

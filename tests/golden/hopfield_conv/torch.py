@@ -194,13 +194,13 @@ class HopfieldConvEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         s1, s2, y = states
-        seed_s1, seed_s2, seed_y = cotangents
+        cot_s1, cot_s2, cot_y = cotangents
         a2 = F.conv2d(s1, self.W2)
         a2 += self.b2[:, None, None]
         part = first_largest(windows(windows(a2, 2, 0, (S2, R), (2, 1)), 4, 0, (S2, R), (2, 1)), (3, 5))
         pull_a2 = overlap_add(
             overlap_add(
-                (part * seed_s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
+                (part * cot_s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 V,
                 0,
                 (2, 1),
@@ -210,24 +210,24 @@ class HopfieldConvEquations:
             (2, 1),
         )
         back_s1 = F.conv_transpose2d(pull_a2, self.W2)
-        back_s1 -= seed_s1
+        back_s1 -= cot_s1
         back_s2_part = windows(
-            windows(F.conv2d(seed_s1, self.W2).permute(0, 2, 3, 1), 1, 0, (S2, R), (2, 1)),
+            windows(F.conv2d(cot_s1, self.W2).permute(0, 2, 3, 1), 1, 0, (S2, R), (2, 1)),
             3,
             0,
             (S2, R),
             (2, 1),
         )
-        back_s2 = torch.einsum("Bk,koij->Boij", seed_y, self.W3)
+        back_s2 = torch.einsum("Bk,koij->Boij", cot_y, self.W3)
         back_s2 += (part * back_s2_part.permute(0, 5, 1, 2, 3, 4)).sum((3, 5))
-        back_s2 -= seed_s2
-        back_y = torch.einsum("Boij,koij->Bk", seed_s2, self.W3)
-        back_y -= seed_y
+        back_s2 -= cot_s2
+        back_y = torch.einsum("Boij,koij->Bk", cot_s2, self.W3)
+        back_y -= cot_y
         if not params:
             return [back_s1, back_s2, back_y], {}
         pull_a1 = overlap_add(
             overlap_add(
-                (fixed.drive_2 * seed_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
+                (fixed.drive_2 * cot_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 U,
                 0,
                 (2, 1),
@@ -251,20 +251,20 @@ class HopfieldConvEquations:
             "W1": torch.nn.grad.conv2d_weight(fixed.x, (C1, C, P, P), pull_a1),
             "b1": pull_a1.sum((0, 2, 3)),
             "W2": (
-                torch.nn.grad.conv2d_weight(seed_s1, (C2, C1, Q, Q), pull_a2_2)
+                torch.nn.grad.conv2d_weight(cot_s1, (C2, C1, Q, Q), pull_a2_2)
                 + torch.nn.grad.conv2d_weight(s1, (C2, C1, Q, Q), pull_a2)
             ),
             "b2": pull_a2.sum((0, 2, 3)),
-            "W3": torch.einsum("Boij,Bk->koij", s2, seed_y) + torch.einsum("Boij,Bk->koij", seed_s2, y),
-            "b3": seed_y.sum(0),
+            "W3": torch.einsum("Boij,Bk->koij", s2, cot_y) + torch.einsum("Boij,Bk->koij", cot_s2, y),
+            "b3": cot_y.sum(0),
         }
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp."""
-        seed_s1, _, _ = cotangents
+        cot_s1, _, _ = cotangents
         pull_a1 = overlap_add(
             overlap_add(
-                (fixed.drive_2 * seed_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
+                (fixed.drive_2 * cot_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 U,
                 0,
                 (2, 1),
@@ -280,8 +280,8 @@ class HopfieldConvEquations:
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
-        (seed_scores,) = cotangents
-        return [None, None, seed_scores], {}
+        (cot_scores,) = cotangents
+        return [None, None, cot_scores], {}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta, summed over the batch, of what no single product contrasts.

@@ -128,27 +128,27 @@ class ModernHopfieldEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (z,) = states
-        (seed_z,) = cotangents
+        (cot_z,) = cotangents
         weights = (z @ self.X.T).mul_(8).softmax(1)
-        product = weights * (seed_z @ self.X.T)
+        product = weights * (cot_z @ self.X.T)
         total = product - weights * product.sum(1)[:, None]
         back_z = 8 * (total @ self.X)
-        back_z -= seed_z
+        back_z -= cot_z
         if not params:
             return [back_z], {}
-        return [back_z], {"X": weights.T @ seed_z + 8 * (total.T @ z)}
+        return [back_z], {"X": weights.T @ cot_z + 8 * (total.T @ z)}
 
     def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and clamps."""
-        (seed_z,) = cotangents
-        return {"probe": seed_z}
+        (cot_z,) = cotangents
+        return {"probe": cot_z}
 
     def _readout_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
-        (seed_pattern,) = cotangents
-        return [seed_pattern], {}
+        (cot_pattern,) = cotangents
+        return [cot_pattern], {}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta, summed over the batch.

@@ -187,82 +187,82 @@ class PredictiveCodingEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         s1, s2, y = states
-        seed_s1, seed_s2, seed_y = cotangents
+        cot_s1, cot_s2, cot_y = cotangents
         tanh = torch.tanh(s1)
         total = -(tanh * tanh)
         total += 1
         m2 = tanh @ self.W2.T
         m2 += self.b2
         total_2 = s2 - m2
-        product = total * seed_s1
+        product = total * cot_s1
         total_3 = product @ self.W2.T
-        total_3 -= seed_s2
-        back_s1_part = -2 * (tanh * (seed_s1 * (total_2 @ self.W2)))
+        total_3 -= cot_s2
+        back_s1_part = -2 * (tanh * (cot_s1 * (total_2 @ self.W2)))
         back_s1_part -= total_3 @ self.W2
         back_s1 = total * back_s1_part
-        back_s1 -= seed_s1
+        back_s1 -= cot_s1
         tanh_2 = torch.tanh(s2)
         total_4 = -(tanh_2 * tanh_2)
         total_4 += 1
         m3 = (self.W3 @ tanh_2.T).T
         m3 += self.b3
         total_5 = y - m3
-        product_2 = total_4 * seed_s2
+        product_2 = total_4 * cot_s2
         back_y = (self.W3 @ product_2.T).T
-        back_y -= seed_y
-        back_s2_part = -2 * (tanh_2 * (seed_s2 * (total_5 @ self.W3)))
+        back_y -= cot_y
+        back_s2_part = -2 * (tanh_2 * (cot_s2 * (total_5 @ self.W3)))
         back_s2_part -= back_y @ self.W3
         back_s2 = total_4 * back_s2_part
         back_s2 += total_3
         if not params:
             return [back_s1, back_s2, back_y], {}
         return [back_s1, back_s2, back_y], {
-            "W1": seed_s1.T @ fixed.x,
+            "W1": cot_s1.T @ fixed.x,
             "W2": total_2.T @ product - total_3.T @ tanh,
             "W3": total_5.T @ product_2 - back_y.T @ tanh_2,
-            "b1": seed_s1.sum(0),
+            "b1": cot_s1.sum(0),
             "b2": -total_3.sum(0),
             "b3": -back_y.sum(0),
         }
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp."""
-        seed_s1, _, _ = cotangents
-        grad_x = seed_s1 @ self.W1
+        cot_s1, _, _ = cotangents
+        grad_x = cot_s1 @ self.W1
         return {"x": grad_x}
 
     def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and clamps."""
-        seed_s1, seed_s2, seed_y = cotangents
+        cot_s1, cot_s2, cot_y = cotangents
         tanh = torch.tanh(fixed.m1)
         p2 = tanh @ self.W2.T
         p2 += self.b2
         tanh_2 = torch.tanh_(p2)
         pull_p2_part = -(tanh_2 * tanh_2)
         pull_p2_part += 1
-        pull_p2 = seed_y @ self.W3 * pull_p2_part
-        pull_p2 += seed_s2
+        pull_p2 = cot_y @ self.W3 * pull_p2_part
+        pull_p2 += cot_s2
         pull_m1_part = -(tanh * tanh)
         pull_m1_part += 1
         pull_m1 = pull_p2 @ self.W2 * pull_m1_part
-        pull_m1 += seed_s1
+        pull_m1 += cot_s1
         grad_x = pull_m1 @ self.W1
         return {
             "x": grad_x,
             "W1": pull_m1.T @ fixed.x,
             "W2": pull_p2.T @ tanh,
-            "W3": seed_y.T @ tanh_2,
+            "W3": cot_y.T @ tanh_2,
             "b1": pull_m1.sum(0),
             "b2": pull_p2.sum(0),
-            "b3": seed_y.sum(0),
+            "b3": cot_y.sum(0),
         }
 
     def _readout_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
-        (seed_scores,) = cotangents
-        return [None, None, seed_scores], {}
+        (cot_scores,) = cotangents
+        return [None, None, cot_scores], {}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta, summed over the batch, of what no single product contrasts.

@@ -159,36 +159,36 @@ class ResistiveEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         v, w = states
-        seed_v, seed_w = cotangents
-        total = 2 * seed_w[:, :, None] - 2 * seed_v[:, None]
+        cot_v, cot_w = cotangents
+        total = 2 * cot_w[:, :, None] - 2 * cot_v[:, None]
         product = total * self.g2.T
         back_v_part = v - 1
         back_v = 0.5 * product.sum(1)
-        back_v -= (seed_v[:, :, None] * self.g1.T).sum(2)
-        back_v.add_(torch.exp_(38.46153846153846 * back_v_part) * seed_v, alpha=-3.8461538461538456e-05)
-        back_v.add_(torch.exp_(-38.46153846153846 * v) * seed_v, alpha=-3.8461538461538456e-05)
+        back_v -= (cot_v[:, :, None] * self.g1.T).sum(2)
+        back_v.add_(torch.exp_(38.46153846153846 * back_v_part) * cot_v, alpha=-3.8461538461538456e-05)
+        back_v.add_(torch.exp_(-38.46153846153846 * v) * cot_v, alpha=-3.8461538461538456e-05)
         back_w = -0.5 * product.sum(2)
         if not params:
             return [back_v, back_w], {}
         grad_g1_part = v[:, :, None] - fixed.source[:, None]
         grad_g2_part = w[:, :, None] - v[:, None]
         return [back_v, back_w], {
-            "g1": -torch.einsum("Bji,Bj->ij", grad_g1_part, seed_v),
+            "g1": -torch.einsum("Bji,Bj->ij", grad_g1_part, cot_v),
             "g2": -0.5 * (grad_g2_part * total).sum(0).T,
         }
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp."""
-        seed_v, _ = cotangents
-        grad_source = (seed_v[:, :, None] * self.g1.T).sum(1)
+        cot_v, _ = cotangents
+        grad_source = (cot_v[:, :, None] * self.g1.T).sum(1)
         return {"source": grad_source}
 
     def _readout_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
-        (seed_scores,) = cotangents
-        return [None, seed_scores], {}
+        (cot_scores,) = cotangents
+        return [None, cot_scores], {}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta, summed over the batch.

@@ -144,17 +144,17 @@ class SetsEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (s,) = states
-        (seed_s,) = cotangents
-        back_s = (self.W.T @ seed_s.T).T
-        back_s -= seed_s
+        (cot_s,) = cotangents
+        back_s = (self.W.T @ cot_s.T).T
+        back_s -= cot_s
         if not params:
             return [back_s], {}
-        return [back_s], {"W": seed_s.T @ s, "Q": seed_s.T @ fixed.x}
+        return [back_s], {"W": cot_s.T @ s, "Q": cot_s.T @ fixed.x}
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp."""
-        (seed_s,) = cotangents
-        grad_x = (self.Q.T @ seed_s.T).T
+        (cot_s,) = cotangents
+        grad_x = (self.Q.T @ cot_s.T).T
         return {"x": grad_x}
 
     def _readout_vjp(
@@ -162,9 +162,9 @@ class SetsEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
         (s,) = states
-        (seed_answer,) = cotangents
-        back_s = (self.P.T @ seed_answer.T).T
-        return [back_s], {"P": seed_answer.T @ s}
+        (cot_answer,) = cotangents
+        back_s = (self.P.T @ cot_answer.T).T
+        return [back_s], {"P": cot_answer.T @ s}
 
     def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta at plus less that at minus, summed over the batch.

@@ -210,10 +210,10 @@ class TelDigitsEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         y, tau = states
-        seed_y, _ = cotangents
+        cot_y, _ = cotangents
         k_one_hot = (positions(K, 0, 1, self.device) == fixed.k).to(self.dtype)
         exp = torch.exp(self.log_eta[fixed.k])
-        pull_a = seed_y * exp
+        pull_a = cot_y * exp
         exp_2 = torch.exp(tau)
         back_y = silu_slope(y) * (pull_a * exp_2[:, None])
         back_y -= pull_a
@@ -225,40 +225,40 @@ class TelDigitsEquations:
         return [back_y, back_tau], {
             "W": pull_a.T @ fixed.x,
             "b": pull_a.sum(0),
-            "log_eta": -(((seed_y * grad_log_eta_part).sum(1) * exp)[:, None] * k_one_hot).sum(0),
+            "log_eta": -(((cot_y * grad_log_eta_part).sum(1) * exp)[:, None] * k_one_hot).sum(0),
         }
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp."""
-        seed_y, _ = cotangents
-        pull_a = seed_y * torch.exp(self.log_eta[fixed.k])
+        cot_y, _ = cotangents
+        pull_a = cot_y * torch.exp(self.log_eta[fixed.k])
         grad_x = pull_a @ self.W
         return {"x": grad_x}
 
     def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and clamps."""
-        seed_y, seed_tau = cotangents
-        grad_x = seed_y @ self.W
-        return {"x": grad_x, "W": seed_y.T @ fixed.x, "b": seed_y.sum(0), "tau0": seed_tau.sum(0)}
+        cot_y, cot_tau = cotangents
+        grad_x = cot_y @ self.W
+        return {"x": grad_x, "W": cot_y.T @ fixed.x, "b": cot_y.sum(0), "tau0": cot_tau.sum(0)}
 
     def _readout_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
         y, _ = states
-        (seed_scores,) = cotangents
-        back_y = seed_scores @ self.V
-        return [back_y, None], {"V": seed_scores.T @ y, "c": seed_scores.sum(0)}
+        (cot_scores,) = cotangents
+        back_y = cot_scores @ self.V
+        return [back_y, None], {"V": cot_scores.T @ y, "c": cot_scores.sum(0)}
 
     def _step_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T cotangents, and what is added up over steps; <cotangents, dF/dtheta> of the other params, summed over the batch."""
+        """J^T cotangents, and what is added up over steps; <cotangents, dF/dtheta> of the others, summed."""
         y, tau = states
-        seed_y, _ = cotangents
+        cot_y, _ = cotangents
         k_one_hot = (positions(K, 0, 1, self.device) == fixed.k).to(self.dtype)
         exp = torch.exp(self.log_eta[fixed.k])
-        pull_a = seed_y * exp
+        pull_a = cot_y * exp
         exp_2 = torch.exp(tau)
         back_y = silu_slope(y) * (pull_a * exp_2[:, None])
         back_y -= pull_a
@@ -267,7 +267,7 @@ class TelDigitsEquations:
         part = -pull_a
         grad_log_eta_part = y - silu * exp_2[:, None] - fixed.a
         return [back_y, back_tau, part], {
-            "log_eta": -(((seed_y * grad_log_eta_part).sum(1) * exp)[:, None] * k_one_hot).sum(0)
+            "log_eta": -(((cot_y * grad_log_eta_part).sum(1) * exp)[:, None] * k_one_hot).sum(0)
         }
 
     def _sums_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:

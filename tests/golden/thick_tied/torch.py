@@ -190,7 +190,7 @@ class ThickTiedEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (z,) = states
-        (seed_z,) = cotangents
+        (cot_z,) = cotangents
         z_centered = z - z.mean(2)[:, :, None]
         z_variance = (z_centered * z_centered).mean(2)
         z_variance += 1e-05
@@ -200,7 +200,7 @@ class ThickTiedEquations:
         n2 += self.h2
         gelu_tanh_argument = n2 @ self.W1
         gelu_tanh_argument += self.b1
-        product = seed_z @ self.W1 * gelu_tanh_slope(gelu_tanh_argument)
+        product = cot_z @ self.W1 * gelu_tanh_slope(gelu_tanh_argument)
         pull_n2 = product @ self.W1.T
         n1 = z_normalized * self.g1
         n1 += self.h1
@@ -208,13 +208,13 @@ class ThickTiedEquations:
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
         p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(scale).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
-        W_o_seed_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
-        pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_seed_z)
+        W_o_cot_z = torch.einsum("Btd,had->Btha", cot_z, self.W_o)
+        pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_cot_z)
         p_pull_p = p * pull_p
         pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
         product_2 = torch.einsum("Bhsa,Bhst->Bhta", q, pull_scores)
         product_3 = torch.einsum("Bhsa,Bhts->Bhta", k, pull_scores)
-        pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_seed_z)
+        pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_cot_z)
         pull_n1 = scale * torch.einsum("Bhta,hda->Btd", product_2, self.W_k)
         pull_n1.add_(torch.einsum("Bhta,hda->Btd", product_3, self.W_q), alpha=scale)
         pull_n1 += torch.einsum("Bhta,hda->Btd", pull_v, self.W_v)
@@ -223,12 +223,12 @@ class ThickTiedEquations:
         back_z_part_2 = pull_n2 * z_variance_rsqrt[:, :, None] * self.g2
         back_z_part_2 += pull_n1 * z_variance_rsqrt[:, :, None] * self.g1
         back_z_part_2.add_(z_centered * (z_variance ** -1.5 * back_z_part)[:, :, None], alpha=-1 / D)
-        back_z = back_z_part_2 - 2 * seed_z - back_z_part_2.mean(2)[:, :, None]
+        back_z = back_z_part_2 - 2 * cot_z - back_z_part_2.mean(2)[:, :, None]
         if not params:
             return [back_z], {}
         return [back_z], {
-            "tok": scatter_add(seed_z, fixed.idx, V),
-            "pos": seed_z.sum(0),
+            "tok": scatter_add(cot_z, fixed.idx, V),
+            "pos": cot_z.sum(0),
             "g1": (z_normalized * pull_n1).sum((0, 1)),
             "h1": pull_n1.sum((0, 1)),
             "g2": (z_normalized * pull_n2).sum((0, 1)),
@@ -236,28 +236,28 @@ class ThickTiedEquations:
             "W_q": scale * torch.einsum("Bhta,Btd->hda", product_3, n1),
             "W_k": scale * torch.einsum("Bhta,Btd->hda", product_2, n1),
             "W_v": torch.einsum("Bhta,Btd->hda", pull_v, n1),
-            "W_o": torch.einsum("Bhta,Btd->had", torch.einsum("Bhsa,Bhts->Bhta", v, p), seed_z),
+            "W_o": torch.einsum("Bhta,Btd->had", torch.einsum("Bhsa,Bhts->Bhta", v, p), cot_z),
             "W1": (
-                torch.einsum("Btd,Btf->df", seed_z, F.gelu(gelu_tanh_argument, approximate="tanh"))
+                torch.einsum("Btd,Btf->df", cot_z, F.gelu(gelu_tanh_argument, approximate="tanh"))
                 + torch.einsum("Btd,Btf->df", n2, product)
             ),
             "b1": product.sum((0, 1)),
-            "b2": seed_z.sum((0, 1)),
+            "b2": cot_z.sum((0, 1)),
         }
 
     def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and clamps."""
-        (seed_z,) = cotangents
-        return {"tok": scatter_add(seed_z, fixed.idx, V), "pos": seed_z.sum(0)}
+        (cot_z,) = cotangents
+        return {"tok": scatter_add(cot_z, fixed.idx, V), "pos": cot_z.sum(0)}
 
     def _readout_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
         (z,) = states
-        (seed_logits,) = cotangents
-        back_z = seed_logits @ self.W_head.T
-        return [back_z], {"W_head": torch.einsum("Btd,Btw->dw", z, seed_logits)}
+        (cot_logits,) = cotangents
+        back_z = cot_logits @ self.W_head.T
+        return [back_z], {"W_head": torch.einsum("Btd,Btw->dw", z, cot_logits)}
 
     def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta at plus less that at minus, summed over the batch.

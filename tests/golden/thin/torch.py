@@ -180,9 +180,9 @@ class ThinEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (z,) = states
-        (seed_z,) = cotangents
+        (cot_z,) = cotangents
         W_mem_z = z @ self.W_mem
-        product = step(W_mem_z) * (seed_z @ self.W_mem)
+        product = step(W_mem_z) * (cot_z @ self.W_mem)
         z_centered = z - z.mean(2)[:, :, None]
         z_variance = (z_centered * z_centered).mean(2)
         z_variance += 1e-05
@@ -194,13 +194,13 @@ class ThinEquations:
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
         p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(scale).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
-        W_o_seed_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
-        pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_seed_z)
+        W_o_cot_z = torch.einsum("Btd,had->Btha", cot_z, self.W_o)
+        pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_cot_z)
         p_pull_p = p * pull_p
         pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
         product_2 = torch.einsum("Bhsa,Bhst->Bhta", q, pull_scores)
         product_3 = torch.einsum("Bhsa,Bhts->Bhta", k, pull_scores)
-        pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_seed_z)
+        pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_cot_z)
         pull_n1 = scale * torch.einsum("Bhta,hda->Btd", product_2, self.W_k)
         pull_n1.add_(torch.einsum("Bhta,hda->Btd", product_3, self.W_q), alpha=scale)
         pull_n1 += torch.einsum("Bhta,hda->Btd", pull_v, self.W_v)
@@ -211,38 +211,38 @@ class ThinEquations:
         )
         back_z = 2 * (product @ self.W_mem.T)
         back_z += back_z_part
-        back_z.add_(seed_z, alpha=-2)
+        back_z.add_(cot_z, alpha=-2)
         back_z -= back_z_part.mean(2)[:, :, None]
         if not params:
             return [back_z], {}
         return [back_z], {
-            "tok": scatter_add(seed_z, fixed.idx, V),
-            "pos": seed_z.sum(0),
+            "tok": scatter_add(cot_z, fixed.idx, V),
+            "pos": cot_z.sum(0),
             "g1": (z_normalized * pull_n1).sum((0, 1)),
             "h1": pull_n1.sum((0, 1)),
             "W_q": scale * torch.einsum("Bhta,Btd->hda", product_3, n1),
             "W_k": scale * torch.einsum("Bhta,Btd->hda", product_2, n1),
             "W_v": torch.einsum("Bhta,Btd->hda", pull_v, n1),
-            "W_o": torch.einsum("Bhta,Btd->had", torch.einsum("Bhsa,Bhts->Bhta", v, p), seed_z),
+            "W_o": torch.einsum("Bhta,Btd->had", torch.einsum("Bhsa,Bhts->Bhta", v, p), cot_z),
             "W_mem": (
-                2 * torch.einsum("Btm,Btd->dm", torch.relu(W_mem_z), seed_z)
+                2 * torch.einsum("Btm,Btd->dm", torch.relu(W_mem_z), cot_z)
                 + 2 * torch.einsum("Btd,Btm->dm", z, product)
             ),
         }
 
     def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and clamps."""
-        (seed_z,) = cotangents
-        return {"tok": scatter_add(seed_z, fixed.idx, V), "pos": seed_z.sum(0)}
+        (cot_z,) = cotangents
+        return {"tok": scatter_add(cot_z, fixed.idx, V), "pos": cot_z.sum(0)}
 
     def _readout_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
         (z,) = states
-        (seed_logits,) = cotangents
-        back_z = seed_logits @ self.W_head.T
-        return [back_z], {"W_head": torch.einsum("Btd,Btw->dw", z, seed_logits)}
+        (cot_logits,) = cotangents
+        back_z = cot_logits @ self.W_head.T
+        return [back_z], {"W_head": torch.einsum("Btd,Btw->dw", z, cot_logits)}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta, summed over the batch, of what no single product contrasts.
