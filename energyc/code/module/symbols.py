@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import reduce
 
 from energyc.code.module.library import library
-from energyc.code.module.names import KERNEL_NAMES, Identifiers
+from energyc.code.module.names import KERNEL_NAMES, Identifiers, attribute_names
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Binary, Exact, Expr, Name, Named, Number, Tuple, Unary
 from energyc.code.tree.statements import Assign, Blank, Body
@@ -107,8 +107,12 @@ def definitions(symbols: Sequence[Symbols], body: Body) -> Body:
 
 
 def module_names(*classes: str) -> Identifiers:
-    """Names that are free at the top of a module with these classes, whatever it carries."""
-    return Identifiers({*classes, *library().definitions, *library().imports, *KERNEL_NAMES})
+    """Names that are free at the top of a module with these classes, whatever it carries.
+
+    Settings of a class are not among them: in its body they would stand in the way.
+    """
+    settings = attribute_names("EnergyNetwork", "LayeredNetwork", "EnergyLayer")
+    return Identifiers({*classes, *settings, *library().definitions, *library().imports, *KERNEL_NAMES})
 
 
 def _product(a: Expr, b: Expr) -> Binary:
