@@ -11,7 +11,7 @@ from energyc.mathematics.calculus.scalar import derivative
 from energyc.mathematics.functions import FUNCTIONS
 from energyc.mathematics.ir import Function, Graph
 from energyc.studies.symbolic.elements import Elements
-from energyc.studies.symbolic.functions import FORMS, REPEATING, applied
+from energyc.studies.symbolic.functions import applied, repeats
 from energyc.studies.symbolic.ranges import Written
 from tests.symbolic.judge import Judge
 from tests.symbolic.numbers import Numbers
@@ -25,10 +25,6 @@ EACH = pytest.mark.parametrize("name", sorted(FUNCTIONS))
 
 def points(name: str) -> tuple[float, ...]:
     return tuple(u for u in POINTS if FUNCTIONS[name].domain is None or u > 0)
-
-
-def test_every_function_has_a_form() -> None:
-    assert FORMS.keys() == FUNCTIONS.keys()
 
 
 @EACH
@@ -53,4 +49,4 @@ def test_what_repeats_its_argument_is_known() -> None:
     """So that its argument gets a name."""
     argument = sympy.Symbol("a") * sympy.Symbol("b")
     repeated = {name for name in FUNCTIONS if str(applied(Function(name), argument)).count("a*b") > 1}
-    assert repeated == REPEATING
+    assert repeated == {name for name in FUNCTIONS if repeats(Function(name))}

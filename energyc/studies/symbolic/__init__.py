@@ -12,6 +12,6 @@
 | ``formulas`` | these as expressions for all sizes, and written out at small ones |
 | ``layout``, ``source`` | a Python file that defines them |
 
-Imports: ``derive``, ``diagnostics``, ``ir``, ``network``, ``notation``, ``pipeline``, ``version``; libraries:
-``numpy``, ``sympy``.
+Imports: ``derive``, ``diagnostics``, ``expressions``, ``functions``, ``ir``, ``network``, ``notation``, ``pipeline``,
+``version``; libraries: ``numpy``, ``sympy``.
 """

@@ -32,7 +32,7 @@ from energyc.mathematics.ir import (
 from energyc.pipeline import Choices, resolve
 from energyc.studies.symbolic import shown
 from energyc.studies.symbolic.elements import Elements
-from energyc.studies.symbolic.functions import REPEATING
+from energyc.studies.symbolic.functions import repeats
 from energyc.studies.symbolic.quantities import SECTIONS, Quantities, Side, Sides
 from energyc.studies.symbolic.ranges import Symbolic, Written
 from energyc.studies.symbolic.symbols import Symbols, Tensor, element
@@ -218,7 +218,7 @@ class Formulas(Sections):
                     found[node] = "weights"
                 case ArgMax():
                     found[node] = "choice"
-                case Map() if node.function.name in REPEATING and _is_worth_a_name(node.argument):
+                case Map() if repeats(node.function) and _is_worth_a_name(node.argument):
                     found |= {node.argument: "argument", node: node.function.name}
         counts: Counter[str] = Counter()
         named = {}

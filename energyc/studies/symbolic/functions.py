@@ -1,7 +1,8 @@
 """The SymPy form of each scalar function, in functions that SymPy itself knows, so that it can simplify and evaluate.
 
-Each form stands beside the table of :mod:`energyc.mathematics.functions` and is written without it: where SymPy
-differentiates a form, the table's derivative is judged by something else.
+The forms here stand beside the table of :mod:`energyc.mathematics.functions` and are written without it: where SymPy
+differentiates one, the table's derivative is judged by something else. A function that has none takes the form that
+follows from its formula.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from types import MappingProxyType
 import sympy
 from sympy import Expr, Heaviside, Integer, Max, Rational, erf, exp, log, pi, polylog, sqrt, tanh
 
+from energyc.mathematics.expressions import Constant, Evaluation, Power
+from energyc.mathematics.functions import FUNCTIONS
 from energyc.mathematics.ir import Function
 
 Form = Callable[[Expr], Expr]
@@ -86,5 +89,43 @@ REPEATING = frozenset({"silu", "silu_slope", "silu_integral", "gelu", "gelu_slop
 
 
 def applied(function: Function, u: Expr) -> Expr:
-    """A function of the table at ``u``. Raises KeyError for a name that has no form."""
-    return u ** rational(function.exponent) if function.exponent is not None else FORMS[function.name](u)
+    """A function of the table at ``u``. Raises KeyError for one that has neither a form here nor a formula."""
+    return u ** rational(function.exponent) if function.exponent is not None else _named(function.name, u)
+
+
+def repeats(function: Function) -> bool:
+    """Whether the form of a function writes its argument more than once."""
+    return function.name in REPEATING or (function.exponent is None and function.name not in FORMS)
+
+
+def _named(name: str, u: Expr) -> Expr:
+    if name in FORMS:
+        return FORMS[name](u)
+    formula = FUNCTIONS[name].formula
+    if formula is None:
+        raise KeyError(name)
+    return _InSymPy(u)(formula)
+
+
+class _InSymPy(Evaluation[Expr]):
+    """The formula of an entry of the table as an expression of SymPy."""
+
+    def number(self, value: Fraction | int) -> Expr:
+        return rational(value)
+
+    def constant(self, node: Constant) -> Expr:
+        return getattr(sympy, node.name, sympy.Float(node.value))
+
+    def quotient(self, over: Expr, under: Expr) -> Expr:
+        return over / under
+
+    def power(self, base: Expr, node: Power) -> Expr:
+        return base ** rational(node.exponent)
+
+    def called(self, function: str, argument: Expr) -> Expr:
+        return _named(function, argument)
+
+    def chosen(self, relation: str, left: Expr, right: Expr, if_true: Expr, if_false: Expr) -> Expr:
+        difference = right - left if relation in ("<", "<=") else left - right
+        holds = Heaviside(difference, Integer(int(relation in ("<=", ">="))), evaluate=False)
+        return holds * if_true + (1 - holds) * if_false
