@@ -29,7 +29,7 @@ class Problem:
         chosen += [node for node in nodes[-3:] if node not in chosen]
         self.scalar, self.expected = self.weighted({n: self.random.values[n] for n in chosen})
 
-    def weight(self, node: Node, name: str, kind: str = "seed") -> Input:
+    def weight(self, node: Node, name: str, kind: str = "cotangent") -> Input:
         shape = [BATCH, *(SIZES[dim] for dim in node.dims)]
         self.arrays[name] = self.random.random.normal(size=shape)
         return self.graph.input(name, kind, node.dims)

@@ -70,7 +70,7 @@ def test_a_quantity_inside_is_taken_as_independent(graph: Graph, z: Node) -> Non
 
 def test_seeds_weigh_each_root(graph: Graph, z: Node) -> None:
     a, b = graph.map("exp", z), graph.map("sin", z)
-    seed = graph.input("s", "seed", ("N",))
+    seed = graph.input("s", "cotangent", ("N",))
     found = adjoint(graph, {a: seed, b: graph.constant(2, ("N",))}, [z])[z]
     np.testing.assert_allclose(value(found, z=POINT, s=POINT), POINT * np.exp(POINT) + 2 * np.cos(POINT))
 

@@ -136,7 +136,7 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
     d, n, m = j.derivation, j.network, j.module
     fixed = prepared(m, j.clamps)
     aims = ordered_targets(m, j.targets, fixed)
-    seeds, readout_cotangents = j.tensors("seed", list(n.states)), j.tensors("seed", list(n.readouts))
+    seeds, readout_cotangents = j.tensors("cotangent", list(n.states)), j.tensors("cotangent", list(n.readouts))
     along = j.tensors("direction", list(n.states))
     plus, minus = j.tensors("plus", list(n.states)), j.tensors("minus", list(n.states))
     clamps = d.real_clamps
@@ -205,7 +205,7 @@ def both_steps(j: Judged, fixed: Any) -> list[tuple[Sequence[torch.Tensor | None
     """A step at the states with their seeds, and one elsewhere with other seeds."""
     names = list(j.network.states)
     other = j.module._step_vjp(j.tensors("plus", names), fixed, j.tensors("direction", names))
-    return [j.module._step_vjp(j.states, fixed, j.tensors("seed", names)), other]
+    return [j.module._step_vjp(j.states, fixed, j.tensors("cotangent", names)), other]
 
 
 def summed(j: Judged, fixed: Any) -> list[torch.Tensor]:

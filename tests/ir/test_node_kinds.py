@@ -85,7 +85,7 @@ def forwards(node: Node) -> None:
 
 
 def backwards(node: Node) -> None:
-    list(node_adjoint(node, GRAPH, GRAPH.input("bar", "seed", node.dims), {Z}))
+    list(node_adjoint(node, GRAPH, GRAPH.input("bar", "cotangent", node.dims), {Z}))
 
 
 def substituted(node: Node) -> None:
