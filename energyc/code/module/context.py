@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -82,8 +82,12 @@ class Context:
         called: Called | None = None,
         names: Identifiers | None = None,
         known: Sequence[Symbols] = (),
+        words: Collection[str] = (),
     ) -> None:
-        """``names`` are those free at the top of the module, ``known`` what its other classes call their sizes."""
+        """``names`` are those free at the top of the module, ``known`` what its other classes call their sizes.
+
+        ``words`` are names that methods of the target read beside those of the runtime: nothing of a spec takes one.
+        """
         network = self.network = planned.equations
         self.options = options
         self.features = planned.features
@@ -94,11 +98,11 @@ class Context:
         taken = {*attribute_names(*self.called.bases), *(p.signature.name for p in self.prepared)}
         attributes = self.attributes = Identifiers(taken)
         self.params = {name: attributes.new(name) for name in network.params}
-        names = names or module_names(*self.called.classes)
+        names = names or module_names(*self.called.classes, *words)
         self.symbols = Symbols.of(network, names, known)
         self.symbols.name_roots(walk([o.node for routine in self.plan.routines for o in routine.outputs]), names)
         own = {self.called.own, self.called.equations}
-        self.globals = Identifiers({*own, *library().helpers(), *self.symbols.names})
+        self.globals = Identifiers({*own, *library().helpers(), *self.symbols.names, *words})
         inputs = (*network.states, *network.clamps, *network.noises, *network.targets)
         self.local = {name: self.globals.new(name) for name in inputs}
         self.given: dict[str, DataInput | Noise] = {**network.clamps, **network.noises}
