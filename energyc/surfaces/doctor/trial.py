@@ -18,14 +18,15 @@ from energyc.code.targets import TARGETS, find_target
 from energyc.code.targets.interface import Absent, Missing
 from energyc.surfaces.doctor.finding import reason
 
-#: A network that is compiled in a moment, with states at rest after 40 steps.
+#: A network that is compiled in a moment, with states at rest after 40 steps. Its weights are not drawn, since each
+#: target draws in its own way.
 SPEC = """\
 network trial
 dim I = 3, J = 4
-clamp x[I]
-param W[I, J] ~ normal(0.3)
+clamp x[I], b[J]
+param W[I, J] = 1/4
 state s[J]
-energy e = 1/2 * sum[j](s[j]^2) - sum[i,j](x[i] * W[i,j] * tanh(s[j]))
+energy e = 1/2 * sum[j](s[j]^2) - sum[i,j](x[i] * W[i,j] * tanh(s[j])) - sum[j](b[j] * s[j])
 relax { step = 1/2, steps = 40 }
 """
 #: The largest residual of what settles.
@@ -105,9 +106,10 @@ def _relaxed(target: str, device: str = "cpu", dtype: str = "float64") -> tuple[
 
     kind = getattr(torch, dtype)
     net, _ = load(SPEC, target=target, device=device, dtype=kind)
-    x = torch.linspace(-1, 1, 6, dtype=kind, device=device).reshape(2, 3)
-    rest = net.relax({"x": x})
-    return rest.states["s"].cpu(), rest.residual.cpu(), getattr(getattr(net, "kernels", None), "failure", None)
+    x, b = (torch.linspace(-1, 1, 2 * n, dtype=kind, device=device).reshape(2, n) for n in (3, 4))
+    rest = net.relax({"x": x, "b": b})
+    states, residual = (torch.as_tensor(found).cpu() for found in (rest.states["s"], rest.residual))
+    return states, residual, getattr(getattr(net, "kernels", None), "failure", None)
 
 
 STEPS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
