@@ -9,7 +9,7 @@
 | derive   | `derivation/derive` | network, classes -> forces, Jacobian products, updates | `forces`, `jacobian` |
 | plan     | `code/plan` | network, classes, rules -> statements: once a relaxation, a step, an update | `plan` |
 | lower    | `code/loops`, `code/targets` | plan -> matrix products and loop nests on a tile of samples | `kernels` |
-| emit     | `code/targets` | plan, loop nests -> the text of a module | `torch`, `cpp`, `triton` |
+| emit     | `code/targets` | plan, loop nests -> the text of a module | each target: `torch`, ... |
 
 What follows builds on these: `running` trains a module, `studies` measures it, `surfaces` show what comes of it.
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
@@ -95,8 +95,13 @@ class Compiled:
 
     @property
     def fallback(self) -> str | None:
-        """Why a module for kernels has none, so that it runs as torch operations; None where it has them."""
+        """Why the module runs as torch operations where another target was asked for; None where it does not."""
         return self.printed.fallback
+
+    @property
+    def learns(self) -> bool:
+        """Whether what it makes is a module of torch, which is trained, or else one of arrays on the CPU."""
+        return self.fallback is not None or find_target(self.target).learns
 
 
 # ------------------------------------------------------------------ the passes
@@ -284,6 +289,9 @@ def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
     from energyc.code.module import instantiate as instantiate_text
 
     check_device(str(device))
+    if not compiled.learns and str(device) not in ("None", "cpu"):
+        message = f"modules in {find_target(compiled.target).title} run on the cpu, not on {device}"
+        raise UserError(message, code="E0902", help="use --device cpu")
     check_seed(seed)
     kind = torch_dtype(dtype)
     with stage("load", compiled.network.source.name), arithmetic("drawing the first weights"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Printed:
     """The ``text`` of a module.
 
-    ``fallback`` is why a module for kernels has none, so that it runs as torch operations. ``source`` is the source of
+    ``fallback`` is why a module is one of torch where another target was asked for. ``source`` is the source of
     its kernels, where they are built before they run.
     """
 

@@ -5,7 +5,14 @@ It is given the plan of a module (:class:`~energyc.code.plan.module.ModulePlan`)
 order and what is hoisted, the features of its rules; and the options of the module. Of these
 :class:`~energyc.code.module.context.Context` makes names for the printers of equations, and
 :func:`~energyc.code.targets.kernels.kernels_of` the loop nests of the phases. It gives a
-:class:`~energyc.code.module.printed.Printed`.
+:class:`~energyc.code.module.printed.Printed`, whose text defines the class that
+:func:`~energyc.code.module.names.class_name` names. It is called with ``device``, ``dtype`` and ``seed``, and what it
+makes has ``relax(clamps)``, which takes tensors or arrays and returns a record with ``states`` and ``residual``.
+
+Where a target ``learns``, that is a module of torch with the runtime of energyc: it is trained, moved to devices and
+studied. Any other is on the CPU, and its ``params`` are arrays by the names of the spec, into which the weights of a
+run are copied. Its records are not called as those of the runtime (``Relaxed``, ``Gradients``), which have cards in a
+notebook.
 """
 
 from __future__ import annotations
@@ -62,6 +69,7 @@ class Target(Protocol):
     ===============  =====================================================================================
     name             what ``--target`` and ``show --stage`` say
     title            how the doctor calls it
+    learns           whether its modules are those of torch, with the runtime of energyc
     phases           how messages call what phases run as; None for plain operations of torch
     usual_on         kinds of devices on which ``--target auto`` takes it: ``cpu``, ``cuda``
     takes_bfloat16   whether it runs steps whose products are in bfloat16
@@ -72,6 +80,7 @@ class Target(Protocol):
 
     name: str
     title: str
+    learns: bool
     phases: str | None
     usual_on: frozenset[str]
     takes_bfloat16: bool
@@ -79,7 +88,7 @@ class Target(Protocol):
     settled: str
 
     def module(self, planned: ModulePlan, options: Options) -> Printed:
-        """Write the module; the same plan and options give the same bytes.
+        """Write the module; the same plan and options give the same bytes. ``options.runtime`` says what it imports.
 
         Where the target has no form for a network, the module is one of torch, and says why in ``fallback``.
         """

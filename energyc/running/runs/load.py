@@ -1,4 +1,4 @@
-"""The network of a spec or of a run as a torch module, with what it was compiled from."""
+"""The network of a spec or of a run as a module of its target, with what it was compiled from."""
 
 from __future__ import annotations
 
@@ -58,5 +58,8 @@ def load_trained(
     compiled = emit(network, rules or ALL, choices, target)
     _tell(compiled)
     net = instantiate(compiled, device, dtype or training_dtype(network), saved.options.seed)
-    saved.load_into(net)
+    if compiled.learns:
+        saved.load_into(net)
+    else:
+        saved.copy_into(net.params)
     return net, compiled

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from numpy.typing import NDArray
 
 from energyc.language.diagnostics import Source, UserError, listed
 from energyc.language.network import Network as Resolved
@@ -115,6 +117,11 @@ class SavedRun:
         checkpoint = self.checkpoint(which, notify)
         restore(net, checkpoint)
         return checkpoint
+
+    def copy_into(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy the weights of the best checkpoint into arrays by the names of the spec."""
+        for name, weights in self.checkpoint("best").params.items():
+            arrays[name][...] = weights.numpy()
 
 
 def load_run(path: Path | str) -> SavedRun:

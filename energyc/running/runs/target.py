@@ -29,9 +29,13 @@ def compiled_for(
     """The module of a run, with its kernels in C++ built, and a note on what its phases run as.
 
     A run that ``resumes`` where its kernels are not to be had goes on as torch operations. Raises UserError where
-    kernels are asked for otherwise and the network, the device or this machine has none.
+    kernels are asked for otherwise and the network, the device or this machine has none, and for a target whose
+    modules do not learn.
     """
     target = find_target(wanted if wanted != "auto" else _usual_on(device))
+    if not target.learns:
+        message = f"{network.name} cannot be trained in {target.title}: its modules do not learn"
+        raise UserError(message, code="E0518", help="use --target torch, or --target auto to take kernels if possible")
     if target.phases is None:
         return emit(network, [rule], choices, target.name), None
     compiled = emit(network, [rule], choices, target.name)

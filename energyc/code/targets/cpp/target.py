@@ -23,6 +23,7 @@ class CppTarget:
 
     name: str = "cpp"
     title: str = "C++ kernels"
+    learns: bool = True
     phases: str | None = "C++ kernels"
     usual_on: frozenset[str] = frozenset({"cpu"})
     takes_bfloat16: bool = False

@@ -14,6 +14,7 @@ class TorchTarget:
 
     name: str = "torch"
     title: str = "torch"
+    learns: bool = True
     phases: str | None = None
     usual_on: frozenset[str] = frozenset()
     takes_bfloat16: bool = True

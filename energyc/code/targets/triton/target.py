@@ -17,6 +17,7 @@ class TritonTarget:
 
     name: str = "triton"
     title: str = "Triton"
+    learns: bool = True
     phases: str | None = "Triton kernels"
     usual_on: frozenset[str] = frozenset()
     takes_bfloat16: bool = True
