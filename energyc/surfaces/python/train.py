@@ -128,7 +128,7 @@ def train(
 
     ``callback`` is given the row of each update, a dict with ``step``, ``cost``, ``residual`` and more; where it
     returns False, the run ends there. What it raises is raised, after the run was saved. ``dims``, ``consts``,
-    ``settings`` and ``preset`` are those of ``energyc.load``; ``target`` is ``auto``, ``torch``, ``cpp`` or ``triton``.
+    ``settings`` and ``preset`` are those of ``energyc.load``; ``target`` is ``auto`` or a target by name.
     ``loggers`` are told how the run goes (``energyc.loggers.Logger``), or ``"tensorboard"`` by name. Progress is shown
     on a terminal unless ``quiet``.
 

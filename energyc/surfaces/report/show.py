@@ -29,9 +29,9 @@ Further = Mapping[Node, Label]
 
 
 def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[str] | None = None) -> str:
-    """Return one stage of the pipeline as text: tree, network, ir, forces, jacobian, plan, kernels, torch, cpp, triton.
+    """Return one stage of the pipeline as text: tree, network, ir, forces, jacobian, plan, kernels, or a target.
 
-    ``torch``, ``cpp`` and ``triton`` are the network's own part of the module, which imports the runtime.
+    That of a target is the network's own part of the module, which imports the runtime.
     """
     if at == "tree":
         return tree(pipeline.parse(source))
