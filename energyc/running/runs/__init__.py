@@ -16,5 +16,5 @@ It combines specs, modules, data and training; it measures and reports nothing.
 
 Imports: ``conservativeness``, ``data``, ``diagnostics``, ``loggers``, ``network``, ``pipeline``, ``ranks``,
 ``resolve``, ``rules``, ``settings``, ``syntax``, ``targets``, ``training``, ``verdicts``, ``version``; libraries:
-``torch``.
+``numpy``, ``torch``.
 """
