@@ -107,7 +107,7 @@ def test_it_is_given_the_weights_of_a_run(tmp_path: Path) -> None:
     random = torch.Generator().manual_seed(0)
     data = {name: torch.rand(8, n, generator=random) for name, n in (("x", 3), ("b", 4), ("t", 4))}
     run = energyc.train(LEARNED, data, steps=2, settings={"train.batch": 4}, out=tmp_path / "run", quiet=True)
-    net, expected = energyc.load(run, target="paper"), energyc.load(run)
+    net, expected = energyc.load(run.folder, target="paper"), energyc.load(run.folder)
     assert np.array_equal(net.params["W"], expected.params["W"].detach().numpy())
     assert not np.array_equal(net.params["W"], np.full((3, 4), 0.25))
 
