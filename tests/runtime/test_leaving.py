@@ -77,7 +77,8 @@ def test_a_sample_leaves_once_it_has_settled(spec: str, name: str, patience: int
         ends = (i + 1 for i in range(40) if i + 1 >= patience and all(small[i + 1 - patience : i + 1]))
         last = next(ends, 40)
         assert int(found.steps[k]) == last
-        torch.testing.assert_close(found.states["z"][k], path[last][0], rtol=1e-12, atol=1e-14)  # rows round by their number
+        # A product of fewer rows may round otherwise.
+        torch.testing.assert_close(found.states["z"][k], path[last][0], rtol=1e-12, atol=1e-14)
         torch.testing.assert_close(found.residual[k], values[last - 1], rtol=1e-9, atol=1e-15)
     assert len(set(found.steps.tolist())) > 1
     assert int(found.steps.max()) < 40
