@@ -263,7 +263,7 @@ class Judge:
                 count = int(np.prod(self._shape(name), dtype=int))
                 adjoints[name].append(solved[at : at + count].reshape(self._shape(name)))
                 at += count
-        seeds = {("seed", name): np.stack(rows) for name, rows in adjoints.items()}
+        seeds = {("cotangent", name): np.stack(rows) for name, rows in adjoints.items()}
         through = self.values(d.vjp(d.force, d.params), states, seeds)
         direct = self.values(d.cost_gradient, states)
         zeros = {name: np.zeros((BATCH, *self.given[f"param.{name}"].shape)) for name in self.network.params}

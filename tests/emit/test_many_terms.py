@@ -18,7 +18,7 @@ OURS = str(Path(energyc.__file__).parent)
 LARGEST = 2.5
 #: Where the text itself grows faster: the C++ of each packed matrix writes out where it begins, as the sum of all sizes
 #: before it; a comment writes out what is nested without names, up to a limit that long chains reach.
-TEXT_GROWS = {("params", "cpp"), ("lets", "cpp")}
+TEXT_GROWS = {("params", "cpp"), ("lets", "cpp"), ("lets", "show plan")}
 
 
 def lines_run(run: Callable[[], object]) -> int:

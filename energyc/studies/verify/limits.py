@@ -96,11 +96,14 @@ class Laboratory:
 
         states = {name: perturb(x) for name, x in self.states.items()}
         perturbed = self.gradients(REFERENCE, steps=0, states=states).params
-        return tuple(
-            name
-            for name, gradient in self.reference.items()
-            if float(gradient.norm()) > LOST * float((perturbed[name] - gradient).norm())
-        )
+        largest = max(float(gradient.norm()) for gradient in self.reference.values())
+        rounding = torch.finfo(torch.float64).eps * largest
+
+        def exceeds(name: str, gradient: Tensor) -> bool:
+            lost = max(float((perturbed[name] - gradient).norm()), rounding)
+            return float(gradient.norm()) > LOST * lost
+
+        return tuple(name for name, gradient in self.reference.items() if exceeds(name, gradient))
 
     def at_rest(self, rule: str, **settings: Any) -> Any:
         """Return the gradients of a rule, started at the equilibrium."""
