@@ -14,6 +14,7 @@ from energyc.language.diagnostics import Source, Span
 from energyc.language.resolve.words import LANGUAGE_FUNCTIONS, LAWS, PARAM_SETS, SETS, STATE_SETS
 from energyc.language.syntax import format_spec, parse_partly
 from energyc.language.syntax.scan import RESERVED, STATEMENT_WORDS
+from energyc.running.data.registry import SHIPPED
 from energyc.surfaces.lsp import navigation, signatures, tokens, words
 from energyc.surfaces.lsp.actions import actions
 from energyc.surfaces.lsp.diagnostics import published
@@ -439,7 +440,7 @@ def test_every_word_has_its_sentence() -> None:
         for name in words.settings(block):
             entry = words.setting(block, name)
             assert entry is not None and "Takes" in entry.says
-    for name, entry in words.adapters().items():
+    for name, entry in ((name, entry) for name, entry in words.adapters().items() if name in SHIPPED):
         assert entry.says and (words.options_of(name) or name == "cifar10")
 
 
