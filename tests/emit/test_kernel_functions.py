@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from energyc.code.loops.extents import Extent, named
 from energyc.code.loops.nest import Buffer, Group, Kernel, Load, Statement, Total
 from energyc.code.module import Options
 from energyc.code.targets.cpp import groups as cpp_groups
@@ -14,6 +13,7 @@ from energyc.code.targets.sums import address, size, times, total
 from energyc.code.targets.triton import groups as triton_groups
 from energyc.code.tree import cpp
 from energyc.code.tree.expressions import Name, Number
+from energyc.code.tree.extents import Extent, named
 from energyc.mathematics.ir.indexing import axis
 from tests.emit.kernels import SPECS, shipped
 

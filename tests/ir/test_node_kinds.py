@@ -10,7 +10,8 @@ import pytest
 
 from energyc.code.module.symbols import Symbols
 from energyc.code.targets.torch.nodes import TorchWriter
-from energyc.code.tree.expressions import Name, Named
+from energyc.code.tree.expressions import Name
+from energyc.code.tree.extents import Extent
 from energyc.derivation.notation import Notation
 from energyc.mathematics.calculus.adjoint import node_adjoint
 from energyc.mathematics.calculus.substitute import rebuilt
@@ -97,7 +98,7 @@ def as_formula(node: Node) -> None:
 
 
 def as_torch(node: Node) -> None:
-    sizes = {dim: Named(size, dim) for dim, size in SIZES.items()}
+    sizes = {dim: Extent(size, ((dim, size),)) for dim, size in SIZES.items()}
     writer = TorchWriter(Symbols(sizes, {}), {})
     with writer.scope({Z: Name("z")}):
         writer.code(node)

@@ -10,7 +10,8 @@ from functools import reduce
 from energyc.code.module.library import library
 from energyc.code.module.names import KERNEL_NAMES, Identifiers, attribute_names
 from energyc.code.tree import facts
-from energyc.code.tree.expressions import Binary, Exact, Expr, Name, Named, Number, Tuple, Unary
+from energyc.code.tree.expressions import Binary, Exact, Expr, Name, Number, Tuple, Unary
+from energyc.code.tree.extents import Extent
 from energyc.code.tree.statements import Assign, Blank, Body
 from energyc.language.network import Network
 from energyc.mathematics.ir import Add, Coefficient, Einsum, Node
@@ -28,7 +29,7 @@ class Symbols:
     ``sizes`` are whole numbers that are written by their names; ``values`` are those of dims and consts.
     """
 
-    sizes: dict[str, Named]
+    sizes: dict[str, Extent]
     values: Mapping[str, float]
     scales: dict[Powers, str] = field(default_factory=dict)
 
@@ -37,13 +38,17 @@ class Symbols:
         """Names for all sizes, which are then taken; a size that another class of the module has keeps its name."""
         before = {(dim, int(size)): size for other in known for dim, size in other.sizes.items()}
         extents = network.extents.items()
-        sizes = {dim: before.get((dim, size)) or Named(size, names.new(dim)) for dim, size in extents}
+        sizes = {dim: before.get((dim, size)) or Extent(size, ((names.new(dim), size),)) for dim, size in extents}
         return Symbols(sizes, network.values)
 
     @property
     def names(self) -> set[str]:
         """All names that a module gives for these."""
-        return {size.name for size in self.sizes.values()} | set(self.scales.values())
+        return set(map(self.name, self.sizes)) | set(self.scales.values())
+
+    def name(self, dim: str) -> str:
+        """What the size of a dim is called."""
+        return self.sizes[dim].dims[0][0]
 
     def name_roots(self, nodes: Iterable[Node], names: Identifiers) -> None:
         """Names for the roots of sizes that are coefficients in nodes, which are then taken."""
@@ -70,7 +75,7 @@ class Symbols:
             above.append(self._root(roots))
         for symbol, power in coefficient.powers:
             if power.denominator == 1:
-                size = Name(self.sizes[symbol].name), int(self.sizes[symbol])
+                size = Name(self.name(symbol)), int(self.sizes[symbol])
                 (above if power > 0 else below).extend([size] * abs(int(power)))
         number = coefficient.value.numerator * sign
         if coefficient.value.denominator != 1:
@@ -92,7 +97,7 @@ class Symbols:
 
     def power(self, roots: Powers) -> Expr:
         """A product of roots."""
-        powers = [Binary("**", Name(self.sizes[s].name), Number(float(p))) for s, p in roots]
+        powers = [Binary("**", Name(self.name(s)), Number(float(p))) for s, p in roots]
         return reduce(_product, powers)
 
 
@@ -101,8 +106,9 @@ def definitions(symbols: Sequence[Symbols], body: Body) -> Body:
     read = facts.reads(*body)
     scales = {name: each.power(roots) for each in symbols for roots, name in each.scales.items() if name in read}
     read |= facts.reads(*scales.values())
-    sizes = {size.name: size for each in symbols for size in each.sizes.values() if size.name in read}
-    made = (*_sizes(list(sizes.values())), *(Assign(Name(name), power) for name, power in scales.items()))
+    called = {each.name(dim): int(size) for each in symbols for dim, size in each.sizes.items()}
+    sizes = [(name, size) for name, size in called.items() if name in read]
+    made = (*_sizes(sizes), *(Assign(Name(name), power) for name, power in scales.items()))
     return (Blank(), *made) if made else ()
 
 
@@ -131,10 +137,10 @@ def _coefficients(nodes: Iterable[Node]) -> Iterable[Coefficient]:
             yield from (coefficient for coefficient, _ in node.terms)
 
 
-def _sizes(sizes: list[Named]) -> Body:
+def _sizes(sizes: list[tuple[str, int]]) -> Body:
     """``T, D = 64, 128``, some on a line."""
     lines = [sizes[k : k + _TOGETHER] for k in range(0, len(sizes), _TOGETHER)]
-    return tuple(Assign(_row([Name(s.name) for s in line]), _row([Number(int(s)) for s in line])) for line in lines)
+    return tuple(Assign(_row([Name(n) for n, _ in line]), _row([Number(size) for _, size in line])) for line in lines)
 
 
 def _row(items: list[Name] | list[Number]) -> Expr:

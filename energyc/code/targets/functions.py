@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from energyc.code.loops.extents import Extent
 from energyc.code.loops.nest import Buffer, Group, Kernel, Scalar, indices
 from energyc.code.targets.names import VALUE, Names
 from energyc.code.tree import facts
 from energyc.code.tree import statements as s
+from energyc.code.tree.extents import Extent
 from energyc.code.tree.node import Node
 
 #: Writes the function of a group: its kernel, the group, the names of its scope, and its own name.

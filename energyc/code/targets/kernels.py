@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from energyc.code.loops import Equations, Kernel, NotLowered, Rows, free_phase, nudged_phase, tracking_phases
-from energyc.code.loops.extents import named
 from energyc.code.module.context import Context, Options
 from energyc.code.module.formulas import formulas
 from energyc.code.module.printed import Printed
@@ -17,6 +16,7 @@ from energyc.code.targets.torch.module import Parts, learning_rules, module, par
 from energyc.code.targets.torch.param_sets import param_sets
 from energyc.code.targets.torch.part import Carried, final_class, network_part
 from energyc.code.tree.expressions import Comparison, Expr, List, Name, Number, String
+from energyc.code.tree.extents import named
 from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Assign, Body, Comment, Function, If, Parameter, Return, Statement
 from energyc.mathematics.ir import Node

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 
-from energyc.code.loops.extents import Extent
 from energyc.code.loops.nest import Expr, Number, Total
 from energyc.code.tree import expressions as e
+from energyc.code.tree.extents import Extent
 
 ZERO = e.Number(0)
 

@@ -6,6 +6,7 @@ it reads, which it assigns, which of its lines nothing needs) it asks of the tre
 
 ================  ======================================================================================
 ``expressions``   names, numbers, calls, operators, ... ; holes for what is filled in later
+``extents``       sizes that are computed with as numbers and written as the dims that they come from
 ``statements``    assignments, loops, functions, classes; and the declarations that C++ has beside them
 ``quotation``     Python that a person wrote, with holes, as a tree
 ``facts``         names read and assigned, attributes, calls; dead assignments; free names

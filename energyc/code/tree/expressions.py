@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from energyc.code.tree.extents import Extent
 from energyc.code.tree.node import Node
 
 
@@ -202,18 +203,6 @@ class Template(Expr):
 # ------------------------------------------------------------------ short ways to write them
 
 
-class Named(int):
-    """A whole number that is written by a name, which the program gives that value."""
-
-    name: str
-
-    def __new__(cls, value: int, name: str) -> Named:
-        """The number with its name."""
-        self = super().__new__(cls, value)
-        self.name = name
-        return self
-
-
 class Exact(float):
     """A number that is written as an expression of that very value: ``plus`` or, where it is negative, ``minus``."""
 
@@ -273,8 +262,8 @@ def literal(value: object) -> Expr:
             return Constant(value)
         case str():
             return String(value)
-        case Named():
-            return Name(value.name)
+        case Extent(name=str(called)):
+            return Name(called)
         case int():
             return Number(value)
         case float():

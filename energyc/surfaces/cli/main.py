@@ -23,7 +23,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "explain": "Write the derivations and the model table as a document.",
         "view": "Write a page of a run, or of two side by side.",
         "plot": "Draw the pictures of a run.",
-        "export": "Write a circuit or an Ising problem.",
+        "export": "Write a circuit, an Ising problem, or formulas for SymPy.",
         "fmt": "Format a spec; comments are kept.",
         "new": "Write a starting spec.",
         "sample": "Draw text from a language model.",

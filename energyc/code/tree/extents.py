@@ -21,6 +21,11 @@ class Extent(int):
         return made
 
     @property
+    def name(self) -> str | None:
+        """What it is called, where it is one dim and nothing more."""
+        return self.dims[0][0] if len(self.dims) == 1 and self.multiple == 1 else None
+
+    @property
     def multiple(self) -> int:
         """The number beside the dims."""
         return int(self) // math.prod(size for _, size in self.dims)
@@ -40,6 +45,6 @@ class Extent(int):
     __radd__ = __add__
 
 
-def named(extents: Mapping[str, int], names: Mapping[str, str]) -> dict[str, int]:
+def named(extents: Mapping[str, int], names: Mapping[str, str]) -> dict[str, Extent]:
     """Sizes by dim, each of which knows what it is called."""
     return {dim: Extent(size, ((names[dim], size),)) for dim, size in extents.items()}
