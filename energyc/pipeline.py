@@ -61,7 +61,7 @@ class Choices:
         consts: Mapping[str, object] | None = None,
         settings: Mapping[str, object] | None = None,
     ) -> Choices:
-        """From the arguments of ``load``. Raises UserError for what is no name or no dict by name."""
+        """From the arguments of ``load``. Raises UserError for what is not a name or not a dict by name."""
         if preset is not None and not isinstance(preset, str):
             raise wrong_argument("preset", preset, 'the name of a preset of the spec, as preset="small"')
         overrides: dict[str, object] = {}
@@ -110,7 +110,7 @@ class Compiled:
 def read(spec: str | Path) -> Source:
     """The source of a spec: a path, ``-`` for standard input, or the text itself (which has more than one line).
 
-    Raises UserError: a file that cannot be read, what is no text.
+    Raises UserError: a file that cannot be read, or one that is not text.
     """
     from energyc.language.syntax import decode, read_source
 

@@ -1,4 +1,4 @@
-"""What follows from a network by differentiation, and how it reads in the notation of the spec.
+"""The derivatives of a network, and its formulas in the notation of the spec.
 
 In: a network. Out: forces, Jacobian products and parameter updates as nodes; nodes as formulas in text, LaTeX, MathML.
 

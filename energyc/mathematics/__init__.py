@@ -1,4 +1,4 @@
-"""What is true of formulas whatever network they stand in: the graph of tensors and what is computed on it.
+"""The mathematics of formulas, whatever network they stand in: the graph of tensors and the computations on it.
 
 In: expressions, functions, indices and nodes. Out: nodes, with their derivatives, values and tables over edges.
 

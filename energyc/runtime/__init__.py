@@ -1,4 +1,4 @@
-"""What every generated network runs on: phases, adjoints, contrasts, solvers, learning rules, the class users call.
+"""The runtime of every generated network: phases, adjoints, contrasts, solvers, learning rules, the class users call.
 
 In: the equations of a generated module. Out: equilibria and gradients. A module carries the source of what it uses of
 this wing (:mod:`energyc.code.module.library`), or imports it.

@@ -135,7 +135,7 @@ class Lowering:
         return coefficient.number(self.values)
 
     def _inlined(self, node: Node) -> bool:
-        """Whether an expression is computed where it is read: it is read once, or is no work."""
+        """Whether an expression is computed where it is read: it is read once, or costs nothing."""
         if isinstance(node, Einsum):
             whole = not self._folds(node)
             return whole and (self.uses[node] <= 1 or self._is_cheap(node))
@@ -261,7 +261,7 @@ class Lowering:
         return target
 
     def name(self, node: Node) -> str:
-        """What the buffer of a node is called."""
+        """The name of a node's buffer."""
         return self.names.get(node) or {Softmax: "weights", LogSumExp: "level", Map: "image"}.get(type(node), "total")
 
     def _product(self, node: Node, coefficient: Coefficient, target: Buffer | None) -> Product | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from energyc.code.loops.nest import Buffer, Load, Product, Run
 from energyc.mathematics.ir.indexing import Affine
 
-#: Fewer columns than these are no matrix product: the vectors would be mostly empty.
+#: Fewer columns than these do not make a matrix product: the vectors would be mostly empty.
 LEAST_COLUMNS = 4
 
 
@@ -26,7 +26,7 @@ class Walk:
 
 
 def walk_of(load: Load, sizes: Mapping[str, int]) -> Walk | None:
-    """How a load moves, or None where that is no affine function of its labels."""
+    """How a load moves, or None where that is not an affine function of its labels."""
     at, strides = 0, dict[int, int]()
     for place, stride in zip(load.place, load.buffer.strides, strict=True):
         form = Affine.of(place, sizes)
@@ -41,7 +41,7 @@ def walk_of(load: Load, sizes: Mapping[str, int]) -> Walk | None:
 def product_of(
     target: Buffer, loads: tuple[Load, Load], factor: float, extents: Sequence[int], sizes: Mapping[str, int]
 ) -> Product | None:
-    """The sum over all labels but the target's axes of both loads' product; None where it is no matrix product."""
+    """The sum over all labels but the target's axes of both loads' product; None where it is not a matrix product."""
     first, second = (walk_of(load, sizes) for load in loads)
     if first is None or second is None or len(extents) == len(target.sizes):
         return None

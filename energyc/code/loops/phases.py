@@ -21,7 +21,7 @@ Slopes = Mapping[str, Node]
 
 @dataclass(frozen=True)
 class Equations:
-    """What kernels are made from: nodes by state, after planning.
+    """The equations that kernels are made from: nodes by state, after planning.
 
     ``sizes`` are those of the dims. ``force`` moves the states, ``nudge`` is subtracted from it times beta,
     ``correction`` is by states and ``directions``. ``offered`` are nodes that are computed before a relaxation, with

@@ -22,7 +22,7 @@ _EMPTY = Number(-math.inf)
 
 
 class Maker(Protocol):
-    """What fills buffers; see :class:`energyc.code.loops.lower.Lowering`."""
+    """A maker of buffers and of what fills them; see :class:`energyc.code.loops.lower.Lowering`."""
 
     def put(
         self,

@@ -29,7 +29,7 @@ class Put(Protocol):
 
 
 class Projection:
-    """What brings a value of some sizes onto a set along some of its axes."""
+    """The projection of a value of some sizes onto a set along some of its axes."""
 
     def __init__(self, put: Put, name: str, sizes: tuple[int, ...], constraint: ConstraintSet) -> None:
         self.put, self.name, self.sizes, self.axes = put, name, sizes, constraint.axes

@@ -1,4 +1,4 @@
-"""What a self-contained module carries of the runtime: what its own part, its parts and its public members reach.
+"""The runtime that a self-contained module carries: all that its own part, its parts and its public members reach.
 
 Reachability is by names: a definition is carried if a name that is read is its own, a member of a class if an
 attribute of that name is read of anything. Of the classes that a network inherits from, a member stays away where all
@@ -94,7 +94,7 @@ def _defined(node: Class) -> Iterator[str]:
 
 @dataclass
 class Reach:
-    """What is reached so far: names and attributes that are read."""
+    """The parts of the runtime that are reached so far, by the names and attributes that are read."""
 
     found: Library
     classes: Classes
@@ -107,7 +107,7 @@ class Reach:
         self.inherited = {name for order in self.orders for name in order}
 
     def carried(self, parts: Iterable[tuple[str, str]], public: Iterable[str]) -> Body:
-        """What is carried with the ``parts`` that settings choose, and members that users call beside ``PUBLIC``."""
+        """The source carried with the ``parts`` that settings choose, and members that users call beside ``PUBLIC``."""
         self.follow(Reads(frozenset(self.found.parts[key] for key in parts), PUBLIC.union(public)))
         texts = dict(self.texts())
         return (Verbatim("\n\n\n".join(texts.values()), frozenset(self.names), frozenset(texts)),) if texts else ()

@@ -1,4 +1,4 @@
-"""What all parts of a module under construction share: its network, its plan, its names."""
+"""The context that all parts of a module under construction share: its network, its plan, its names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Runtime = Literal["copy", "full", "import"]
 
 @dataclass(frozen=True)
 class Options:
-    """What a module is made with; its head tells.
+    """The options that a module is made with; its head states them.
 
     ``biased`` gives the rules that are biased on this network their reasons, ``unproved`` the terms that are not
     known to be gradients (None: all that are written as forces). ``descends``: all flows go down the energies. With
@@ -50,7 +50,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Called:
-    """What a class of a module is called, the class of its equations, and their record of what is fixed.
+    """The names of a class of a module, of the class of its equations, and of their record of what is fixed.
 
     ``bases`` are the classes of the runtime that it inherits from, whose attributes no param may take.
     """
@@ -148,7 +148,7 @@ class Context:
         self.fields = {node: name for node, name in self.fields.items() if name in read}
 
     def names_in_fixed(self) -> dict[Node, Expr]:
-        """What a method finds in ``fixed``."""
+        """The nodes that a method finds in ``fixed``."""
         names: dict[Node, str] = {c.node: self.local[n] for n, c in self.given.items()}
         names |= {**self.set, **self.fields}
         return {node: Attribute(Name("fixed"), name) for node, name in names.items()}

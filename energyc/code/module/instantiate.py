@@ -67,7 +67,7 @@ class _Reduced:
         self.source = source
 
     def __call__(self, thing: Any) -> tuple[Any, ...]:
-        """What puts it together again: a function, its arguments and, but for a record, its attributes."""
+        """The recipe to put it together again: a function, its arguments and, but for a record, its attributes."""
         name = type(thing).__name__
         if isinstance(thing, tuple):
             return _record, (self.source, name, *thing)

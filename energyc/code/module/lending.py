@@ -1,4 +1,4 @@
-"""What the runtime of this process lends to a module that was loaded: the members and parts that it does not carry.
+"""The members and parts of the runtime that a loaded module does not carry, lent to it by the runtime of this process.
 
 A module carries what its rules and settings reach. Where energyc is at hand its network has everything that a network
 has: any solver and exit, ``bptt`` inside a host, recorded steps on a GPU, the search for why samples do not settle.

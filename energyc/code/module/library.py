@@ -22,7 +22,7 @@ HELPERS = frozenset({"draws", "functions", "holomorphic", "indexing", "param_set
 
 @dataclass(frozen=True)
 class Reads:
-    """What a piece of source reads: names that it does not bind, and attributes of anything."""
+    """The names that a piece of source reads and does not bind, and the attributes that it reads of anything."""
 
     names: frozenset[str]
     attributes: frozenset[str]
@@ -258,7 +258,7 @@ def _in_annotations(nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def _imports(node: ast.stmt) -> dict[str, tuple[str, str | None]]:
-    """What a statement imports from outside of energyc."""
+    """The names that a statement imports from outside of energyc."""
     if isinstance(node, ast.Import):
         return {alias.asname or alias.name.split(".")[0]: (alias.name, None) for alias in node.names}
     outside = isinstance(node, ast.ImportFrom) and node.module and not node.module.startswith(("energyc", "__future__"))

@@ -49,7 +49,7 @@ class Identifiers:
 
 
 def class_name(network: str) -> str:
-    """``thick_tied`` -> ``ThickTied``; always an identifier that is no keyword and no name of the runtime."""
+    """``thick_tied`` -> ``ThickTied``; always an identifier that is neither a keyword nor a name of the runtime."""
     words = [w for w in re.split(r"[^A-Za-z0-9]+", network) if w]
     name = "".join(w[0].upper() + w[1:] for w in words) or "Network"
     taken = {*METHOD_NAMES, *library().definitions, *library().imports, *KERNEL_NAMES}
@@ -57,7 +57,7 @@ def class_name(network: str) -> str:
 
 
 def attribute_names(*classes: str) -> frozenset[str]:
-    """What ``nn.Module``, ``Equations`` and classes of the runtime have for themselves: no param may take one."""
+    """The attributes of ``nn.Module``, ``Equations`` and classes of the runtime: no param may take one."""
     return MODULE_ATTRIBUTES.union(*(library().members(name) for name in ("Equations", *classes)))
 
 

@@ -1,4 +1,4 @@
-"""What a target gives: the text of a module, and what is known of it beside the text."""
+"""The output of a target: the text of a module, and the facts about it beside the text."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _TOGETHER = 8
 
 @dataclass
 class Symbols:
-    """What a module calls sizes, and what it calls roots of them: ``scale = A ** -0.5``.
+    """The names of sizes in a module, and of roots of them: ``scale = A ** -0.5``.
 
     ``sizes`` are whole numbers that are written by their names; ``values`` are those of dims and consts.
     """
@@ -47,7 +47,7 @@ class Symbols:
         return set(map(self.name, self.sizes)) | set(self.scales.values())
 
     def name(self, dim: str) -> str:
-        """What the size of a dim is called."""
+        """The name of the size of a dim."""
         return self.sizes[dim].dims[0][0]
 
     def name_roots(self, nodes: Iterable[Node], names: Identifiers) -> None:
@@ -102,7 +102,7 @@ class Symbols:
 
 
 def definitions(symbols: Sequence[Symbols], body: Body) -> Body:
-    """What a module defines at its head for the statements of ``body``: those names that some of them read."""
+    """The definitions at the head of a module for the statements of ``body``: those of names that some of them read."""
     read = facts.reads(*body)
     scales = {name: each.power(roots) for each in symbols for roots, name in each.scales.items() if name in read}
     read |= facts.reads(*scales.values())

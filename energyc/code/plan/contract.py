@@ -230,7 +230,7 @@ class _Product:
                 self.scatters.append(factor)
 
     def _head(self, factor: Factor) -> int | None:
-        """The label u of ``[u == f(others)]``; a selection is no such factor, its turn comes later."""
+        """The label u of ``[u == f(others)]``; a selection is not such a factor, its turn comes later."""
         condition = factor.node.condition  # type: ignore[attr-defined]
         if self._selection(factor) or condition.op != "==" or condition.parts[0].op != "axis":
             return None

@@ -1,4 +1,4 @@
-"""What the rules and the settings of a module need of it."""
+"""The features that the rules and the settings of a module need of it."""
 
 from __future__ import annotations
 

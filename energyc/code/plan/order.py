@@ -1,6 +1,6 @@
 """The cheapest order of contracting a product that selections ``[n == dst[e]]`` are factors of.
 
-A selection is no matrix: with a factor that runs over n it is a gather (``x[dst[e]]``), with one that runs over e it
+A selection is not a matrix: with a factor that runs over n it is a gather (``x[dst[e]]``), with one that runs over e it
 adds up the entries that share an n. Whether the gather or the sum comes first decides how large the products are,
 so all orders are compared.
 """

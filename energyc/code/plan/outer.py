@@ -23,7 +23,7 @@ class OuterNetwork:
 
     @property
     def values(self) -> dict[str, Input]:
-        """What can be read after the blocks: the states of repeats, and what is read of layers outside of them."""
+        """The values that can be read after the blocks: states of repeats, and outputs of layers outside of them."""
         values: dict[str, Input] = {}
         for block in self.network.blocks:
             if isinstance(block, Repeat):
@@ -57,7 +57,7 @@ class OuterNetwork:
         return derivation, prepared, made
 
     def _inputs(self) -> Iterator[tuple[str, Node, str]]:
-        """What the blocks read, each with its key and its wished name."""
+        """The inputs of the blocks, each with its key and its wished name."""
         for block in self.network.blocks:
             if isinstance(block, Repeat):
                 for name, stream in block.streams.items():

@@ -85,7 +85,7 @@ def prepare(d: Derivation, features: Features) -> list[Prepared]:
 
 
 def _equations(d: Derivation) -> list[Prepared]:
-    """What the spec says, and the force."""
+    """The routines of the spec's own equations, and the force."""
     network = d.network
     energies = _named("energy", {name: term.node for name, term in network.energies.items()})
     families = _named("family", {name: term.family for name, term in network.energies.items() if term.is_family})
@@ -105,7 +105,7 @@ def _slopes(d: Derivation) -> Outputs:
 
 
 def answers(d: Derivation) -> list[Prepared]:
-    """What is computed of the states: readouts, cost, metrics."""
+    """The routines of the answers, which are computed from the states: readouts, cost, metrics."""
     network = d.network
     readouts = _plain({name: quantity.node for name, quantity in network.readouts.items()})
     metrics = _plain({name: quantity.node for name, quantity in network.reported.items()})
@@ -159,7 +159,7 @@ def _vjps(d: Derivation) -> list[Prepared]:
 
 
 def _trajectories(d: Derivation) -> list[Prepared]:
-    """What the steps of a trajectory read in reverse, where slopes can be taken of all steps together."""
+    """The routines for the steps of a trajectory in reverse, where slopes can be taken of all steps together."""
     if not d.sums.slopes:
         return []
     terms = {f"sum of {name}": (name, node) for name, node in d.sums.terms.items()}
@@ -178,7 +178,7 @@ def _trajectories(d: Derivation) -> list[Prepared]:
 
 
 def _contrasts(d: Derivation, holomorphic: bool) -> list[Prepared]:
-    """What contrasts of two phases read; on complex states each phase is differentiated by itself."""
+    """The routines for contrasts of two phases; on complex states each phase is differentiated by itself."""
     routines = _energy_slopes(d, {} if holomorphic else d.energy_contrast)
     if force_params(d) is None:
         kind = "no energy, or hold a state fixed in it" if d.stopped else "no energy"

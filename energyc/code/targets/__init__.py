@@ -1,4 +1,4 @@
-"""What modules are written for: each target a package, all of them in one registry.
+"""The targets that modules are written for: each a package, all of them in one registry.
 
 ``interface`` is the contract that a target fulfils. What ``--target`` takes, what ``show`` prints, what a run builds
 and what the doctor tries follow from this registry: another target is another package, whose module ``target`` has an

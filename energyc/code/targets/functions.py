@@ -70,7 +70,7 @@ def is_local(buffer: Buffer) -> bool:
 
 
 def outside(kernel: Kernel, group: Group) -> tuple[tuple[Buffer, ...], tuple[str, ...]]:
-    """What a group reads and writes that others do too, and the scalars that it needs."""
+    """The buffers of a group that others read or write too, and the scalars that it needs."""
     integers = {node: buffer for node, buffer in kernel.given if buffer.integers is not None}
     own = {statement.target for statement in group.statements}
     found: list[Buffer] = []

@@ -27,16 +27,16 @@ from energyc.code.plan import ModulePlan
 
 
 class Absent(Exception):
-    """What a target runs on is not in this machine, and nothing that could be installed helps; the text says why."""
+    """This machine lacks what a target runs on, and nothing that could be installed helps; the text says why."""
 
 
 class Missing(Exception):
-    """What a target needs is not installed; the text says what."""
+    """A requirement of a target is not installed; the text says which."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What modules of a target need beside torch: a C++ ``compiler``, or the packages of an ``extra`` of energyc."""
+    """The needs of a target's modules beside torch: a C++ ``compiler``, or the packages of an ``extra`` of energyc."""
 
     compiler: bool = False
     extra: str | None = None

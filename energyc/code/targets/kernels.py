@@ -142,7 +142,7 @@ def _phases(context: Context, rows: Rows, prefix: str = "") -> Relaxing:
 
 
 def _equations(context: Context, rows: Rows, prefix: str) -> Equations:
-    """What the plan computes at each step, by state."""
+    """The equations that the plan computes at each step, by state."""
     outputs = {r.name: {o.key: o.node for o in r.outputs} for r in context.plan.routines}
     states = context.network.states
 

@@ -204,7 +204,7 @@ def _filled(line: Line, width: int, tail: str) -> Iterator[str]:
 
 
 def _words(line: Line) -> Iterator[str]:
-    """What stays on one line: up to an operator or a comma, which ends its line."""
+    """The parts of a line that are never broken: each goes up to an operator or a comma, which ends its line."""
     word = ""
     for piece in _pieces(line):
         word += piece

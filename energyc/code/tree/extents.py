@@ -22,7 +22,7 @@ class Extent(int):
 
     @property
     def name(self) -> str | None:
-        """What it is called, where it is one dim and nothing more."""
+        """The name of its dim, where it is one dim and nothing more."""
         return self.dims[0][0] if len(self.dims) == 1 and self.multiple == 1 else None
 
     @property

@@ -1,4 +1,4 @@
-"""What a pass asks of generated code, read off its tree."""
+"""The facts that a pass asks of generated code, read off its tree."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _read(node: Node) -> Iterator[Node]:
 
 
 def _read_target(target: e.Expr) -> Iterator[Node]:
-    """What a target reads: nothing of a plain name, all of ``self.x`` and ``x[k]``."""
+    """The nodes that the target of an assignment reads: none of a plain name, all of ``self.x`` and ``x[k]``."""
     match target:
         case e.Name():
             return

@@ -1,4 +1,4 @@
-"""What every node of the tree is: data with children."""
+"""The base class of the nodes of the tree: data with children."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Prediction:
 
 
 class NoPredictions(Exception):
-    """The energies are no sum of squared prediction errors; the text says why."""
+    """The energies are not a sum of squared prediction errors; the text says why."""
 
 
 def predictions(network: Network) -> tuple[Prediction, ...]:
@@ -145,7 +145,7 @@ def _predicts(network: Network, own: str, error: Node) -> bool:
 
 
 def _prediction(network: Network, own: str, factor: Coefficient, error: Node) -> Prediction:
-    """What an error ``a * state + rest`` predicts: ``-rest / a``."""
+    """The prediction in an error ``a * state + rest``: ``-rest / a``."""
     graph: Graph = network.graph
     node = network.states[own].node
     terms = error.terms if isinstance(error, Add) else ((ONE, error),)

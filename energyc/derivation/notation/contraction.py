@@ -107,7 +107,7 @@ def _inside(
 
 
 def _bounds(condition: IndexExpr, value: IndexExpr, sizes: Mapping[str, int]) -> Iterator[tuple[int, bool]]:
-    """What ``a <= value``, ``value < b`` and the like put on a value: (bound, whether it is an upper one)."""
+    """The bounds on a value from ``a <= value``, ``value < b`` and the like: (bound, whether it is an upper one)."""
     slack = {"<=": 0, "<": 1, ">=": 0, ">": 1}.get(condition.op)
     if slack is None:
         return

@@ -10,7 +10,7 @@ from itertools import count
 
 @dataclass(frozen=True)
 class IndexNames:
-    """What the indices over each dim may be called, best first; ``taken`` are the names that mean something else."""
+    """Candidate names for the indices over each dim, best first; ``taken`` are the names that mean something else."""
 
     usual: Mapping[str, tuple[str, ...]]
     taken: frozenset[str]

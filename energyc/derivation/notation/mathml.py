@@ -119,7 +119,7 @@ def equation(left: Formula, right: Formula) -> str:
     pieces = printer.signed(right) if isinstance(right, Sum) else [printer.plain(right)]
     if sum(piece.count("</m") for piece in pieces) <= WIDTH:
         return write(left, right)
-    # An operator that begins a cell is no prefix here: it keeps its spaces.
+    # An operator that begins a cell is not a prefix here: it keeps its spaces.
     pieces[1:] = [piece.replace("<mo>", '<mo form="infix">', 1) for piece in pieces[1:]]
     lines = [f"<mtd>{piece}</mtd>" for piece in pieces]
     head = f"<mtd>{printer.plain(left)}</mtd><mtd>{_operator('=')}</mtd>"

@@ -1,4 +1,4 @@
-"""What the printers of formulas share: levels of binding, and brackets around what binds weaker than its place asks."""
+"""The base of all printers of formulas: precedence, and brackets where a part binds weaker than its place asks."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def shared(roots: Iterable[Node], named: Collection[Node], taken: Iterable[str])
 
 
 def _reached(roots: Collection[Node], named: Collection[Node]) -> list[Node]:
-    """What is written out: nothing below a name, except below the roots themselves. Children first."""
+    """The nodes that are written out: none below a named one, except below the roots themselves. Children first."""
     reached: set[Node] = set()
     stack = list(roots)
     while stack:

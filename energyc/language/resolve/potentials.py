@@ -60,7 +60,7 @@ def _depends_on_argument(node: Node) -> bool:
 
 
 def _polynomial(graph: Graph, node: Node) -> Polynomial | None:
-    """Coefficients by degree, or None where a node is no polynomial of the argument."""
+    """Coefficients by degree, or None where a node is not a polynomial of the argument."""
     if not _depends_on_argument(node):
         return {0: node}
     match node:

@@ -14,7 +14,7 @@ from energyc.mathematics.ir.indexing import axis, equal, integer
 class Factors:
     """A product: an exact number, nodes with a label for each axis, and conditions.
 
-    A place that is no plain index gets a label of its own and the condition that the label is that place; equal
+    A place that is not a plain index gets a label of its own and the condition that the label is that place; equal
     places share one.
     """
 

@@ -1,4 +1,4 @@
-"""The words of the language that are no statement words: functions, sets, laws."""
+"""The words of the language that are not statement words: functions, sets, laws."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def failure_of_example(example: str) -> Failure:
     """The failure of an example, which is put below ``network n`` unless it starts with ``network`` itself.
 
     Raises:
-        ValueError: the example is no mistake.
+        ValueError: the example is not a mistake.
     """
     text = example if example.startswith("network") else f"network n\n{example}"
     source = Source("<example>", text)

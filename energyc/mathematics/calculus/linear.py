@@ -26,7 +26,7 @@ def moving(roots: Collection[Node], inputs: Collection[Node]) -> set[Node]:
 
 
 def linear_in(root: Node, moves: Collection[Node]) -> Linear:
-    """The nodes of ``moves`` nearest to ``root`` that it is linear in, where it is no sum with what does not move."""
+    """The nodes of ``moves`` nearest to ``root`` that it is linear in, where it is not added to what does not move."""
     arguments: dict[Node, None] = {}
     factors: dict[Node, None] = {}
     seen, stack = {root}, [root]

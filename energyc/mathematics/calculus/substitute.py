@@ -62,7 +62,7 @@ def _guard(node: Reduction, new: Mapping[Node, Node]) -> Guard | None:
 def lift(graph: Graph, body: Node, argument: Node) -> Node:
     """A scalar body over its :class:`Input` of kind ``argument``, at each element of ``argument``.
 
-    What does not hold the argument stays as it is. Raises TypeError for a body that is no function of one scalar.
+    What does not hold the argument stays as it is. Raises TypeError for a body that is not a function of one scalar.
     """
     new: dict[Node, Node] = {}
     for node in walk([body]):

@@ -60,7 +60,7 @@ class Traverser(Generic[Result]):
         self._results: dict[int, tuple[Expression, Result]] = {}
 
     def __call__(self, node: Expression) -> Result:
-        """What the rule of the node's kind gives. Raises NoRule."""
+        """The result of the rule for the node's kind. Raises NoRule."""
         known = self._results.get(id(node))
         if known is None:
             known = self._results[id(node)] = (node, self.fresh(node))

@@ -1,4 +1,4 @@
-"""What follows from the formula of a function: its derivative, its parity, whether it is analytic."""
+"""Facts that follow from the formula of a function: its derivative, its parity, whether it is analytic."""
 
 from __future__ import annotations
 

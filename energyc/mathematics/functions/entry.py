@@ -1,4 +1,4 @@
-"""What an entry of the table holds."""
+"""The entries of the table of functions."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Input(Node):
 def walk(roots: Iterable[Node], known: Container[Node] = ()) -> Iterator[Node]:
     """Every node that the roots need beside the known ones, each once, children first.
 
-    Iterative, so that depth is no limit. What is made of a node may be put into ``known`` as the walk goes on.
+    Iterative, so that depth is not limited. What is made of a node may be put into ``known`` as the walk goes on.
     """
     entered: set[Node] = set()
     left: set[Node] = set()

@@ -3,7 +3,7 @@
 A node is a closed tensor: index names live only inside an einsum, as numbers, so that no index can be captured.
 Windows, gathers, fixed positions and Kronecker deltas are all the same thing, an :class:`Indicator` among the
 operands of an einsum: ``x[c, 2*i + p]`` is ``sum[u]([u == 2*i + p] * x[c, u])``, and its adjoint is again an einsum.
-The batch axis is no dim: a node is ``batched`` where something below it is.
+The batch axis is not a dim: a node is ``batched`` where something below it is.
 """
 
 from __future__ import annotations

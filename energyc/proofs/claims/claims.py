@@ -127,7 +127,7 @@ def preconditioners(network: Network, flow: Term, base: ForceField) -> Iterator[
 def _product(
     base: ForceField, node: Einsum, vector_axes: tuple[int, ...], axes: tuple[int, ...], matrix: Any, stand_in: Any
 ) -> ForceField | None:
-    """v -> P v, block by block of the other labels (a head's own matrix each); None where P is no square matrix."""
+    """v -> P v, block by block of the other labels (a head's own matrix each); None where P is not square."""
     free = [a for a in axes if a in node.out and a not in vector_axes]
     of_its_dim = {node.labels[a] for a in free}
     summed = [a for a in axes if a in vector_axes and a not in node.out and node.labels[a] in of_its_dim]

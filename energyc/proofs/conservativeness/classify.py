@@ -103,7 +103,7 @@ def classify(network: Network) -> Classification:
 def _members(
     network: Network, family: Term, base: ForceField, surfaces: Surfaces, clock: _Clock, whole: Kind
 ) -> dict[str, Kind]:
-    """The kind of each member of a family. If their sum is no known gradient, some of them may still be."""
+    """The kind of each member of a family. If their sum is not a known gradient, some of them may still be."""
     found: dict[str, Kind] = {}
     for name, node in members_of(base.graph, family, network.extents).items():
         term = replace(family, name=family.name, node=node)

@@ -172,7 +172,7 @@ def _is_own(whole: ForceField, state: Input, term: Node) -> bool:
 
 
 def _factors(whole: ForceField, read: Collection[Node]) -> dict[Input, Factor] | None:
-    """The factor of each state, 1 for the first that the cost reads; None where a number is no simple fraction."""
+    """The factor of each state, 1 for the first that the cost reads; None where a number is not a simple fraction."""
     written = _written(whole)
     blocks = _blocks(_divided(whole, written))
     first = next((state for state in whole.states if state in read), whole.states[0])
@@ -200,7 +200,7 @@ def _blocks(field: ForceField) -> Array | None:
 
 
 def _numbers(blocks: Array, first: int) -> list[Fraction] | None:
-    """Factors c with c_t B_st = c_s B_ts, from ``first`` along couplings; None where a ratio is no simple fraction."""
+    """Factors c with c_t B_st = c_s B_ts, from ``first`` along couplings; None if a ratio is not a simple fraction."""
     floor = LEAST * float(blocks.max(initial=0.0))
     numbers: dict[int, Fraction] = {}
     for start in [first, *range(len(blocks))]:

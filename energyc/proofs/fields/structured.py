@@ -22,7 +22,7 @@ Structures = Mapping[Input, Sequence[Structure]]
 NONE: Structures = MappingProxyType({})
 #: The largest entry of the normal of a reflection, and the most of its entries that are not 0.
 LARGEST, WIDEST = 5, 16
-#: The sets on which a multiple of a point is no point.
+#: The sets that a multiple of one of their points is not in.
 DIRECTIONS = ("orthogonal", "sphere")
 
 

@@ -123,7 +123,7 @@ def arranged_labels(
 ) -> tuple[tuple[int, ...], int]:
     """The least order of a factor's labels that its symmetries allow, and the resulting sign of the factor.
 
-    A change of sign is no symmetry under a fractional power, and has no effect under an even one.
+    A change of sign is not a symmetry under a fractional power, and has no effect under an even one.
     """
     integral = exponent.denominator == 1
     choices = [(tuple(labels[k] for k in axes), sign) for axes, sign in symmetries if integral or sign == 1]

@@ -39,7 +39,7 @@ class ThroughSteps:
 
 
 def spread(parts: dict[str, Tensor], rows: Tensor | None, batch: int) -> dict[str, Tensor]:
-    """What belongs to some samples as what belongs to all, zeros for the others."""
+    """Tensors of some samples as tensors of the whole batch, zeros for the other samples."""
     if rows is None:
         return parts
     return {name: part.new_zeros((batch, *part.shape[1:])).index_copy_(0, rows, part) for name, part in parts.items()}

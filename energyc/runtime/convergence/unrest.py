@@ -90,7 +90,7 @@ class Trials:
         yield from self.smaller_steps()
 
     def exploded(self, states: list[Tensor]) -> bool:
-        """Whether a state is no finite number, or far larger than at the start."""
+        """Whether a state is not finite, or far larger than at the start."""
         return not bool(finite(states).all()) or largest(states) > (self.net.relax_explosion or 1e4) * self.scale
 
     # ---------------------------------------------------------------- what is seen

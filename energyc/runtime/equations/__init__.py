@@ -1,4 +1,4 @@
-"""What a generated module says of one network, and what a user gives and gets back.
+"""The equations of one network as a generated module states them, and a user's inputs and results.
 
 The base class of equations; the records that the rooms pass to each other; the inputs of a user, checked; the averages
 that make gradients of what a rule measured. Parts that a setting chooses are registered in ``parts``.

@@ -19,7 +19,7 @@ def described(net: Any) -> str:
 
 
 def facts(net: Any) -> Iterator[tuple[str, list[str]]]:
-    """What a network is made of, by kind."""
+    """The parts of a network, by kind."""
     yield "states", [shaped(name, shape) for name, shape in net.state_shapes.items()]
     for kind, shapes in (("clamps", net.clamp_shapes), ("targets", net.target_shapes)):
         yield kind, [shaped(name, *about) for name, about in shapes.items()]

@@ -1,4 +1,4 @@
-"""What a generated module says about one network: its sizes, its settings, its equations, and its steps."""
+"""The base class of a generated network's equations: its sizes, its settings, its equations, and its steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a spec says of a network: energies, forces, answers, sets."""
+"""The equations of a spec: energies, forces, answers, sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from energyc.runtime.tensors.states import Tensors
 
 
 class Flow(NetworkFacts):
-    """What a spec says, on lists of tensors in the order of states, targets and readouts."""
+    """The equations of a spec, on lists of tensors in the order of states, targets and readouts."""
 
     #: The clamps whose slopes ``_sums_clamp_gradient`` gives.
     summed: tuple[str, ...] = ()
@@ -42,11 +42,11 @@ class Flow(NetworkFacts):
         return self.batch_mates == "always" or (self.batch_mates == "training" and self.training)
 
     def _prepare(self, *given: Tensor) -> Fixed:
-        """What depends on clamps, noise and params alone."""
+        """The quantities that depend on clamps, noise and params alone."""
         raise NotImplementedError
 
     def _at(self, fixed: Fixed, number: int) -> Fixed:
-        """What is fixed in one step, which counts from 0."""
+        """The fixed quantities of one step; steps count from 0."""
         return fixed
 
     def _noise(self, random: torch.Generator | None, batch: int) -> list[Tensor]:
@@ -85,7 +85,7 @@ class Flow(NetworkFacts):
         raise ValueError(f"{self.name} has no cost")
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What is reported: each of several costs, and what is not trained on; [batch] each."""
+        """The reported quantities: each of several costs, and those not trained on; [batch] each."""
         return []
 
     def _project_(self, states: list[Tensor]) -> None:

@@ -46,7 +46,7 @@ def averaged(
 
 
 def mean_slope(slopes: Sequence[Slopes], name: str, count: int) -> Tensor | None:
-    """What slopes say of a param together, divided by a number of samples; None where none speaks of it."""
+    """The sum of all slopes of a param, divided by a number of samples; None where it has none."""
     parts = [part[name] for part in slopes if name in part]
     return sum(parts[1:], parts[0]).div_(count) if parts else None
 
@@ -65,7 +65,7 @@ def not_exploded(free: FreePhase) -> Tensor:
 
 
 def restricted(kept: Tensor, fixed: Fixed, *groups: Tensors) -> tuple[Fixed, list[list[Tensor]]]:
-    """What is fixed, and groups of tensors, for the samples that are kept."""
+    """The fixed quantities, and groups of tensors, for the samples that are kept."""
     if bool(kept.all()):
         return fixed, list(map(list, groups))
     rows = kept.nonzero()[:, 0]

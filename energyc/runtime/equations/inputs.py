@@ -221,7 +221,7 @@ def real_number(name: str, value: object) -> float:
 
 
 def no_rule(value: object) -> str:
-    """What was given in the place of a rule, in a word; a tensor there was meant for a second clamp."""
+    """A value that was given in the place of a rule, in a word; a tensor there was meant for a second clamp."""
     if isinstance(value, str | int):
         return str(value)
     return f"{type(value).__name__}; of several clamps each is given by name"

@@ -1,4 +1,4 @@
-"""What a network is: its names, shapes, params, device and dtype."""
+"""The facts about a network: its names, shapes, params, device and dtype."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class NetworkFacts(nn.Module):
         return nn.Parameter(start.to(self.device, self.dtype))
 
     def _constant(self, name: str, value: Tensor) -> None:
-        """A tensor that depends on sizes alone; it moves with the network and is no part of its state dict."""
+        """A tensor that depends on sizes alone; it moves with the network and is not part of its state dict."""
         self.register_buffer(name, value, persistent=False)
 
     def _ties(self) -> dict[str, Tensor]:

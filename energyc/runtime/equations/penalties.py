@@ -1,4 +1,4 @@
-"""What keeps training healthy: a residual defence and a penalty on the Jacobian, each with its slope."""
+"""Penalties that keep training healthy: a residual defence and one on the Jacobian, each with its slope."""
 
 from __future__ import annotations
 

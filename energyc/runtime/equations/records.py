@@ -1,4 +1,4 @@
-"""What the parts of the runtime pass to each other, and what a user gets back."""
+"""The records that the parts of the runtime pass to each other, and those that a user gets back."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Relaxed(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What a network says at some states: the cost [batch], metrics by name [batch], readouts by name [batch, ...]."""
+    """The answers of a network at some states: cost [batch], metrics by name [batch], readouts by name [batch, ...]."""
 
     cost: Tensor
     metrics: dict[str, Tensor]

@@ -1,4 +1,4 @@
-"""What a learning rule says about itself, for the compiler and for a network that learns by it."""
+"""The declaration of a learning rule, for the compiler and for a network that learns by it."""
 
 from __future__ import annotations
 

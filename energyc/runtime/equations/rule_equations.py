@@ -1,4 +1,4 @@
-"""What learning rules ask of a network beyond its force and cost."""
+"""The equations that learning rules need of a network beyond its force and cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class RuleEquations(Derivatives):
     """Slopes of energies, corrections, predictions and extensions; a module has those that its rules need."""
 
     def _nudge(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
-        """What a nudge subtracts from the force: dC/dz, in a flow ``-P grad(E, g)`` P dC/dg."""
+        """The nudge, which is subtracted from the force: dC/dz, in a flow ``-P grad(E, g)`` P dC/dg."""
         return self._cost_force(states, fixed, targets)
 
     def _descent_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
@@ -46,7 +46,7 @@ class RuleEquations(Derivatives):
         raise ValueError(f"{self.name} was compiled without a rule that corrects for a force that is not a gradient")
 
     def _predictions(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """What each state is predicted to be, from states before it."""
+        """The prediction of each state, from states before it."""
         raise ValueError(f"{self.name} was compiled without a rule of predictions")
 
     def _prediction_vjp(
@@ -64,7 +64,7 @@ class RuleEquations(Derivatives):
         return self._prediction_vjp(states, fixed, cotangents)[1]
 
     def _hold(self, states: Tensors, fixed: Fixed) -> Any:
-        """What the correction at these states needs, whatever the direction."""
+        """The quantities that the correction at these states needs for any direction."""
         raise ValueError(f"{self.name} was compiled without a rule that corrects at the equilibrium")
 
     def _held_correction(self, held: Any, fixed: Fixed, directions: Tensors) -> list[Tensor | None]:

@@ -132,7 +132,7 @@ class KernelNetwork(EnergyNetwork):
     _kernels_in_training = True
 
     def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What a kernel reads, in its order."""
+        """The tensors that a kernel reads, in its order."""
         raise NotImplementedError
 
     def _serving(self, phase: str, states: Tensors) -> str | None:
@@ -231,7 +231,7 @@ def built(source: str, kind: str = "float") -> Path:
 
 
 def probed(command: Sequence[str]) -> str | None:
-    """What a compiler says of the processor it compiles for; None where the command fails."""
+    """The macros that a compiler defines for the processor it compiles for; None where the command fails."""
     try:
         done = subprocess.run([*command, "-dM", "-E", "-x", "c++", os.devnull], capture_output=True, text=True)
     except OSError:

@@ -36,7 +36,7 @@ def block_step(u: tl.tensor) -> tl.tensor:
 
 @jit
 def block_reached(u: tl.tensor) -> tl.tensor:
-    """1 where u >= 0 or is no number, else 0."""
+    """1 where u >= 0 or is NaN, else 0."""
     return 1 - (u < 0).to(u.dtype)
 
 
@@ -130,7 +130,7 @@ def block_floor_div(a: tl.tensor, b: tl.tensor) -> tl.tensor:
 
 @jit
 def block_modulo(a: tl.tensor, b: tl.tensor) -> tl.tensor:
-    """What remains of a / b rounded down: of the sign of b."""
+    """The remainder of a / b rounded down, which has the sign of b."""
     rest = a % b
     return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
 

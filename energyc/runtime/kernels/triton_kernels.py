@@ -151,7 +151,7 @@ def put_product(target: Tensor, left: Tensor, right: Tensor, *, adds: bool = Fal
 def put_einsum(
     target: Tensor, equation: str, left: Tensor, right: Tensor, *, adds: bool = False, factor: float = 1.0
 ) -> None:
-    """The same for a product that is no product of two matrices."""
+    """The same for a product that is not a product of two matrices."""
     value = torch.einsum(equation, left.to(target.dtype), right.to(target.dtype))
     if adds:
         target.add_(value, alpha=factor)

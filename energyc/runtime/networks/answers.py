@@ -1,4 +1,4 @@
-"""What a network says at given states: readouts, costs and metrics, of one with layers or without."""
+"""The answers of a network at given states: readouts, costs and metrics, with layers or without."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Answering(Equations):
     """Reads answers off states; states, clamps and targets are dicts of tensors by the spec's names, [batch, ...]."""
 
     def _values(self, states: Mapping[str, Tensor], fixed: Fixed) -> Tensors:
-        """What the answers read."""
+        """The tensors that the answers read."""
         return ordered_states(self, states, fixed)
 
     @torch.no_grad()
@@ -45,7 +45,7 @@ class Answering(Equations):
     def metrics(
         self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """What is reported: each of several costs, and what is not trained on; [batch] each."""
+        """The reported quantities: each of several costs, and those not trained on; [batch] each."""
         fixed = prepared(self, clamps)
         values = self._metrics(self._values(states, fixed), fixed, ordered_targets(self, targets, fixed))
         return dict(zip(self.metric_names, values))

@@ -51,12 +51,12 @@ class EnergyLayer(EnergyNetwork):
         return layer
 
     def _owners(self) -> dict[str, nn.Parameter]:
-        """What it reads as params, by its own names: tensors of the network around it."""
+        """The params that it reads, by its own names: tensors of the network around it."""
         return {name: getattr(self, self.param_attributes.get(name, name)) for name in self.param_names}
 
 
 class Visit(Protocol):
-    """What a network does with a layer: the number of its copy, its clamps and params in, its readouts out."""
+    """A network's visit to a layer: the number of its copy, its clamps and params in, its readouts out."""
 
     def __call__(self, layer: Any, number: int, clamps: Tensors, params: Tensors, /) -> Sequence[Tensor]:
         """Its readouts."""
@@ -234,7 +234,7 @@ class LayeredNetwork(Answering):
         return trial.found
 
     def _values(self, states: Mapping[str, Tensor], fixed: Fixed) -> list[Tensor]:
-        """What the answers read, where the layers are at these states."""
+        """The tensors that the answers read, with the layers at these states."""
         given = ordered_states(self, states, fixed)
         return self._blocks(fixed, AtStates(self, dict(zip(self.state_names, given))))
 

@@ -1,4 +1,4 @@
-"""What equilibrium propagation has in common: the contrast of nudged phases."""
+"""The contrast of nudged phases, which all variants of equilibrium propagation share."""
 
 from __future__ import annotations
 

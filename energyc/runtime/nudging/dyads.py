@@ -163,5 +163,5 @@ def predicting_forces(net: Equations, fixed: Fixed, targets: Tensors, beta: floa
 
 
 def errors_of(net: Equations, plus: Tensors, minus: Tensors) -> list[Tensor]:
-    """What separates both halves, times the precision of each state."""
+    """The difference of the two halves, times the precision of each state."""
     return [w * (p - m) for w, p, m in zip(net.precisions, plus, minus)]

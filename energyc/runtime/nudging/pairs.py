@@ -35,7 +35,7 @@ class NudgedPair:
 
     @staticmethod
     def drive_of(net: Equations) -> Drive:
-        """What the nudge subtracts from the force."""
+        """The drive of the nudge, which is subtracted from the force."""
         return net._nudge
 
     def copies(self, free: Tensors) -> tuple[list[Tensor], list[Tensor]]:
@@ -90,7 +90,7 @@ class CorrectedPair(NudgedPair):
         return net._cost_force
 
     def correction(self) -> Corrections:
-        """What is taken from the force on each phase where it is now."""
+        """The corrections that are subtracted from the force on each phase where it is now."""
         raise NotImplementedError
 
     def forces(self) -> tuple[list[Tensor], list[Tensor]]:

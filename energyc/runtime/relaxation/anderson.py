@@ -98,7 +98,7 @@ class Past:
 
         The columns are of length 1 in the normal equations, to which a little of the identity is added: columns that
         are void or depend on others do no harm. Where plain steps contract, (I - dg)^-1 r is at least half of r along
-        r; a point that lies back from there is no place that plain steps lead to: a short residual may be that of a
+        r; a point that lies back from there is not a place that plain steps lead to: a short residual may be that of a
         place where they only linger.
         """
         gram = self.columns @ self.columns.mT

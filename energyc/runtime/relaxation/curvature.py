@@ -28,8 +28,8 @@ class CurvatureStepSize(FixedStepSize):
 
     H are the steps that are set, as shares of each other, and L estimates |J H| at the states of the worst sample,
     J = dF/dz: at the start, and again at looks, so rarely that it takes at most a fifth of all evaluations. Where the
-    residual of a sample does not fall and its moves turn back on themselves, or are no finite numbers, the steps are
-    too large: they are halved, and the sample goes back to the last look. Each further estimate takes back one halving.
+    residual of a sample does not fall and its moves turn back on themselves, or are not finite, the steps are too
+    large: they are halved, and the sample goes back to the last look. Each further estimate takes back one halving.
     """
 
     def __init__(self, net: Equations, states: Tensors, fixed: Fixed, phase: Phase) -> None:

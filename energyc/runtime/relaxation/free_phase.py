@@ -88,7 +88,7 @@ class FreeRun:
         self.count[self.rows] += self.sizes.evaluations - before
 
     def seen(self) -> Seen | None:
-        """What shows each step to the observers; None where there are none."""
+        """The function that shows each step to the observers; None where there are none."""
         if not self.observers:
             return None
         rows = None if len(self.rows) == len(self.count) else self.rows

@@ -25,7 +25,7 @@ Recorder = Callable[[Callable[[], None], torch.device], Callable[[], object]]
 
 
 class Recorded(NamedTuple):
-    """What replays a chunk of steps, and the tensors that it moves and reads."""
+    """A recorded chunk of steps: its replay, and the tensors that it moves and reads."""
 
     replay: Callable[[], object]
     moving: list[Tensor]

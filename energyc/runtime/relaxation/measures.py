@@ -33,7 +33,7 @@ def residual(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float
 
 
 def measured(net: Equations, before: Tensors, after: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
-    """What ``relax_measure`` says of a step: [batch], infinite where it is not a finite number."""
+    """The ``relax_measure`` of a step: [batch], infinite where it is not a finite number."""
     return chosen("measure", net.relax_measure)(net, before, after, fixed, step)
 
 

@@ -1,4 +1,4 @@
-"""What looks at a free phase: called before each of its steps."""
+"""Observers of a free phase: they are called before each of its steps."""
 
 from __future__ import annotations
 

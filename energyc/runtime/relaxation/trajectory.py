@@ -74,7 +74,7 @@ def settle_recorded(
 
 
 class Parts:
-    """What is fixed for some of the samples, which stay the same for several steps."""
+    """The fixed quantities of some of the samples, kept while those samples stay the same for several steps."""
 
     def __init__(self, fixed: Fixed) -> None:
         self.whole = fixed
@@ -82,7 +82,7 @@ class Parts:
         self.part = fixed
 
     def of(self, rows: Tensor | None) -> Fixed:
-        """What is fixed for these rows; None: all."""
+        """The fixed quantities of these rows; None: all."""
         if rows is not self.rows:
             self.rows, self.part = rows, self.whole if rows is None else self.whole.rows(rows)
         return self.part
@@ -135,7 +135,7 @@ def steps_back(
 
 
 class StepSums:
-    """What steps add up: slopes by name, and [batch, ...] each what ``_sums_gradient`` reads of all steps."""
+    """Sums over steps: slopes by name, and what ``_sums_gradient`` reads of all steps, [batch, ...] each."""
 
     def __init__(self, batch: int) -> None:
         self.batch = batch

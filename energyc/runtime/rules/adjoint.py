@@ -21,8 +21,8 @@ def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors,
 
         a <- P^T (a + step (J^T a + dC/dz))  while the states go on,    dC/dtheta = <a, dF/dtheta>
 
-    Its fixed point is the exact adjoint whatever the force; it is no local rule. Samples whose adjoint diverged take no
-    part.
+    Its fixed point is the exact adjoint whatever the force; it is not a local rule. Samples whose adjoint diverged take
+    no part.
     """
     free = settle(net, start, fixed, settings.free)
     states, step = [x.clone() for x in free.states], free.step

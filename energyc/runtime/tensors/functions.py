@@ -14,7 +14,7 @@ def step(u: Tensor) -> Tensor:
 
 
 def reached(u: Tensor) -> Tensor:
-    """1 where u >= 0 or is no number, else 0: whatever ``step(-u)`` does not select."""
+    """1 where u >= 0 or is NaN, else 0: whatever ``step(-u)`` does not select."""
     return 1 - (u < 0).to(u.dtype)
 
 

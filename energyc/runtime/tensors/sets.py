@@ -49,7 +49,7 @@ def simplex_adjoint(x: Tensor, seed: Tensor, axes: tuple[int, ...]) -> Tensor:
 
 
 def simplex_threshold(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """What is taken from each entry before those below zero are cut off."""
+    """The threshold of the projection: it is subtracted from each entry before those below zero are cut off."""
     kept = [k for k in range(x.dim()) if k not in axes]
     flat = x.permute(*kept, *axes).flatten(len(kept))
     falling = flat.sort(-1, descending=True).values

@@ -61,7 +61,7 @@ def subtract(force: Tensors, parts: Sequence[Tensor | None], factor: complex | T
 
 
 def relative_change(moved: Tensors, states: Tensors) -> Tensor:
-    """The largest of |moved - x| / (|x| + 1e-12) over the states: [batch], infinite where it is no finite number."""
+    """The largest of |moved - x| / (|x| + 1e-12) over the states: [batch], infinite where it is not finite."""
     changes = [m - x for m, x in zip(moved, states)]
     norms = torch.stack([plain_norm(x) for x in (*changes, *states)])
     overflow = not (at_hand(norms) and bool(norms.isfinite().all()))

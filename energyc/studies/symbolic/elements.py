@@ -105,7 +105,7 @@ class Elements:
     # ------------------------------------------------------------ sums of products
 
     def _einsum(self, node: Einsum, places: Places, scope: Scope) -> Expr:
-        """What holds no index of the sum stands before it."""
+        """A sum of products; the factors that hold no index of the sum stand before it."""
         contraction = self.ranges.contraction(node)
         summed = [k for k in node.contracted if k not in contraction.solved]
         before, within = _split(node, contraction, set(summed))
@@ -237,7 +237,7 @@ def _before(pairs: Sequence[tuple[Place, Place]]) -> Condition:
 
 
 def _split(node: Einsum, contraction: Contraction, summed: set[int]) -> tuple[Part, Part]:
-    """What stands before a sum, and within it: what holds an index that it runs over."""
+    """The factors before a sum, and those within it, which hold an index that it runs over."""
     inner = summed | {k for k, value in contraction.solved.items() if value.axes() & summed}
 
     def part(inside: bool) -> Part:

@@ -43,7 +43,7 @@ Made = dict[str, Any]
 
 
 class Sections(ABC):
-    """What is told of a network, by name; each section is made when it is asked for."""
+    """The sections of a network's formulas, by name; each is made when it is asked for."""
 
     @abstractmethod
     def section(self, name: str) -> Made:
@@ -91,12 +91,12 @@ class Sections(ABC):
 
     @cached_property
     def streams(self) -> Made:
-        """What goes from copy to copy of a repeat."""
+        """The streams from copy to copy of a repeat."""
         return self.section("streams")
 
     @cached_property
     def inputs(self) -> Made:
-        """What the clamps and shared params of each layer are."""
+        """The values of the clamps and shared params of each layer."""
         return self.section("inputs")
 
 
@@ -121,7 +121,7 @@ class Formulas(Sections):
 
     @cached_property
     def definitions(self) -> dict[Expr, Expr]:
-        """What each name stands for, in the order in which they build on each other."""
+        """The expression that each name stands for, in the order in which they build on each other."""
         named = sorted(self._named, key=lambda node: node.number)
         sides = [Side(node, self._notation.names[node][1]) for node in named]
         lefts = (element(self._named[s.node], tuple(map(self._symbols.index, s.indices))) for s in sides)
@@ -300,7 +300,7 @@ class WrittenOut(Sections):
         }
 
     def __repr__(self) -> str:
-        """What is written out."""
+        """The network, the sizes at which it is written out, and the sections."""
         sizes = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
         return f"{self.network.name} written out at {sizes}: {', '.join(SECTIONS)}"
 

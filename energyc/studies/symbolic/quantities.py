@@ -1,4 +1,4 @@
-"""What is told of a network, as nodes: its terms, forces, Jacobian products, updates, costs."""
+"""The quantities of a network that are shown, as nodes: its terms, forces, Jacobian products, updates, costs."""
 
 from __future__ import annotations
 

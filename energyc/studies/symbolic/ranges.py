@@ -33,7 +33,7 @@ MOST_PLACES = 1_000_000
 
 @dataclass(frozen=True)
 class Axis:
-    """What an index runs over, and what it would best be called."""
+    """The dim that an index runs over, and the name that would suit it best."""
 
     dim: str
     wish: str | None = None

@@ -16,7 +16,7 @@ SHOWN = {"terms": "", "forces": "F_", "cost": ""}
 
 
 class Showable(Protocol):
-    """What is shown: the formulas of a network."""
+    """The formulas of a network, as they are shown."""
 
     @property
     def network(self) -> Network:
@@ -24,7 +24,7 @@ class Showable(Protocol):
 
     @property
     def definitions(self) -> Mapping[Expr, Expr]:
-        """What names stand for."""
+        """The expressions that names stand for."""
 
     @property
     def indices(self) -> Mapping[str, Mapping[str, tuple[Symbol, ...]]]:
@@ -62,7 +62,7 @@ def _rows(formulas: Showable) -> Iterator[str]:
 
 
 def equations(formulas: Showable) -> Iterator[tuple[Expr, Expr]]:
-    """What is shown, then the names that it uses."""
+    """The equations that are shown, then the definitions of the names that they use."""
     sections = {section: getattr(formulas, section) for section in SHOWN}
     for section, prefix in SHOWN.items():
         for name, right in sections[section].items():

@@ -85,7 +85,7 @@ class GroupWriter:
         return f"#pragma omp simd{''.join(clauses)}"
 
     def _held(self, loop: Sequence[Statement]) -> Iterator[s.Statement]:
-        """What functions give alike along the row, computed before it."""
+        """Declarations of function values that are the same along the row, computed before it."""
         written = {statement.target for statement in loop}
         for statement in loop:
             for part in self._alike(statement.expr, written):
@@ -110,7 +110,7 @@ class GroupWriter:
     # ------------------------------------------------------------ statements
 
     def _fold_name(self, statement: Statement) -> str:
-        """What a sum or a largest entry is called while it grows."""
+        """The name of a sum or a largest entry while it grows."""
         target = statement.target
         return self.names[target] if target.kind == "value" else self.free.new(f"{target.name}_here")
 
@@ -166,7 +166,7 @@ def _conditions(statement: Statement) -> Iterator[IndexExpr]:
 
 
 def _entries(statement: Statement) -> Iterator[tuple[Buffer, Sequence[IndexExpr]]]:
-    """What a statement reads and, but for a fold, writes."""
+    """The entries that a statement reads and, but for a fold, writes."""
     yield from ((load.buffer, load.place) for load in loads(statement.expr))
     if not statement.fold:
         yield statement.target, labels_of(len(statement.outer))

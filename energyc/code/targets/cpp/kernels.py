@@ -47,7 +47,7 @@ class KernelWriter:
 
     @cached_property
     def struct(self) -> str:
-        """What the struct is called."""
+        """The name of the struct."""
         return f"{self.kernel.name}_kernel"
 
     def write(self) -> s.Statement:
@@ -57,7 +57,7 @@ class KernelWriter:
         return s.Class(self.struct, tuple(body[:-1]), doc=(self.kernel.doc,), before=_TEMPLATE)
 
     def entry_point(self) -> s.Statement:
-        """What the library exports, for the type that it is built for."""
+        """The function that the library exports, for the type that it is built for."""
         kinds = {
             "samples": "Int",
             "steps": "Int",
@@ -83,7 +83,7 @@ class KernelWriter:
         yield s.Declare("static constexpr Int", "packed_entries", total(list(map(packed_size, self.packed))))
 
     def _members(self) -> Iterator[s.Statement]:
-        """What the caller gives, for the tile at hand, and its memory."""
+        """The members of the struct: the caller's buffers and scalars, for the tile at hand, and its memory."""
         for buffer in self.given:
             yield s.Declare(type_of(buffer, True), self.names[buffer])
         for name in self.scalars.values():
@@ -113,7 +113,7 @@ class KernelWriter:
         yield s.Function("at", parameters, tuple(body), e.Name(self.struct), before=(e.Name("static"),))
 
     def _counting(self) -> Iterator[s.Statement]:
-        """What one step does to the number of the step."""
+        """The method that advances the number of the step by one; empty where the kernel does not read it."""
         number = self.kernel.number
         name = None if number is None else self.names[self.kernel.given[number][1]]
         body = () if name is None else (s.Do(e.Unary("++", e.Name(name))),)

@@ -30,7 +30,7 @@ def scattered(block: Scatter, expressions: Expressions) -> Iterator[s.Statement]
 
 
 def _added(block: Scatter, expressions: Expressions) -> s.Statement:
-    """What an entry does to its place."""
+    """The statement that adds an entry to its place, or keeps the larger of both."""
     here = Here(tuple(map(e.Name, LABELS[: len(block.extents)])))
     value, entry = expressions.of(block.expr, here), expressions.entry(block.target, block.place, here)
     if block.fold == "max":

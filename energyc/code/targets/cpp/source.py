@@ -16,7 +16,7 @@ from energyc.resources import resource
 
 
 def whole_source(kernels: Sequence[Kernel]) -> str:
-    """What is compiled: kernels.h, and the kernels of a network."""
+    """The source that is compiled: kernels.h, and the kernels of a network."""
     return f"{(resource('codegen') / 'cpp' / 'kernels.h').read_text()}\n{own_source(kernels)}"
 
 

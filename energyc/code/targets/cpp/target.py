@@ -58,7 +58,7 @@ class CppTarget:
 
 
 def _version(compiler: str) -> str:
-    """What a compiler says it is: not ``c++``, which may be any."""
+    """The name and version that a compiler gives itself: the command ``c++`` may be any."""
     done = subprocess.run([*compiler.split(), "--version"], capture_output=True, text=True, timeout=30)
     return done.stdout.partition("\n")[0].strip()
 

@@ -1,4 +1,4 @@
-"""What a generated class is beside its equations: settings, construction, projections, records."""
+"""The parts of a generated class beside its equations: settings, construction, projections, records."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class ConvolutionWriter:
         self.names = names
 
     def write(self, node: Einsum) -> Code | None:
-        """The einsum, coefficient apart, or None where it is no convolution or better as it is."""
+        """The einsum, coefficient apart, or None where it is not a convolution or better as it is."""
         return self._forward(node) or self._backward(node)
 
     # ------------------------------------------------------------ what is inside
@@ -158,7 +158,7 @@ class ConvolutionWriter:
         return arranged(code, kernel, list(node.out))
 
     def _pictures(self, image: Windowed) -> Code:
-        """What is under windows, its one other axis in front of theirs."""
+        """The image under the windows, its one other axis in front of theirs."""
         at = [k for k, a in enumerate(image.axes) if not isinstance(a, Window)]
         order: list[Label] = [BATCH, *at, *(k for k, a in enumerate(image.axes) if isinstance(a, Window))]
         return arranged(self.code(image.node), [BATCH, *range(len(image.axes))], order)

@@ -39,7 +39,7 @@ class Around:
     carried: Mapping[str, Carried] = field(default_factory=dict)
 
     def of(self, name: str) -> Carried:
-        """What a target adds to a layer."""
+        """The additions of a target to a layer."""
         return self.carried.get(name, Carried())
 
 
@@ -217,7 +217,7 @@ class BlocksWriter:
         return {n: p for n, p in self.network.params.items() if p.each is not None and p.each in self._read_by(block)}
 
     def _read_by(self, block: Repeat) -> set[Node]:
-        """What the copies of a repeat read, down to the inputs."""
+        """The nodes that the copies of a repeat read, down to the inputs."""
         return set(walk(self._roots(block)))
 
     def _roots(self, block: Repeat) -> list[Node]:
@@ -225,7 +225,7 @@ class BlocksWriter:
         return [self.nodes[key] for key in [*keys, *(next_key(name) for name in block.streams)]]
 
     def _alike(self, block: Repeat) -> list[Node]:
-        """What the copies read and what is alike in all of them."""
+        """The nodes that the copies read and that are alike in all of them."""
         roots = self._roots(block)
         inputs: list[Node] = [stream.node for stream in block.streams.values()]
         inputs += [node for layer in block.layers for node in layer.outputs.values()]
@@ -234,7 +234,7 @@ class BlocksWriter:
         return [node for node in walk(roots) if node not in differing]
 
     def _layer(self, layer: Layer, number: Expr) -> Body:
-        """What goes into a layer, and its call."""
+        """The statements for the inputs of a layer, and its call."""
         clamps = [self.nodes[clamp_key(layer, name)] for name in layer.clamps]
         params = [self.nodes[param_key(layer, name)] for name in layer.params]
         before = self._stated([*clamps, *params])

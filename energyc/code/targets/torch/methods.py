@@ -109,7 +109,7 @@ class MethodWriter:
             return body, body.write(routine, early)
 
     def _inputs(self, signature: Signature) -> tuple[dict[Node, Expr], list[Assign]]:
-        """What a method calls its inputs, and the statements that take them out of their containers."""
+        """The names of a method's inputs, and the statements that take them out of their containers."""
         c, d = self.context, self.context.derivation
         tables: dict[str, dict[str, Node]] = {
             "states": dict(d.states),

@@ -77,7 +77,7 @@ def learning_rules(context: Context) -> Body:
 
 
 def _imported(options: Options, called: Collection[str]) -> Collection[str]:
-    """What is imported from energyc: nothing where the module carries its runtime."""
+    """The names that are imported from energyc: none where the module carries its runtime."""
     return () if options.runtime != "import" else [name for name in called if name != "Fixed"]
 
 

@@ -248,7 +248,7 @@ class TorchWriter:
         )
 
     def _scaled_by(self, node: Einsum, operand: Operand, factor: float) -> Code:
-        """A product with a number that is no coefficient: it is a sum of consts, as ``1 - gamma``."""
+        """A product with a number that is not a coefficient: it is a sum of consts, as ``1 - gamma``."""
         alone = self._summed(node, operand).plain
         return product(Code(number(factor)), alone)
 
@@ -354,7 +354,7 @@ class TorchWriter:
         return bool(np.all(mask.any(axis=gone))) if gone else bool(np.all(mask))
 
     def argument(self, node: Reduction) -> Code:
-        """What is reduced, with a batch axis where the guard has one."""
+        """The argument of a reduction, with a batch axis where the guard has one."""
         code = self._scores(node.argument) or self.tensor(node.argument)
         return code.at(None) if node.batched and not node.argument.batched else code
 

@@ -28,7 +28,7 @@ Methods = Callable[[], Body]
 
 @dataclass(frozen=True)
 class Carried:
-    """What a target adds: methods of the equations; for the final class, what it inherits from and its body."""
+    """The additions of a target: methods of the equations; for the final class, its bases and its body."""
 
     methods: Methods = tuple
     bases: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ def fixed_record(context: Context) -> Class:
 
 
 def class_doc(context: Context, about: str, derived: bool = True) -> tuple[str, ...]:
-    """What a class is about, what its equations are written with, and the names of what is ``derived`` from it."""
+    """The docstring of a class: its subject, the symbols of its equations, and names of what is ``derived`` from it."""
     network = context.network
     sizes = ", ".join(f"{name} = {size.value}" for name, size in network.sizes.items())
     consts = ", ".join(f"{name} = {const.value:.6g}" for name, const in network.consts.items())

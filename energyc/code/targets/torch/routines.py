@@ -63,7 +63,7 @@ class RoutineWriter:
     # ------------------------------------------------------------ statements
 
     def _short_name(self, node: Node) -> str:
-        """What a node is called, without what it is kept in; nothing where its own name says nothing."""
+        """The name of a node without its container; empty where its own name says nothing."""
         if isinstance(node, Indicator) and selection_of(node.condition, dict(enumerate(node.dims))):
             return "_".join(last_name(self.writer.names[read]) for read in node.children)
         if node in self.named:
@@ -71,7 +71,7 @@ class RoutineWriter:
         return last_name(self.writer.names[node]) if node in self.writer.names else ""
 
     def _own_name(self, node: Node) -> str:
-        """What a node is called, whether the name is the spec's or not; nothing where it has none."""
+        """The name of a node, whether it is the spec's or not; empty where it has none."""
         return self.named.get(node) or (last_name(self.writer.names[node]) if node in self.writer.names else "")
 
     def state(self, node: Node, wish: str) -> None:
@@ -186,7 +186,7 @@ class RoutineWriter:
 
 
 def last_name(expr: Expr) -> str:
-    """What a name is called, without what it is kept in."""
+    """The last part of a name, without its container."""
     match expr:
         case Attribute(_, name) | Name(name):
             return name

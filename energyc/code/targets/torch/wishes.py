@@ -1,4 +1,4 @@
-"""What nodes without a name of the spec are called: by their form, else by what they are part of.
+"""Names for the nodes that have none in the spec: by their form, else by what they are part of.
 
 ====================  ========================================================================
 ``z_centered``        z less a mean of itself
@@ -84,7 +84,7 @@ class Wishes:
         return joined if all(parts) and len(joined) <= LONGEST else ""
 
     def _power(self, node: Map) -> str:
-        """What a root or a reciprocal is of, and which."""
+        """The name of a root or a reciprocal: that of its argument, and its kind."""
         name, kind = self.own(node.argument), _POWERS.get(node.function.exponent or Fraction(1), "")
         return f"{name}_{kind}" if kind and 0 < len(name) <= LONGEST else kind
 
@@ -132,14 +132,14 @@ def _is_mean(factor: Coefficient, node: Node, of: Node) -> bool:
 
 
 def _of_root(node: Node, own: Callable[[Node], str]) -> str:
-    """What a node is called, or what it is one over the root of."""
+    """The name of a node; for a reciprocal of a square root, the name of the argument."""
     if isinstance(node, Map) and node.function.exponent == Fraction(-1, 2):
         return own(node.argument)
     return own(node)
 
 
 def _arguments(nodes: Iterable[Node]) -> dict[Node, str]:
-    """What nodes are called that a function or a reduction is of."""
+    """The names of the arguments of functions and reductions."""
     names: dict[Node, str] = {}
     for node in nodes:
         if isinstance(node, Softmax | LogSumExp | Max):

@@ -107,7 +107,7 @@ class GroupWriter:
         return s.Function(name, parameters, live, doc=doc, before=(e.Name("jit"),))
 
     def _places_here(self) -> Iterator[s.Statement]:
-        """What numbers the places of this program, and the labels of each."""
+        """The statements that number the places of this program, and those that give the labels of each."""
         outer, rows = self.group.outer, self.blocks.rows
         if not self.group.batched and not outer:
             return
@@ -235,13 +235,13 @@ class GroupWriter:
         return lines
 
     def _kept(self, statement: Statement, value: Value) -> list[s.Statement]:
-        """What a statement gives in registers, and in memory where others read it."""
+        """The statements that keep a value in registers, and in memory where others read it."""
         name = e.Name(self.names.new(statement.target.name))
         self.expressions.held[statement.target] = Value(name, value.along)
         return [s.Assign(name, value.code), *self._stored(statement, name)]
 
     def _added(self, statement: Statement, value: Value) -> list[s.Statement]:
-        """What a part of a long row adds to its sum or largest entry."""
+        """The statement that folds a part of a long row into its sum or largest entry."""
         name = self._sum(statement)
         if statement.fold == "sum":
             return [s.Augment("+", name, value.code)]

@@ -73,7 +73,7 @@ def _step(kernel: Kernel, functions: Functions) -> s.Statement:
 
 
 def _block(kernel: Kernel, block: Block, names: Mapping[Buffer, str], functions: Functions) -> Iterator[s.Statement]:
-    """What computes a block, under a remark on what that is."""
+    """The statements that compute a block, under a remark on what that is."""
     if isinstance(block, Group):
         yield s.Do(_launched(kernel, block, names, functions.of(kernel, block)))
         return

@@ -1,4 +1,4 @@
-"""What is known of an expression in a kernel beside its text: where it differs, and whether it has a type."""
+"""Expressions in a kernel with the facts beside their text: where they differ, and whether they have a type."""
 
 from __future__ import annotations
 

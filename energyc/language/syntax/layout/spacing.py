@@ -56,7 +56,7 @@ def _gaps(code: list[Piece]) -> list[int]:
 
 
 def _gap(code: list[Piece], place: int, unary: bool, tight: bool) -> int:
-    """The blanks before a piece, after a sign that is no operator (``unary``) or among bare indices (``tight``)."""
+    """The blanks before a piece, after a sign that is not an operator (``unary``) or among bare indices (``tight``)."""
     before, piece = code[place - 1], code[place]
     if piece.kind in _NO_SPACE_BEFORE or before.kind in _OPENERS or before.kind == "POWER" or unary:
         return 0
