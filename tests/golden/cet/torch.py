@@ -22,7 +22,8 @@ from energyc.runtime.tensors.indexing import overlap_add, windows
 from energyc.runtime.tensors.sets import standardized_, standardized_adjoint
 from energyc.runtime.tensors.states import Tensors
 
-C, S, P, G, D, H, A, M = 3, 120, 20, 11, 768, 12, 64, 3072
+C, S, P, stride, G, D, H, A = 3, 120, 20, 10, 11, 768, 12, 64
+M = 3072
 
 
 class Fixed(NamedTuple):
@@ -81,7 +82,7 @@ class CetEquations:
 
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
-        x_part = windows(windows(x, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1))
+        x_part = windows(windows(x, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
         seen = torch.einsum("Bcipjq,dcpq->Bijd", x_part, self.W_enc)
         drive = seen + self.b_pos + self.b_enc
         return Fixed(x, x_part, drive)
@@ -108,7 +109,7 @@ class CetEquations:
         energy_enc = 0.5 * (z * z).sum((1, 2, 3)) - z.sum((1, 2)) @ self.b_enc - (z * seen).sum((1, 2, 3))
         energy_dec_part = torch.einsum(
             "Bcipjq,dcpq->Bijd",
-            windows(windows(y, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1)),
+            windows(windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
             self.W_dec,
         )
         energy_dec = (
@@ -150,7 +151,7 @@ class CetEquations:
         force_z += torch.einsum("Bhija,had->Bijd", pull_query, self.W_q)
         force_z += torch.einsum(
             "Bcipjq,dcpq->Bijd",
-            windows(windows(y, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1)),
+            windows(windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
             self.W_dec,
         )
         force_z.add_(torch.relu_(z @ self.W_mem) @ self.W_mem.T, alpha=2)
@@ -161,11 +162,11 @@ class CetEquations:
                 torch.einsum("Bijd,dcpq->Bijcpq", z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
                 S,
                 0,
-                (10, 1),
+                (stride, 1),
             ).permute(0, 2, 4, 1, 3),
             S,
             0,
-            (10, 1),
+            (stride, 1),
         )
         force_y -= y
         force_y += self.b_dec[:, None, None]
@@ -209,7 +210,7 @@ class CetEquations:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         z, y = states
         cot_z, cot_y = cotangents
-        product = windows(windows(cot_y, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1))
+        product = windows(windows(cot_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
         W_mem_z = z @ self.W_mem
         product_2 = step(W_mem_z).permute(0, 3, 1, 2) * (cot_z @ self.W_mem).permute(0, 3, 1, 2)
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
@@ -239,11 +240,11 @@ class CetEquations:
                 torch.einsum("Bijd,dcpq->Bijcpq", cot_z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
                 S,
                 0,
-                (10, 1),
+                (stride, 1),
             ).permute(0, 2, 4, 1, 3),
             S,
             0,
-            (10, 1),
+            (stride, 1),
         )
         back_y -= cot_y
         if not params:
@@ -257,7 +258,7 @@ class CetEquations:
                 torch.einsum("Bcipjq,Bijd->dcpq", product, z)
                 + torch.einsum(
                     "Bcipjq,Bijd->dcpq",
-                    windows(windows(y, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1)),
+                    windows(windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
                     cot_z,
                 )
             ),
@@ -285,11 +286,11 @@ class CetEquations:
                 torch.einsum("Bijd,dcpq->Bijcpq", cot_z, self.W_enc).permute(0, 2, 3, 5, 1, 4),
                 S,
                 0,
-                (10, 1),
+                (stride, 1),
             ).permute(0, 2, 4, 1, 3),
             S,
             0,
-            (10, 1),
+            (stride, 1),
         )
         return {"x": grad_x}
 
@@ -301,11 +302,11 @@ class CetEquations:
                 torch.einsum("Bijd,dcpq->Bijcpq", cot_z, self.W_enc).permute(0, 2, 3, 5, 1, 4),
                 S,
                 0,
-                (10, 1),
+                (stride, 1),
             ).permute(0, 2, 4, 1, 3),
             S,
             0,
-            (10, 1),
+            (stride, 1),
         )
         return {
             "x": grad_x,
@@ -366,12 +367,12 @@ class CetEquations:
             "W_dec": (
                 torch.einsum(
                     "Bcipjq,Bijd->dcpq",
-                    windows(windows(minus_y, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1)),
+                    windows(windows(minus_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
                     grad_b_pos,
                 )
                 + torch.einsum(
                     "Bcipjq,Bijd->dcpq",
-                    windows(windows(total, 2, 0, (G, P), (10, 1)), 4, 0, (G, P), (10, 1)),
+                    windows(windows(total, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
                     plus_z,
                 )
             ),

@@ -95,7 +95,7 @@ class EtImageEquations:
         hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
         seen = torch.einsum(
             "Bcipjr,dcpr->Bijd",
-            windows(windows(fixed.img, 2, 0, (G, P), (16, 1)), 4, 0, (G, P), (16, 1)),
+            windows(windows(fixed.img, 2, 0, (G, P), (P, 1)), 4, 0, (G, P), (P, 1)),
             self.W_enc,
         )
         seen += self.b_enc
@@ -184,7 +184,7 @@ class EtImageEquations:
         g += self.delta
         out = torch.einsum("Bijd,dcpr->Bijcpr", g, self.W_dec)
         out += self.b_dec
-        cost_part = -windows(windows(t, 2, 0, (G, P), (16, 1)), 4, 0, (G, P), (16, 1)).permute(0, 2, 4, 1, 3, 5)
+        cost_part = -windows(windows(t, 2, 0, (G, P), (P, 1)), 4, 0, (G, P), (P, 1)).permute(0, 2, 4, 1, 3, 5)
         cost_part_2 = out + cost_part
         cost = 1 / (C * P * P) * (
             (hid * (cost_part_2 * cost_part_2).sum((3, 4, 5))).sum((1, 2)) * hid.sum((1, 2)).reciprocal()
@@ -225,7 +225,7 @@ class EtImageEquations:
         g += self.delta
         out = torch.einsum("Bijd,dcpr->Bijcpr", g, self.W_dec)
         out += self.b_dec
-        part = -windows(windows(t, 2, 0, (G, P), (16, 1)), 4, 0, (G, P), (16, 1)).permute(0, 2, 4, 1, 3, 5)
+        part = -windows(windows(t, 2, 0, (G, P), (P, 1)), 4, 0, (G, P), (P, 1)).permute(0, 2, 4, 1, 3, 5)
         total = out + part
         hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
         product_2 = total * (hid * hid.sum((1, 2)).reciprocal()[:, None, None])[:, :, :, None, None, None]
@@ -306,7 +306,7 @@ class EtImageEquations:
     def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and clamps."""
         (cot_x,) = cotangents
-        product = windows(windows(fixed.img, 2, 0, (G, P), (16, 1)), 4, 0, (G, P), (16, 1))
+        product = windows(windows(fixed.img, 2, 0, (G, P), (P, 1)), 4, 0, (G, P), (P, 1))
         hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
         pull_seen_part = -hid
         pull_seen_part += 1
@@ -316,17 +316,17 @@ class EtImageEquations:
                 torch.einsum("Bijd,dcpr->Bijcpr", pull_seen, self.W_enc).permute(0, 2, 3, 5, 1, 4),
                 S,
                 0,
-                (16, 1),
+                (P, 1),
             ).permute(0, 2, 4, 1, 3),
             S,
             0,
-            (16, 1),
+            (P, 1),
         )
         seen = torch.einsum("Bcipjr,dcpr->Bijd", product, self.W_enc)
         seen += self.b_enc
         pull_hid = cot_x @ self.MASK
         pull_hid -= (cot_x * seen).sum(3)
-        grad_hidden = overlap_add(overlap_add(pull_hid.transpose(1, 2), S, 0, (16,)).transpose(1, 2), S, 0, (16,))
+        grad_hidden = overlap_add(overlap_add(pull_hid.transpose(1, 2), S, 0, (P,)).transpose(1, 2), S, 0, (P,))
         return {
             "img": grad_img,
             "hidden": grad_hidden,

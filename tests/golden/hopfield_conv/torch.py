@@ -80,7 +80,7 @@ class HopfieldConvEquations:
         """What depends on clamps and params alone."""
         part = F.conv2d(x, self.W1)
         a1 = part + self.b1[:, None, None]
-        product = windows(windows(a1, 2, 0, (S1, R), (2, 1)), 4, 0, (S1, R), (2, 1))
+        product = windows(windows(a1, 2, 0, (S1, R), (R, 1)), 4, 0, (S1, R), (R, 1))
         drive = largest_entry(product, (3, 5))
         drive_2 = first_largest(product, (3, 5))
         return Fixed(x, drive, drive_2)
@@ -99,7 +99,7 @@ class HopfieldConvEquations:
         a2_part = F.conv2d(s1, self.W2)
         a2 = a2_part + self.b2[:, None, None]
         energy_conv2_part = largest_entry(
-            windows(windows(a2, 2, 0, (S2, R), (2, 1)), 4, 0, (S2, R), (2, 1)),
+            windows(windows(a2, 2, 0, (S2, R), (R, 1)), 4, 0, (S2, R), (R, 1)),
             (3, 5),
         )
         energy_conv2 = -(s2 * energy_conv2_part).sum((1, 2, 3))
@@ -120,18 +120,18 @@ class HopfieldConvEquations:
         s1, s2, y = states
         a2_part = F.conv2d(s1, self.W2)
         a2 = a2_part + self.b2[:, None, None]
-        product = windows(windows(a2, 2, 0, (S2, R), (2, 1)), 4, 0, (S2, R), (2, 1))
+        product = windows(windows(a2, 2, 0, (S2, R), (R, 1)), 4, 0, (S2, R), (R, 1))
         pull_a2_part = first_largest(product, (3, 5))
         pull_a2 = overlap_add(
             overlap_add(
                 (pull_a2_part * s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 V,
                 0,
-                (2, 1),
+                (R, 1),
             ).permute(0, 1, 4, 2, 3),
             V,
             0,
-            (2, 1),
+            (R, 1),
         )
         force_s1 = F.conv_transpose2d(pull_a2, self.W2)
         force_s1 += fixed.drive
@@ -197,26 +197,26 @@ class HopfieldConvEquations:
         cot_s1, cot_s2, cot_y = cotangents
         a2 = F.conv2d(s1, self.W2)
         a2 += self.b2[:, None, None]
-        part = first_largest(windows(windows(a2, 2, 0, (S2, R), (2, 1)), 4, 0, (S2, R), (2, 1)), (3, 5))
+        part = first_largest(windows(windows(a2, 2, 0, (S2, R), (R, 1)), 4, 0, (S2, R), (R, 1)), (3, 5))
         pull_a2 = overlap_add(
             overlap_add(
                 (part * cot_s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 V,
                 0,
-                (2, 1),
+                (R, 1),
             ).permute(0, 1, 4, 2, 3),
             V,
             0,
-            (2, 1),
+            (R, 1),
         )
         back_s1 = F.conv_transpose2d(pull_a2, self.W2)
         back_s1 -= cot_s1
         back_s2_part = windows(
-            windows(F.conv2d(cot_s1, self.W2).permute(0, 2, 3, 1), 1, 0, (S2, R), (2, 1)),
+            windows(F.conv2d(cot_s1, self.W2).permute(0, 2, 3, 1), 1, 0, (S2, R), (R, 1)),
             3,
             0,
             (S2, R),
-            (2, 1),
+            (R, 1),
         )
         back_s2 = torch.einsum("Bk,koij->Boij", cot_y, self.W3)
         back_s2 += (part * back_s2_part.permute(0, 5, 1, 2, 3, 4)).sum((3, 5))
@@ -230,22 +230,22 @@ class HopfieldConvEquations:
                 (fixed.drive_2 * cot_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 U,
                 0,
-                (2, 1),
+                (R, 1),
             ).permute(0, 1, 4, 2, 3),
             U,
             0,
-            (2, 1),
+            (R, 1),
         )
         pull_a2_2 = overlap_add(
             overlap_add(
                 (part * s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 V,
                 0,
-                (2, 1),
+                (R, 1),
             ).permute(0, 1, 4, 2, 3),
             V,
             0,
-            (2, 1),
+            (R, 1),
         )
         return [back_s1, back_s2, back_y], {
             "W1": torch.nn.grad.conv2d_weight(fixed.x, (C1, C, P, P), pull_a1),
@@ -267,11 +267,11 @@ class HopfieldConvEquations:
                 (fixed.drive_2 * cot_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 U,
                 0,
-                (2, 1),
+                (R, 1),
             ).permute(0, 1, 4, 2, 3),
             U,
             0,
-            (2, 1),
+            (R, 1),
         )
         grad_x = F.conv_transpose2d(pull_a1, self.W1)
         return {"x": grad_x}
@@ -294,17 +294,17 @@ class HopfieldConvEquations:
         s1, s2, _ = states
         a2 = F.conv2d(s1, self.W2)
         a2 += self.b2[:, None, None]
-        pull_a2_part = first_largest(windows(windows(a2, 2, 0, (S2, R), (2, 1)), 4, 0, (S2, R), (2, 1)), (3, 5))
+        pull_a2_part = first_largest(windows(windows(a2, 2, 0, (S2, R), (R, 1)), 4, 0, (S2, R), (R, 1)), (3, 5))
         pull_a2 = overlap_add(
             overlap_add(
                 (pull_a2_part * s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 V,
                 0,
-                (2, 1),
+                (R, 1),
             ).permute(0, 1, 4, 2, 3),
             V,
             0,
-            (2, 1),
+            (R, 1),
         )
         return {"W2": -torch.nn.grad.conv2d_weight(s1, (C2, C1, Q, Q), pull_a2), "b2": -pull_a2.sum((0, 2, 3))}
 
@@ -326,11 +326,11 @@ class HopfieldConvEquations:
                 (fixed.drive_2 * total[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 U,
                 0,
-                (2, 1),
+                (R, 1),
             ).permute(0, 1, 4, 2, 3),
             U,
             0,
-            (2, 1),
+            (R, 1),
         )
         grad_W3_part = minus_s2 - plus_s2
         return {
