@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+#: Filled by decorators while modules are imported, and only read afterwards.
+REGISTRIES = {("energyc/runtime/equations/parts.py", "PARTS")}
 MUTATING = frozenset({"append", "extend", "insert", "update", "setdefault", "pop", "clear", "add", "remove", "discard"})
 
 
@@ -49,9 +51,10 @@ def _changed_names(tree: ast.Module) -> list[tuple[int, str]]:
 
 def test_no_module_changes_its_own_state() -> None:
     wrong = [
-        f"{path.relative_to(ROOT)}:{line} changes {name}"
-        for path in sorted((ROOT / "energyc").rglob("*.py"))
-        for line, name in _changed_names(ast.parse(path.read_text()))
+        f"{path}:{line} changes {name}"
+        for path in sorted(file.relative_to(ROOT).as_posix() for file in (ROOT / "energyc").rglob("*.py"))
+        for line, name in _changed_names(ast.parse((ROOT / path).read_text()))
+        if (path, name) not in REGISTRIES
     ]
     assert not wrong, "\n".join(wrong)
 

@@ -11,7 +11,7 @@ import pytest
 
 from energyc.mathematics.calculus import depends, gradient
 from energyc.mathematics.ir import Node
-from energyc.proofs import checker
+from energyc.proofs.certificates import checker
 from energyc.proofs.certificates.certificate import Certificate
 from energyc.proofs.conservativeness.decide import decide
 from energyc.proofs.conservativeness.prover import STAGES, Bilinear, Stage, _certificate, _Pair, normaliser_of, prove

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from energyc.derive.predictions import predictions
-from energyc.diagnostics import Source
-from energyc.ir.interpreter import evaluate
 
+from energyc.derivation.derive.predictions import predictions
+from energyc.language.diagnostics import Source
+from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import Choices, resolve
 
 HEAD = """network squares

@@ -98,7 +98,11 @@ def compiler(folder: Path, script: str) -> str:
             'case "$*" in *-E*) exec c++ "$@";; *--version*) echo mine;; *) echo "error: no space" >&2; exit 1;; esac',
             "no space",
         ),
-        ('case "$*" in *-E*) exec c++ "$@";; esac\nfor last; do :; done; echo junk > "$last"', ".so: "),
+        (
+            'case "$*" in *-E*) exec c++ "$@";; *--version*) echo mine; exit;; esac\n'
+            'for last; do :; done; echo junk > "$last"',
+            ".so: ",
+        ),
     ],
 )
 def test_a_compiler_that_does_not_work(script: str, says: str, tmp_path: Path) -> None:

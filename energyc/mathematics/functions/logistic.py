@@ -132,9 +132,7 @@ FUNCTIONS = (
         antiderivative=call("silu_integral"),
         formula=U * S,
         latex=r"\operatorname{{silu}}({0})",
-        forms=(
-            Form("torch", "F.silu({u})", in_place="F.silu({u}, inplace=True)", complex="complex_silu({u})"),
-        ),
+        forms=(Form("torch", "F.silu({u})", in_place="F.silu({u}, inplace=True)", complex="complex_silu({u})"),),
         nameable=True,
         low=SILU_LOW,
         positive="right",

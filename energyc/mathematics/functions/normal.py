@@ -80,9 +80,7 @@ FUNCTIONS = (
         antiderivative=call("gelu_slope") - U * BELL,
         formula=call("exp", -U * U / 2) * (2 * PI) ** -HALF,
         latex=r"\varphi({0})",
-        forms=(
-            Form("torch", "gauss({u})", extends=True),
-        ),
+        forms=(Form("torch", "gauss({u})", extends=True),),
         definition="fn gauss(u) = exp(-u^2 / 2) / sqrt(6.283185307179586)",
         low=0.0,
         high=0.39894229,
@@ -114,9 +112,7 @@ FUNCTIONS = (
         antiderivative=U * call("gelu") / 2 - call("gelu_slope") / 2 + U * BELL,
         formula=U * NORMAL,
         latex=r"\operatorname{{gelu}}({0})",
-        forms=(
-            Form("torch", "F.gelu({u})", in_place="torch.ops.aten.gelu_({u})"),
-        ),
+        forms=(Form("torch", "F.gelu({u})", in_place="torch.ops.aten.gelu_({u})"),),
         nameable=True,
         alternative="gelu_tanh",
         low=GELU_LOW,
@@ -129,9 +125,7 @@ FUNCTIONS = (
         antiderivative=call("gelu"),
         formula=NORMAL + U * BELL,
         latex=r"\operatorname{{gelu}}'({0})",
-        forms=(
-            Form("torch", "gelu_slope({u})"),
-        ),
+        forms=(Form("torch", "gelu_slope({u})"),),
         derivative_of="gelu",
         alternative="gelu_tanh",
         low=1.0 - GELU_SLOPE_HIGH,

@@ -178,4 +178,6 @@ def block_gelu_tanh(u: tl.tensor) -> tl.tensor:
 def block_softsign(u: tl.tensor) -> tl.tensor:
     """u / (1 + abs(u))."""
     return u / (1.0 + tl.abs(u))
+
+
 # end

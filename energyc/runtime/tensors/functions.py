@@ -64,4 +64,6 @@ def silu_integral(u: Tensor) -> Tensor:
 def softsign(u: Tensor) -> Tensor:
     """``u / (1 + abs(u))``."""
     return u / (1 + torch.abs(u))
+
+
 # end
