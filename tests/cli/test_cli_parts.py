@@ -10,6 +10,7 @@ import pytest
 
 from energyc.language.diagnostics import UserError
 from energyc.running.runs.saved import load_run
+from energyc.running.training.folder import RunFolder
 from energyc.running.training.metrics_log import read_rows
 from tests.cli.run import energyc, written
 
@@ -76,7 +77,7 @@ def test_a_graph_as_the_only_sample(tmp_path: Path, capfd: Capture) -> None:
     assert done.status == 0, done.err
     assert "the best checkpoint is chosen on the data's own validation part" in done.err
     assert "its validation part: " in done.out
-    rows = read_rows(run / "metrics.jsonl")
+    rows = read_rows(RunFolder(run).metrics)
     validation = {row["step"]: row["macro_f1"] for row in rows if row["kind"] == "validation"}
     best = max(validation, key=lambda step: validation[step])
     measured = energyc(capfd, "eval", run, "--format", "json").json

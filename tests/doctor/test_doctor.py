@@ -122,7 +122,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", Path("/proc/none"), Path("/dev/null")):
         monkeypatch.setenv("XDG_CACHE_HOME", str(place))
-        (found,) = examination.caches()
+        found, _ = examination.caches()
         assert found.state == "broken" and "nothing can be kept" in found.says and not found.core
         assert str(found.mend).startswith("export XDG_CACHE_HOME=")
 
@@ -133,7 +133,7 @@ def test_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", no_home)
-    (found,) = examination.caches()
+    found, _ = examination.caches()
     assert found.state == "broken" and "Could not determine home directory" in found.says
 
 

@@ -17,7 +17,7 @@ from energyc import pipeline
 from energyc.language.diagnostics import SpecError
 from energyc.resources import resource
 from energyc.runtime.equations.inputs import prepared
-from energyc.runtime.kernels.kernels import built
+from energyc.runtime.kernels.library import built
 from energyc.runtime.networks.network import EnergyNetwork
 from tests.emit.judge import resolved
 from tests.emit.kernels import (
@@ -256,7 +256,7 @@ extern "C" void exponentials(const Real* u, Real* y, Int count) {
 def test_the_exponential_function(kind: str, real: type[np.floating]) -> None:
     """Right to two units of the last place, 0 below the normal numbers, infinite above all, NaN for NaN."""
     source = (resource("codegen") / "cpp" / "kernels.h").read_text() + EXPONENTIALS
-    function = ctypes.CDLL(str(built(source, kind))).exponentials
+    function = built(source, kind).loaded.exponentials
     u = np.concatenate([np.linspace(-800, 800, 50_001), np.linspace(-90, 90, 50_001), np.linspace(-1, 1, 1001)])
     u = np.concatenate([u, [0, np.inf, -np.inf, np.nan, 88.6, 709.7]]).astype(real)
     found = np.empty_like(u)
@@ -345,7 +345,7 @@ def test_a_full_disk_leaves_torch_operations(monkeypatch: pytest.MonkeyPatch) ->
 
     net = unbuilt(monkeypatch)
     monkeypatch.setenv("CXXFLAGS", "-DNEVER_BUILT_BEFORE")
-    monkeypatch.setattr("energyc.runtime.kernels.kernels.build", full)
+    monkeypatch.setattr("energyc.runtime.kernels.library.build", full)
     with pytest.warns(RuntimeWarning, match="they cannot be built: .*No space left on device"):
         net.relax({"x": torch.rand(3, 12, dtype=torch.float64)})
 

@@ -12,7 +12,7 @@ import pytest
 from energyc.code.module.library import library
 from energyc.code.targets.names import POINTER, SIZE, VALUE, Names
 from energyc.resources import resource
-from energyc.runtime.kernels.kernels import FLAGS
+from energyc.runtime.kernels.library import FLAGS
 from tests.emit.judge import resolved
 from tests.emit.kernels import TOLERANCE, differences, kernel_module, needs_compiler
 from tests.emit.test_triton import needs_interpreter

@@ -136,7 +136,7 @@ def test_forms_in_cpp(monkeypatch: pytest.MonkeyPatch) -> None:
     forms = [FUNCTIONS[name].form("cpp").of("u[k]", "u[k]").replace("T(", "Real(") for name in names]
     loops = [SOURCE.format(name=name, form=form) for name, form in zip(names, forms, strict=True)]
     kernels = resource("codegen", "cpp", "kernels.h").read_text(encoding="utf-8")
-    library = ctypes.CDLL(str(built("\n".join([kernels, *loops]), "double")))
+    library = built("\n".join([kernels, *loops]), "double").loaded
 
     def form(name: str, u: np.ndarray) -> np.ndarray:
         u, y = np.ascontiguousarray(u), np.empty_like(u)

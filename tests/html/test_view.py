@@ -16,6 +16,7 @@ from energyc.running.runs.prepare import reopen
 from energyc.running.runs.saved import load_run
 from energyc.running.training.checkpoint import load
 from energyc.running.training.feeds import Feed
+from energyc.running.training.folder import RunFolder
 from energyc.running.training.order import evenly_spread
 from energyc.running.training.relaxations import SAMPLES, read_relaxations
 from energyc.running.training.snapshot import restore
@@ -84,9 +85,9 @@ def test_what_is_recorded_is_how_the_network_relaxes(made: Path) -> None:
         evenly_spread(len(Feed(session.feeds, "test", "cpu", torch.float32)), SAMPLES), seed=0
     )
     net = front.load(made / "one", dtype=torch.float64)
-    restore(net, load(made / "one" / "checkpoints" / "step-00000006"))
+    restore(net, load(RunFolder(made / "one").checkpoints, 6))
     clamps = {name: value.double() for name, value in batch.clamps.items()}
-    row = read_relaxations(made / "one" / "relaxations.jsonl")[-1]
+    row = read_relaxations(RunFolder(made / "one").relaxations)[-1]
     assert row["step"] == 6 and row["at"][0] == 0
     states = net.start(clamps)
     for place, step in enumerate(row["at"]):
@@ -121,7 +122,7 @@ def test_a_run_in_progress(made: Path, tmp_path: Path) -> None:
 def test_relaxations_of_a_run_that_recorded_none(made: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(made / "one", run)
-    recorded = read_relaxations(run / "relaxations.jsonl")
+    recorded = read_relaxations(RunFolder(run).relaxations)
     (run / "relaxations.jsonl").unlink()
     page = view([run])
     kept = sorted(int(path.name.removeprefix("step-")) for path in (run / "checkpoints").glob("step-*"))

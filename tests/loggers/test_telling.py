@@ -15,6 +15,7 @@ from energyc.language.diagnostics import UserError
 from energyc.running.loggers import Ending, Logger, Run
 from energyc.running.ranks.group import Group
 from energyc.running.training.division import Division
+from energyc.running.training.folder import RunFolder
 from energyc.running.training.loop import train
 from energyc.running.training.metrics_log import read_rows
 from energyc.running.training.outcome import Diverged
@@ -85,7 +86,7 @@ def test_a_logger_is_told_every_row_in_order_then_the_pictures_then_the_end(tmp_
             row.get("split", row["kind"]),
             {name: value for name, value in row.items() if _is_number(name, value)},
         )
-        for row in read_rows(tmp_path / "run" / "metrics.jsonl")
+        for row in read_rows(RunFolder(tmp_path / "run").metrics)
     ]
     assert [entry[1:] for entry in told] == rows
     assert {part for _, part, _ in rows} == {"train", "test", "validation"}

@@ -13,6 +13,7 @@ import pytest
 
 from energyc.language.diagnostics import UserError
 from energyc.running.loggers.tensorboard_log import TensorBoard
+from energyc.running.training.folder import RunFolder
 from energyc.running.training.loop import train
 from energyc.running.training.metrics_log import read_rows
 from tests.train.tiny import make_session
@@ -35,7 +36,7 @@ def events(folder: Path) -> Any:
 def assert_series_of(run: Path) -> None:
     """The series are those of metrics.jsonl: every number once, in order."""
     expected: dict[str, list[tuple[int, float]]] = {}
-    for row in read_rows(run / "metrics.jsonl"):
+    for row in read_rows(RunFolder(run).metrics):
         part = row.get("split", row["kind"])
         for name, value in row.items():
             if name != "step" and isinstance(value, int | float):
@@ -85,7 +86,7 @@ def test_a_resumed_run_continues_its_series(calls: int, tmp_path: Path) -> None:
     session.net.gradients = until  # type: ignore[method-assign]
     with pytest.raises(Killed):
         train(session)
-    assert len(read_rows(run / "metrics.jsonl")) >= calls
+    assert len(read_rows(RunFolder(run).metrics)) >= calls
     train(replace(make_session(run, SETTINGS), loggers=(TensorBoard(),)), resume=True)
     assert len(list(run.glob("*tfevents*"))) == 2
     assert_series_of(run)

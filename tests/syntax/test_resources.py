@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
 
 import pytest
 
-from energyc.language.diagnostics import Source
-from energyc.language.syntax import parse
-from energyc.language.syntax.grammar import TABLES, grammar
-from energyc.resources import cache, folder, resource
+from energyc.language.syntax import parse, read_source
+from energyc.language.syntax.grammar import TABLES, grammar, identity, tables, tables_are_current
+from energyc.resources import folder, resource
 
 
 @pytest.mark.parametrize("name", ["grammar", "codegen", "specs"])
@@ -21,34 +20,19 @@ def test_a_file_in_it() -> None:
     assert resource("grammar", "energy.lark").is_file()
 
 
-def _parsed_anew():
+def test_the_tables_of_the_grammar_are_of_this_grammar(update_golden: bool) -> None:
+    """``--update-golden`` writes them."""
+    path, text = resource("grammar", TABLES), resource("grammar", "energy.lark").read_text(encoding="utf-8")
+    if update_golden and not tables_are_current():
+        path.write_text(tables(), encoding="utf-8")
+    assert json.loads(path.read_text(encoding="utf-8"))["made_of"]["grammar"] == identity(text)["grammar"]
+
+
+def test_the_shipped_tables_parse_as_new_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = [read_source(path) for path in sorted(folder("specs").glob("*.energy"))]
     grammar.cache_clear()
-    return parse(Source("a", "# A.\nnetwork a\nstate z\nenergy e = z^2\n"))
-
-
-def test_the_tables_of_the_grammar_are_kept_and_made_anew(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    tables = tmp_path / "energyc" / TABLES
-    made, kept = _parsed_anew(), tables.read_bytes()
-    hashed, _, rest = kept.partition(b"\n")
-    assert _parsed_anew() == made
-    for broken in (b"", kept[: len(kept) // 2], b"other\n" + rest):
-        tables.write_bytes(broken)
-        assert _parsed_anew() == made
-        assert tables.read_bytes()[: len(hashed)] == hashed
+    by_shipped = [parse(source) for source in sources]
     grammar.cache_clear()
-
-
-def test_without_a_cache_folder_nothing_is_kept(tmp_path, monkeypatch) -> None:
-    (tmp_path / "energyc").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache() is None
-    assert _parsed_anew()
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(Path, "home", _homeless)
-    assert cache() is None
+    monkeypatch.setattr("energyc.language.syntax.grammar._read_tables", lambda: None)
+    assert [parse(source) for source in sources] == by_shipped
     grammar.cache_clear()
-
-
-def _homeless() -> Path:
-    raise RuntimeError("no home")

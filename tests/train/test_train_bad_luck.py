@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
 from energyc.running.training import checkpoint as checkpoints
 from energyc.running.training.checkpoint import Checkpoint, load_last, save
@@ -87,7 +88,7 @@ def test_killed_and_continued_gives_the_same_bytes(
         (out / ".metrics.jsonl.1.new").write_text("half a row")
     train(make_session(out, SETTINGS), resume=(out / "run.json").exists())
     assert kept(out) == kept(tmp_path / "whole")
-    assert [row["step"] for row in read_rows(out / "timings.jsonl")] == [0, 2, 4]
+    assert [row["step"] for row in read_rows(RunFolder(out).timings)] == [0, 2, 4]
 
 
 def test_what_a_message_recommends_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,22 +112,22 @@ def test_a_run_whose_checkpoints_are_gone_does_not_begin_anew(tmp_path: Path) ->
         path.rename(tmp_path / path.name)
     with pytest.raises(UserError, match="no usable checkpoint"):
         train(make_session(out, SETTINGS), resume=True)
-    assert read_rows(out / "metrics.jsonl")
+    assert read_rows(RunFolder(out).metrics)
 
 
 @pytest.mark.parametrize("call", [1, 2])
 def test_a_checkpoint_is_never_lost_to_its_successor(
     call: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save(tmp_path, Checkpoint(0, {}, state={"samples": 1}))
+    save(SafePath(tmp_path), Checkpoint(0, {}, state={"samples": 1}))
     with monkeypatch.context() as patched:
-        kill_at(patched, checkpoints.os, "replace", call)  # type: ignore[attr-defined]
+        kill_at(patched, SafePath, "move", call)
         with pytest.raises(Killed):
-            save(tmp_path, Checkpoint(0, {}, state={"samples": 2}))
-    checkpoints.recover(tmp_path)
-    assert load_last(tmp_path, pytest.fail).state["samples"] == 1
-    save(tmp_path, Checkpoint(0, {}, state={"samples": 3}))
-    assert load_last(tmp_path, pytest.fail).state["samples"] == 3
+            save(SafePath(tmp_path), Checkpoint(0, {}, state={"samples": 2}))
+    checkpoints.recover(SafePath(tmp_path))
+    assert load_last(SafePath(tmp_path), pytest.fail).state["samples"] == 1
+    save(SafePath(tmp_path), Checkpoint(0, {}, state={"samples": 3}))
+    assert load_last(SafePath(tmp_path), pytest.fail).state["samples"] == 3
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000000"]
 
 
@@ -135,38 +136,43 @@ def test_a_reader_finds_a_checkpoint_at_any_moment_of_its_replacement(
     call: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before each rename, as another process would see it; and when the writer was killed there."""
-    save(tmp_path, Checkpoint(0, {}, state={"samples": 1}))
-    real, seen = os.replace, []
+    save(SafePath(tmp_path), Checkpoint(0, {}, state={"samples": 1}))
+    real, seen = SafePath.move, []
 
-    def replace_(source: Path, target: Path) -> None:
-        seen.append((checkpoints.steps(tmp_path), load_last(tmp_path, pytest.fail).state["samples"]))
-        real(source, target)
+    def move(source: SafePath, new: str) -> SafePath:
+        seen.append(
+            (checkpoints.steps(SafePath(tmp_path)), load_last(SafePath(tmp_path), pytest.fail).state["samples"])
+        )
+        return real(source, new)
 
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoints.os, "replace", replace_)  # type: ignore[attr-defined]
-        save(tmp_path, Checkpoint(0, {}, state={"samples": 2}))
+        patched.setattr(SafePath, "move", move)
+        save(SafePath(tmp_path), Checkpoint(0, {}, state={"samples": 2}))
     assert seen == [([0], 1), ([0], 1)]
     with monkeypatch.context() as patched:
-        kill_at(patched, checkpoints.os, "replace", call)  # type: ignore[attr-defined]
+        kill_at(patched, SafePath, "move", call)
         with pytest.raises(Killed):
-            save(tmp_path, Checkpoint(0, {}, state={"samples": 3}))
-    assert checkpoints.steps(tmp_path) == [0] and load_last(tmp_path, pytest.fail).state["samples"] == 2
+            save(SafePath(tmp_path), Checkpoint(0, {}, state={"samples": 3}))
+    assert (
+        checkpoints.steps(SafePath(tmp_path)) == [0]
+        and load_last(SafePath(tmp_path), pytest.fail).state["samples"] == 2
+    )
 
 
 def test_a_full_disk_puts_the_old_checkpoint_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save(tmp_path, Checkpoint(0, {}, state={"samples": 1}))
-    real, calls = os.replace, []
+    save(SafePath(tmp_path), Checkpoint(0, {}, state={"samples": 1}))
+    real, calls = SafePath.move, []
 
-    def full(source: Path, target: Path) -> None:
-        calls.append(target)
+    def full(source: SafePath, new: str) -> SafePath:
+        calls.append(new)
         if len(calls) == 2:
             raise OSError(errno.ENOSPC, "No space left on device")
-        real(source, target)
+        return real(source, new)
 
-    monkeypatch.setattr(checkpoints.os, "replace", full)  # type: ignore[attr-defined]
+    monkeypatch.setattr(SafePath, "move", full)
     with pytest.raises(OSError, match="No space"):
-        save(tmp_path, Checkpoint(0, {}, state={"samples": 2}))
-    assert load_last(tmp_path, pytest.fail).state["samples"] == 1
+        save(SafePath(tmp_path), Checkpoint(0, {}, state={"samples": 2}))
+    assert load_last(SafePath(tmp_path), pytest.fail).state["samples"] == 1
 
 
 def test_a_lock_names_its_holder_and_ends_with_it(tmp_path: Path) -> None:
@@ -192,7 +198,7 @@ def test_one_process_at_a_time_resumes_a_run(tmp_path: Path) -> None:
             train(make_session(out, SETTINGS), resume=resume)
         assert caught.value.code == code
     assert first.wait(timeout=120) == 0
-    rows = [row for row in read_rows(out / "metrics.jsonl") if row["kind"] == "train"]
+    rows = [row for row in read_rows(RunFolder(out).metrics) if row["kind"] == "train"]
     assert [row["step"] for row in rows] == list(range(1, 81))
 
 
@@ -206,7 +212,7 @@ def test_several_processes_resume_a_run_at_once(tmp_path: Path) -> None:
     errors = [other.communicate(timeout=240)[1] for other in others]
     assert [other.returncode for other in others].count(0) >= 1
     assert all(other.returncode == 0 or "is being trained by" in e for other, e in zip(others, errors, strict=True))
-    rows = [row for row in read_rows(out / "metrics.jsonl") if row["kind"] == "train"]
+    rows = [row for row in read_rows(RunFolder(out).metrics) if row["kind"] == "train"]
     assert [row["step"] for row in rows] == list(range(1, 81))
 
 

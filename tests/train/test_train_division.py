@@ -20,6 +20,7 @@ from energyc.running.data.partition import folds, held_out
 from energyc.running.training.division import Division
 from energyc.running.training.evaluation import evaluate
 from energyc.running.training.feeds import Feed, Feeds
+from energyc.running.training.folder import RunFolder
 from energyc.running.training.loop import train
 from energyc.running.training.metrics_log import read_rows
 from energyc.running.training.seeds import read_summary, train_folds
@@ -206,7 +207,7 @@ def divided_session(out: Path, division: Division, **settings: Any) -> Session:
 def test_the_validation_part_decides_and_the_test_is_only_reported(tmp_path: Path) -> None:
     session = divided_session(tmp_path / "run", Division(validation=0.3))
     outcome = train(session)
-    rows = read_rows(tmp_path / "run" / "metrics.jsonl")
+    rows = read_rows(RunFolder(tmp_path / "run").metrics)
     evaluations = {kind: {row["step"]: row for row in rows if row["kind"] == kind} for kind in ("validation", "eval")}
     assert list(evaluations["validation"]) == list(evaluations["eval"]) == [0, 5, 10, 15, 20]
     assert evaluations["validation"][0]["samples"] == 15 and evaluations["eval"][0]["samples"] == 20
@@ -225,7 +226,7 @@ def test_a_run_with_a_validation_part_resumes_bit_for_bit(tmp_path: Path) -> Non
     train(divided_session(tmp_path / "whole", division))
     train(divided_session(tmp_path / "half", division, steps=12, eval_every=5))
     train(divided_session(tmp_path / "half", division), resume=True)
-    rows = [read_rows(tmp_path / name / "metrics.jsonl") for name in ("whole", "half")]
+    rows = [read_rows(RunFolder(tmp_path / name).metrics) for name in ("whole", "half")]
     assert rows[0] == [row for row in rows[1] if row["step"] != 12 or row["kind"] == "train"]
 
 
@@ -243,7 +244,7 @@ def test_folds(tmp_path: Path) -> None:
     assert costs["mean"] == pytest.approx(np.mean(costs["values"]))
     assert costs["deviation"] == pytest.approx(np.std(costs["values"], ddof=1))
     assert [int(n) for n in summary["final"].get("samples", {"values": []})["values"]] == []
-    rows = read_rows(tmp_path / "folds" / "fold-1" / "metrics.jsonl")
+    rows = read_rows(RunFolder(tmp_path / "folds" / "fold-1").metrics)
     assert rows[0]["samples"] in (23, 24)
     again = train_folds(make, 3, tmp_path / "folds", resume=True)
     assert again["final"] == summary["final"]

@@ -13,6 +13,7 @@ import pytest
 import torch
 from rich.console import Console
 
+from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
 from energyc.running.runs.saved import load_run
 from energyc.running.training.checkpoint import load_last, steps
@@ -48,7 +49,7 @@ def test_learns_and_fills_the_folder(tmp_path: Path) -> None:
     assert not any("second" in key or "time" in key for row in rows for key in row)
     info = json.loads((out / "run.json").read_text())
     assert info["options"]["lr"] == 0.05 and info["energyc"] == "0.0" and info["steps"] == 100
-    assert len(steps(out / "checkpoints")) <= 3
+    assert len(steps(SafePath(out) / "checkpoints")) <= 3
 
 
 def test_evaluation_of_the_best_checkpoint(tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_divergence_keeps_a_good_checkpoint(tmp_path: Path) -> None:
     session = make_session(out, {"steps": 200, "batch": 10, "optimizer": "sgd", "lr": 1e15, "eval_every": 1000})
     with pytest.raises(Diverged) as caught:
         train(session)
-    kept = load_last(out / "checkpoints", pytest.fail)
+    kept = load_last(SafePath(out) / "checkpoints", pytest.fail)
     assert caught.value.kept == kept.step == 0
     assert all(bool(torch.isfinite(value).all()) for value in kept.params.values())
     assert caught.value.what == "the cost" and "step 0 is kept" in str(caught.value)  # the state is still finite
@@ -264,7 +265,7 @@ def test_interrupted_seeds_go_on(tmp_path: Path) -> None:
         plain = session.net.gradients
 
         def gradients(*given: object, **named: object) -> object:
-            if seed == 1 and int(session.net.calls) == 17:  # type: ignore[attr-defined]
+            if seed == 1 and int(session.net.calls) == 17:
                 os.kill(os.getpid(), signal.SIGTERM)
             return plain(*given, **named)  # type: ignore[arg-type]
 
@@ -291,13 +292,13 @@ def test_weights_that_overflow_are_not_saved(tmp_path: Path) -> None:
 
     def overflow() -> None:
         step()
-        if int(session.net.calls) == 3:  # type: ignore[attr-defined]
+        if int(session.net.calls) == 3:
             session.net.params["W"].data[0, 0] = float("inf")
 
     session.net.project_params = overflow  # type: ignore[method-assign]
     with pytest.raises(Diverged, match="param W is not finite") as caught:
         train(session)
-    assert caught.value.kept == load_last(tmp_path / "run" / "checkpoints", pytest.fail).step == 2
+    assert caught.value.kept == load_last(SafePath(tmp_path / "run") / "checkpoints", pytest.fail).step == 2
 
 
 def test_nothing_settled(tmp_path: Path) -> None:
@@ -329,7 +330,7 @@ def test_diverged_nudges_are_counted_and_move_nothing(tmp_path: Path) -> None:
 
     def throwing_out(*given: object, **named: object) -> object:
         result = plain(*given, **named)  # type: ignore[arg-type]
-        result.kept[: [5, 10, 0][session.net.calls - 1]] = False  # type: ignore[attr-defined]
+        result.kept[: [5, 10, 0][session.net.calls - 1]] = False
         seen.append(session.net.params["W"].detach().clone())
         return result
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import torch
 
+from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
 from energyc.running.runs.saved import load_run
 from energyc.running.training.checkpoint import load_last
@@ -71,7 +72,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def assert_same_run(one: Path, other: Path) -> None:
-    first, second = (load_last(out / "checkpoints", pytest.fail) for out in (one, other))
+    first, second = (load_last(SafePath(out) / "checkpoints", pytest.fail) for out in (one, other))
     assert first.step == second.step == 80
     for kind in ("params", "buffers", "optimizer"):
         mine, theirs = getattr(first, kind), getattr(second, kind)
@@ -107,7 +108,7 @@ def test_asked_to_stop(tmp_path: Path, uninterrupted: Path, number: signal.Signa
     assert worker.returncode == 130, errors
     assert "Traceback" not in errors and f"energyc train --resume {out}" in output
     rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    assert load_last(out / "checkpoints", pytest.fail).step == rows[-1]["step"] < 80
+    assert load_last(SafePath(out) / "checkpoints", pytest.fail).step == rows[-1]["step"] < 80
     worker = start(out, resume=True)
     worker.communicate(timeout=120)
     assert_same_run(uninterrupted, out)
@@ -124,7 +125,7 @@ def test_second_interrupt_quits_at_once(tmp_path: Path) -> None:
     worker.send_signal(signal.SIGINT)
     worker.communicate(timeout=10)
     assert worker.returncode not in (0, None)
-    assert load_last(out / "checkpoints", pytest.fail).step == 0
+    assert load_last(SafePath(out) / "checkpoints", pytest.fail).step == 0
 
 
 def test_interrupted_while_evaluating(tmp_path: Path) -> None:
@@ -194,7 +195,7 @@ def test_an_early_end_leaves_the_intended_length(tmp_path: Path) -> None:
     plain = session.net.gradients
 
     def interrupting(*given: object, **named: object) -> object:
-        if int(session.net.calls) == 20:  # type: ignore[attr-defined]
+        if int(session.net.calls) == 20:
             os.kill(os.getpid(), signal.SIGTERM)
         return plain(*given, **named)  # type: ignore[arg-type]
 

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from energyc import runtime
+from energyc import files, runtime
 
 #: Modules whose functions equations may call.
 HELPERS = frozenset({"draws", "functions", "holomorphic", "indexing", "param_sets", "reductions", "segments", "sets"})
@@ -123,14 +123,14 @@ def library() -> Library:
 
 @cache
 def _sources() -> Mapping[str, str]:
-    root = Path(runtime.__file__).parent
-    files = [file for file in sorted(root.glob("*/*.py")) if file.stem != "__init__"]
-    return {_module(root, file): file.read_text(encoding="utf-8") for file in files}
+    root = Path(str(files.__file__)).parent
+    paths = [root / "files.py", *sorted(Path(str(runtime.__file__)).parent.glob("*/*.py"))]
+    return {_module(root, path): path.read_text(encoding="utf-8") for path in paths if path.stem != "__init__"}
 
 
-def _module(root: Path, file: Path) -> str:
-    """``energyc.runtime.rules.ep`` is the module of ``rules/ep.py``."""
-    return ".".join([runtime.__name__, *file.relative_to(root).with_suffix("").parts])
+def _module(root: Path, path: Path) -> str:
+    """``energyc.runtime.rules.ep`` is the module of ``runtime/rules/ep.py``."""
+    return ".".join([root.name, *path.relative_to(root).with_suffix("").parts])
 
 
 def _in_order(modules: Mapping[str, ast.Module]) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
 from energyc.running.loggers.protocol import Ending, Logger, Run
 
@@ -36,7 +37,7 @@ class TensorBoard(Logger):
         if earlier:
             self._file.drop(run.update)
         if run.update == 0:
-            self._file.text("spec", (run.folder / "spec.energy").read_text(encoding="utf-8"))
+            self._file.text("spec", (SafePath(run.folder) / "spec.energy").read_utf8())
 
     def scalars(self, update: int, part: str, numbers: Mapping[str, float]) -> None:
         if self._file is not None:
@@ -44,7 +45,7 @@ class TensorBoard(Logger):
 
     def picture(self, update: int, name: str, path: Path) -> None:
         if self._file is not None:
-            self._file.picture(update, f"pictures/{name}", path.read_bytes())
+            self._file.picture(update, f"pictures/{name}", (SafePath(path.parent) / path.name).read())
 
     def finish(self, ending: Ending) -> None:
         if self._file is not None:

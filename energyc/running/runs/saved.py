@@ -17,6 +17,7 @@ from energyc.pipeline import Choices, resolve
 from energyc.running.data import FieldSchema, Schema
 from energyc.running.runs.given import DIRECT, Given
 from energyc.running.training.checkpoint import Checkpoint, load_best, load_last
+from energyc.running.training.disk import unreadable
 from energyc.running.training.folder import RunFolder
 from energyc.running.training.formats import RunInfo
 from energyc.running.training.metrics_log import Row, read_rows
@@ -52,10 +53,9 @@ class SavedRun:
     def text(self, name: str) -> str:
         """Read a file of the run. Raises UserError E0511 if it is missing."""
         try:
-            return (self.folder.path / name).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            message = f"the run {self.folder.path} has no readable {name}"
-            raise UserError(message, code="E0511", help="give a folder that energyc train made") from None
+            return (self.folder / name).read_utf8()
+        except (OSError, UnicodeDecodeError) as error:
+            raise unreadable(self.folder / name, error) from None
 
     def resolved(self, choices: Choices = Choices(), given: Given | None = None) -> Resolved:
         """Return the network; the schemas of data are those that the run was made with. Raises SpecError."""

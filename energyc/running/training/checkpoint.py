@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import safetensors.torch
 from torch import Tensor
 
+from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
-from energyc.running.training.disk import sync_folder, write_bytes
+from energyc.running.training.disk import unreadable
 from energyc.running.training.formats import Manifest, State, parse
 
 Notify = Callable[[str], None]
-MANIFEST = "manifest.json"
+MANIFEST, STATE = "manifest.json", "state.json"
+#: Bytes of the largest file of tensors.
+LARGEST_TENSORS = 16 << 30
 _OLD = ".old"
 
 
@@ -46,71 +47,75 @@ class Checkpoint:
     state: Mapping[str, Any] = field(default_factory=dict)
 
 
-def save(folder: Path, checkpoint: Checkpoint) -> Path:
+def save(folder: SafePath, checkpoint: Checkpoint) -> SafePath:
     """Write a checkpoint under ``folder`` and replace any of the same step. Raises OSError."""
-    path = folder / f"step-{checkpoint.step:08d}"
+    path = folder / _name(checkpoint.step)
     hidden, old = folder / f".{path.name}.new", folder / f".{path.name}{_OLD}"
-    shutil.rmtree(hidden, ignore_errors=True)
+    folder.mkdir()
+    _try_to_remove(hidden)
     try:
-        hidden.mkdir(parents=True)
+        hidden.mkdir()
         _write_files(hidden, checkpoint)
         if path.exists():  # the same step before its evaluation, or a damaged one
-            shutil.rmtree(old, ignore_errors=True)
-            os.replace(path, old)
-        os.replace(hidden, path)
+            _try_to_remove(old)
+            path.move(old.name)
+        hidden.move(path.name)
     except OSError:
         recover(folder)
-        shutil.rmtree(hidden, ignore_errors=True)
+        _try_to_remove(hidden)
         raise
-    shutil.rmtree(old, ignore_errors=True)
-    sync_folder(folder)
+    _try_to_remove(old)
     return path
 
 
-def recover(folder: Path) -> None:
+def recover(folder: SafePath) -> None:
     """Restore checkpoints that were renamed for a replacement that was never completed."""
-    for old in folder.glob(f".step-*{_OLD}"):
-        path = folder / old.name.removeprefix(".").removesuffix(_OLD)
+    for name in folder.names(f".step-*{_OLD}"):
+        path = folder / name.removeprefix(".").removesuffix(_OLD)
         if path.exists():
-            shutil.rmtree(old, ignore_errors=True)
+            _try_to_remove(folder / name)
         else:
-            os.replace(old, path)
+            (folder / name).move(path.name)
 
 
-def load(path: Path) -> Checkpoint:
-    """Read a checkpoint and verify every hash. Raises Damaged.
+def load(folder: SafePath, step: int) -> Checkpoint:
+    """Read the checkpoint of a step and verify every hash. Raises Damaged.
 
     While another process replaces it, it is found where ``save`` set it aside.
     """
-    damage = None
-    for place in (path, path.with_name(f".{path.name}{_OLD}"), path):
+    name, damage = _name(step), None
+    for place in (name, f".{name}{_OLD}", name):
         try:
-            return _load(place)
+            return _load(folder / place)
         except Damaged as error:
             damage = damage or error
     assert damage is not None
     raise damage
 
 
-def _load(path: Path) -> Checkpoint:
+def _load(path: SafePath) -> Checkpoint:
     try:
-        manifest = parse(Manifest, (path / MANIFEST).read_bytes())
-        files = {name: _read_verified(path / name, digest) for name, digest in manifest["files"].items()}
-        tensors = {kind: safetensors.torch.load(files[f"{kind}.safetensors"]) for kind in _KINDS}
-        return Checkpoint(step=manifest["step"], **tensors, state=parse(State, files["state.json"]))
-    except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
+        manifest = parse(Manifest, (path / MANIFEST).read())
+        digests = manifest["files"]
+        files = {name: _read_verified(path / name, digests[name]) for name in (*map(_file_of, _KINDS), STATE)}
+        tensors = {kind: safetensors.torch.load(files[_file_of(kind)]) for kind in _KINDS}
+        return Checkpoint(step=manifest["step"], **tensors, state=parse(State, files[STATE]))
+    except (OSError, ValueError, KeyError, TypeError, MemoryError, safetensors.SafetensorError) as error:
         raise Damaged(f"{path.name}: {error}") from error
 
 
-def steps(folder: Path) -> list[int]:
-    """Return the steps of all checkpoints, newest first, with one that is being replaced."""
-    names = [path.name for path in folder.glob("step-*") if path.is_dir()]
-    names += [path.name.removeprefix(".").removesuffix(_OLD) for path in folder.glob(f".step-*{_OLD}")]
+def steps(folder: SafePath) -> list[int]:
+    """Return the steps of all checkpoints, newest first, with one that is being replaced. Raises UserError E0511."""
+    try:
+        names = [name for name in folder.names("step-*") if (folder / name).is_dir()]
+        names += [name.removeprefix(".").removesuffix(_OLD) for name in folder.names(f".step-*{_OLD}")]
+    except OSError as error:
+        raise unreadable(folder, error) from None
     numbers = {name.removeprefix("step-") for name in names}
-    return sorted((int(number) for number in numbers if number.isdecimal()), reverse=True)
+    return sorted((int(number) for number in numbers if _is_step(number)), reverse=True)
 
 
-def load_last(folder: Path, notify: Notify) -> Checkpoint:
+def load_last(folder: SafePath, notify: Notify) -> Checkpoint:
     """Return the newest intact checkpoint; call ``notify`` for each damaged one that is newer.
 
     Raises UserError E0512 if no checkpoint is intact.
@@ -122,7 +127,7 @@ def load_last(folder: Path, notify: Notify) -> Checkpoint:
     )
 
 
-def load_best(folder: Path, notify: Notify) -> Checkpoint:
+def load_best(folder: SafePath, notify: Notify) -> Checkpoint:
     """Return the best checkpoint according to the newest one, or the newest if the best is not intact."""
     last = load_last(folder, notify)
     step = (last.state.get("best") or {}).get("step")
@@ -131,34 +136,52 @@ def load_best(folder: Path, notify: Notify) -> Checkpoint:
     return next(_intact(folder, [step], notify), last)
 
 
-def prune(folder: Path, best: int | None) -> None:
+def prune(folder: SafePath, best: int | None) -> None:
     """Remove all checkpoints but the two newest and the best."""
     present = steps(folder)
     for step in present[2:]:
         if step != best:
-            shutil.rmtree(folder / f"step-{step:08d}", ignore_errors=True)
+            _try_to_remove(folder / _name(step))
 
 
-def discard_after(folder: Path, step: int) -> None:
+def discard_after(folder: SafePath, step: int) -> None:
     """Remove unfinished checkpoints and those after ``step``, which a resumed run writes again."""
-    for unfinished in folder.glob(".step-*.new"):
-        shutil.rmtree(unfinished, ignore_errors=True)
+    for unfinished in folder.names(".step-*.new"):
+        _try_to_remove(folder / unfinished)
     for later in steps(folder):
         if later > step:
-            shutil.rmtree(folder / f"step-{later:08d}", ignore_errors=True)
+            _try_to_remove(folder / _name(later))
 
 
 _KINDS = ("params", "buffers", "optimizer")
 
 
-def _write_files(folder: Path, checkpoint: Checkpoint) -> None:
-    files = {f"{kind}.safetensors": _tensor_bytes(getattr(checkpoint, kind)) for kind in _KINDS}
-    files["state.json"] = _json_bytes(checkpoint.state)
+def _name(step: int) -> str:
+    return f"step-{step:08d}"
+
+
+def _is_step(number: str) -> bool:
+    """Whether a name ends in the number of a step, as ``_name`` writes it."""
+    return number.isascii() and number.isdecimal() and len(number) < 19 and _name(int(number)) == f"step-{number}"
+
+
+def _file_of(kind: str) -> str:
+    return f"{kind}.safetensors"
+
+
+def _try_to_remove(path: SafePath) -> None:
+    """Remove what is no longer needed; what cannot be removed stays, and does no harm."""
+    with suppress(OSError):
+        path.remove()
+
+
+def _write_files(folder: SafePath, checkpoint: Checkpoint) -> None:
+    files = {_file_of(kind): _tensor_bytes(getattr(checkpoint, kind)) for kind in _KINDS}
+    files[STATE] = _json_bytes(checkpoint.state)
     for name, content in files.items():
-        write_bytes(folder / name, content)
+        (folder / name).write(content)
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    write_bytes(folder / MANIFEST, _json_bytes({"format": 1, "step": checkpoint.step, "files": digests}))
-    sync_folder(folder)
+    (folder / MANIFEST).write(_json_bytes({"format": 1, "step": checkpoint.step, "files": digests}))
 
 
 def _tensor_bytes(tensors: Mapping[str, Tensor]) -> bytes:
@@ -170,16 +193,16 @@ def _json_bytes(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=1) + "\n").encode()
 
 
-def _read_verified(path: Path, digest: str) -> bytes:
-    content = path.read_bytes()
+def _read_verified(path: SafePath, digest: str) -> bytes:
+    content = path.read(LARGEST_TENSORS)
     if hashlib.sha256(content).hexdigest() != digest:
-        raise Damaged(f"{path.parent.name}: {path.name} does not match its hash")
+        raise Damaged(f"{path.name} does not match its hash")
     return content
 
 
-def _intact(folder: Path, candidates: list[int], notify: Notify) -> Iterator[Checkpoint]:
+def _intact(folder: SafePath, candidates: list[int], notify: Notify) -> Iterator[Checkpoint]:
     for step in candidates:
         try:
-            yield load(folder / f"step-{step:08d}")
+            yield load(folder, step)
         except Damaged as damage:
             notify(f"the checkpoint of step {step} is damaged ({damage}); looking for an earlier one")

@@ -1,73 +1,34 @@
-"""Write files so that a crash, a kill or a full disk leaves either the old bytes or the new ones."""
+"""What is said where a file of a run cannot be read or written."""
 
 from __future__ import annotations
 
 import errno
-import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
 
+#: Bytes of the largest log that is read.
+LARGEST_LOG = 2 << 30
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write and wait until the content is on disk."""
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def replace_bytes(path: Path, content: bytes) -> None:
-    """Write a file next to ``path`` and rename it, so that a reader finds the old bytes or the new ones.
-
-    Symbolic links are followed, and an existing file keeps its mode. A path that cannot be replaced, such as a pipe or
-    ``/dev/stdout``, is written directly. Raises OSError.
-    """
-    target = Path(os.path.realpath(path))
-    if path.exists() and not target.is_file():
-        path.write_bytes(content)
-        return
-    # The name is short enough for the system and unique to this process.
-    unfinished = target.with_name(f".{target.name[:40]}.{os.getpid()}.new")
+def read_log(path: SafePath) -> list[str]:
+    """Read the lines of a log, none where there is no file. Raises UserError E0511."""
     try:
-        write_bytes(unfinished, content)
-        _copy_mode(target, unfinished)
-        os.replace(unfinished, target)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
-    sync_folder(target.parent)
+        return path.read_utf8(LARGEST_LOG, errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise unreadable(path, error) from None
 
 
-def remove_unfinished(folder: Path) -> None:
-    """Remove the unfinished files of a killed process; no other process may be writing to the folder."""
-    for unfinished in folder.glob(".*.new"):
-        unfinished.unlink(missing_ok=True)
-
-
-def _copy_mode(existing: Path, new: Path) -> None:
-    """Copy the mode of an existing file to its replacement. Raises PermissionError if that file is read-only."""
-    if existing.exists():
-        if not os.access(existing, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(existing))
-        new.chmod(stat.S_IMODE(existing.stat().st_mode))
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames in ``folder`` durable if the system supports it."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows opens no folders
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def unreadable(path: SafePath, error: Exception) -> UserError:
+    """Say that a file of a run folder cannot be read."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return UserError(f"{path} cannot be read: {reason}", code="E0511", help="give a folder that energyc train made")
 
 
 @contextmanager

@@ -15,10 +15,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
-from energyc.running.training.disk import replace_bytes
-from energyc.running.training.formats import Malformed, RunInfo, parse
+from energyc.running.training.formats import Malformed, RunInfo, Summary, parse
 from energyc.running.training.lock import LOCK, locked
+
+#: Bytes of the largest run.json or summary.json.
+_LARGEST_JSON = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -27,40 +30,50 @@ class RunFolder:
 
     path: Path
 
+    def __truediv__(self, name: str) -> SafePath:
+        """A file of the run, whose content may come from anywhere."""
+        return SafePath(self.path) / name
+
+    def remove_unfinished(self) -> None:
+        """Remove the unfinished files of a killed process; no other process may be writing to the folder."""
+        for name in SafePath(self.path).names(".*.new"):
+            with suppress(OSError):
+                (self / name).remove()
+
     @property
-    def info(self) -> Path:
+    def info(self) -> SafePath:
         """``run.json``."""
-        return self.path / "run.json"
+        return self / "run.json"
 
     @property
-    def metrics(self) -> Path:
+    def metrics(self) -> SafePath:
         """``metrics.jsonl``, which is reproducible."""
-        return self.path / "metrics.jsonl"
+        return self / "metrics.jsonl"
 
     @property
-    def timings(self) -> Path:
+    def timings(self) -> SafePath:
         """``timings.jsonl``, which is not reproducible."""
-        return self.path / "timings.jsonl"
+        return self / "timings.jsonl"
 
     @property
-    def relaxations(self) -> Path:
+    def relaxations(self) -> SafePath:
         """``relaxations.jsonl``, which is reproducible."""
-        return self.path / "relaxations.jsonl"
+        return self / "relaxations.jsonl"
 
     @property
-    def checkpoints(self) -> Path:
+    def checkpoints(self) -> SafePath:
         """The folder of the checkpoints."""
-        return self.path / "checkpoints"
+        return self / "checkpoints"
 
     @property
-    def pictures(self) -> Path:
+    def pictures(self) -> SafePath:
         """The folder of the pictures."""
-        return self.path / "pictures"
+        return self / "pictures"
 
     @property
-    def summary(self) -> Path:
+    def summary(self) -> SafePath:
         """``summary.json`` of a folder of several seeds or folds."""
-        return self.path / "summary.json"
+        return self / "summary.json"
 
     @property
     def of_several(self) -> bool:
@@ -70,26 +83,33 @@ class RunFolder:
     @property
     def runs(self) -> list[Path]:
         """The folders of the seeds or folds, in the order of their numbers."""
-        paths = [path for kind in ("seed", "fold") for path in self.path.glob(f"{kind}-*")]
-        return sorted(paths, key=lambda path: (len(path.name), path.name))
+        names = [name for kind in ("seed", "fold") for name in SafePath(self.path).names(f"{kind}-*")]
+        return [self.path / name for name in sorted(names, key=lambda name: (len(name), name))]
 
     def run(self, number: int, kind: str = "seed") -> Path:
-        """Return the folder of a seed or a fold."""
-        return self.path / f"{kind}-{number}"
+        """Return the folder of a seed or a fold. Raises UserError E0511 for a link."""
+        folder = self / f"{kind}-{number}"
+        if folder.exists() and not folder.is_dir():
+            raise UserError(f"{folder} is not a folder, or a link to one", code="E0511", help=_EXPECTED)
+        return folder.path
 
     def read_info(self) -> RunInfo:
         """Read ``run.json``. Raises UserError E0511 if this is not a run folder."""
         try:
-            return parse(RunInfo, self.info.read_bytes())
+            return parse(RunInfo, self.info.read(_LARGEST_JSON))
         except OSError as error:
             reason = error.strerror or str(error)
         except Malformed as error:
             reason = f"run.json: {error}"
         raise UserError(f"{self.path} is not a run folder: {reason}", code="E0511", help=_EXPECTED)
 
+    def read_summary(self) -> Summary:
+        """Read ``summary.json``. Raises OSError, Malformed."""
+        return parse(Summary, self.summary.read(_LARGEST_JSON))
+
     def write_info(self, info: Mapping[str, Any]) -> None:
         """Replace ``run.json``. Raises OSError."""
-        replace_bytes(self.info, (json.dumps(info, indent=2, default=str) + "\n").encode())
+        self.info.write_utf8(json.dumps(info, indent=2, default=str) + "\n")
 
 
 _EXPECTED = "give the folder that energyc train made, with run.json and checkpoints/ in it"

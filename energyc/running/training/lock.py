@@ -14,6 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock, SoftFileLock, Timeout
 
+from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
 
 LOCK = ".lock"
@@ -22,33 +23,35 @@ LOCK = ".lock"
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Lock an existing folder. Raises UserError E0517 if another process holds the lock, E0513."""
-    path = folder / LOCK
+    path = SafePath(folder) / LOCK
     lock = _acquired(path)
     try:
         if not isinstance(lock, SoftFileLock):  # whose file names the process already
-            path.write_text(f"process {os.getpid()} on {socket.gethostname()}")
+            path.append_utf8(f"process {os.getpid()} on {socket.gethostname()}")
         yield
     finally:
         with suppress(OSError):
-            path.unlink()
+            path.remove()
         lock.release()
 
 
-def _acquired(path: Path) -> FileLock:
-    lock = FileLock(path, blocking=False)
+def _acquired(path: SafePath) -> FileLock:
+    lock = FileLock(path.path, blocking=False)
     try:
+        if path.exists():
+            path.read()  # refuses a link or a pipe
         lock.acquire()
     except Timeout:
-        message = f"{path.parent} is being trained by {_holder(path)}"
+        message = f"{path.root} is being trained by {_holder(path)}"
         raise UserError(message, code="E0517", help="wait until it ends, or choose another --out") from None
     except OSError as error:
-        message = f"cannot write to {path.parent}: {error.strerror}"
+        message = f"cannot write to {error.filename or path.root}: {error.strerror}"
         raise UserError(message, code="E0513", help="make the folder writable") from None
     return lock
 
 
-def _holder(path: Path) -> str:
+def _holder(path: SafePath) -> str:
     try:
-        return path.read_text(errors="replace")[:200].strip() or "another process"
+        return path.read_utf8(errors="replace")[:200].strip() or "another process"
     except OSError:
         return "another process"

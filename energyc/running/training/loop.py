@@ -23,7 +23,6 @@ from energyc.running.loggers.telling import Telling
 from energyc.running.training import checkpoint as checkpoints
 from energyc.running.training.checkpoint import Checkpoint
 from energyc.running.training.diagnosis import Diagnosis
-from energyc.running.training.disk import remove_unfinished
 from energyc.running.training.evaluation import Stopped, check_names, evaluate_split, is_better
 from energyc.running.training.feeds import Feed
 from energyc.running.training.folder import RunFolder, claimed, refuse_taken
@@ -167,7 +166,7 @@ class Training:
         Raises UserError if it is not of this network and these data.
         """
         checkpoints.recover(self.folder.checkpoints)
-        remove_unfinished(self.session.out)
+        self.folder.remove_unfinished()
         checkpoint = None if self._killed_at_once() else self._newest()
         refuse_other(self.session.out, self.folder.read_info().get("made_of", {}), identity)
         return checkpoint

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from energyc.running.training.disk import replace_bytes
+from energyc.files import SafePath
+from energyc.running.training.disk import read_log
 from energyc.running.training.formats import Malformed, parse_row
 
 Row = dict[str, Any]
@@ -17,17 +17,16 @@ Row = dict[str, Any]
 class MetricsLog:
     """A log whose rows are flushed, so that a killed run loses none before its last checkpoint."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: SafePath) -> None:
         self._path = path
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Append a row, with null for numbers that are not finite. Raises OSError."""
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({key: _null_if_not_finite(value) for key, value in row.items()}) + "\n")
+        self._path.append_utf8(json.dumps({key: _null_if_not_finite(value) for key, value in row.items()}) + "\n")
 
     def clear(self) -> None:
         """Remove all rows. Raises OSError."""
-        replace_bytes(self._path, b"")
+        self._path.write(b"")
 
     def truncate(self, step: int, *, evaluated: bool) -> None:
         """Remove the rows after update ``step``, and an unfinished last line; nothing if there is no file.
@@ -41,19 +40,17 @@ class MetricsLog:
         lines = [
             line for line, row in _lines(self._path) if row["step"] <= (step if row.get("kind") == "train" else last)
         ]
-        replace_bytes(self._path, "".join(line + "\n" for line in lines).encode())
+        self._path.write_utf8("".join(line + "\n" for line in lines))
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_rows(path: SafePath) -> list[Row]:
     """Read all complete rows of a log; an unfinished last line is skipped."""
     return [row for _, row in _lines(path)]
 
 
-def _lines(path: Path) -> list[tuple[str, Row]]:
-    if not path.exists():
-        return []
+def _lines(path: SafePath) -> list[tuple[str, Row]]:
     lines = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in read_log(path):
         try:
             lines.append((line, parse_row(line)))
         except Malformed:

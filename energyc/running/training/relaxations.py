@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from energyc.files import SafePath
+from energyc.running.training.disk import read_log
 from energyc.running.training.feeds import Feed
 from energyc.running.training.formats import Malformed, RelaxationRow, parse
 from energyc.running.training.network import Network
@@ -54,12 +55,10 @@ def _six_digits(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
-def read_relaxations(path: Path) -> list[RelaxationRow]:
+def read_relaxations(path: SafePath) -> list[RelaxationRow]:
     """Read all complete rows; there are none where there is no file."""
-    if not path.exists():
-        return []
     rows = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in read_log(path):
         with suppress(Malformed):
             row = parse(RelaxationRow, line)
             rows += [row] if _is_whole(row) else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import statistics
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -13,10 +12,9 @@ from typing import Any
 from energyc.language.diagnostics import UserError
 from energyc.language.settings.train import ALWAYS_MEASURED
 from energyc.running.ranks.group import ALONE, Group
-from energyc.running.training.disk import replace_bytes, writing
+from energyc.running.training.disk import writing
 from energyc.running.training.folder import RunFolder, claimed
-from energyc.running.training.formats import Malformed, parse
-from energyc.running.training.formats import Summary as StoredSummary
+from energyc.running.training.formats import Malformed
 from energyc.running.training.lock import locked
 from energyc.running.training.loop import train
 from energyc.running.training.outcome import Interrupted, Numbers, Outcome
@@ -89,7 +87,7 @@ def _train_all(
 def read_summary(out: Path) -> Summary:
     """Read the summary of a folder of seeds or folds. Raises UserError E0511 if there is none."""
     try:
-        summary = dict(parse(StoredSummary, RunFolder(out).summary.read_bytes()))
+        summary = dict(RunFolder(out).read_summary())
     except (OSError, Malformed):
         summary = {}
     if not {"seeds", "folds"} & summary.keys():
@@ -131,7 +129,7 @@ def _train_one(kind: str, make: MakeSession, number: int, out: Path, reporter: R
     path = RunFolder(out).run(number, kind)
     has_run = RunFolder(path).info.exists()
     if not has_run:  # killed before it could be resumed
-        shutil.rmtree(path, ignore_errors=True)
+        (RunFolder(out) / path.name).remove()
     try:
         return train(make(number, path), resume=has_run, reporter=reporter, label=f"{kind} {number}")
     except Interrupted as stop:  # resuming continues all of them, not only this one
@@ -154,4 +152,4 @@ def _statistics(values: list[float]) -> dict[str, Any]:
 
 
 def _write_summary(out: Path, summary: Summary) -> None:
-    replace_bytes(RunFolder(out).summary, (json.dumps(summary, indent=2) + "\n").encode())
+    RunFolder(out).summary.write_utf8(json.dumps(summary, indent=2) + "\n")

@@ -8,7 +8,7 @@ from typing import Any
 
 from energyc.running.training import checkpoint as checkpoints
 from energyc.running.training.checkpoint import Checkpoint
-from energyc.running.training.disk import replace_bytes, writing
+from energyc.running.training.disk import writing
 from energyc.running.training.folder import RunFolder
 from energyc.running.training.metrics_log import MetricsLog, Row
 
@@ -36,9 +36,9 @@ class Writer:
             return
         with writing(self._out, None):
             for folder in (self._folder.checkpoints, self._folder.pictures):
-                folder.mkdir(exist_ok=True)
+                folder.mkdir()
             for name, text in files.items():
-                replace_bytes(self._folder.path / name, text.encode())
+                (self._folder / name).write_utf8(text)
             for log in self._logs:
                 log.clear()
             self._folder.write_info(info)

@@ -1,4 +1,5 @@
 """Phases by compiled kernels, in C++ and in Triton.
 
-Imports: ``equations``, ``networks``, ``nudging``, ``relaxation``, ``tensors``; libraries: ``torch``, ``triton``.
+Imports: ``equations``, ``files``, ``networks``, ``nudging``, ``relaxation``, ``tensors``; libraries: ``torch``,
+``triton``.
 """

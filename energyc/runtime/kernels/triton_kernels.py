@@ -70,7 +70,7 @@ class TritonKernels:
         steps: int,
         change: Tensor | None = None,
         products: str | None = None,
-    ) -> None:
+    ) -> bool:
         """Move the states in place; ``change`` [batch] becomes the relative change of the step that would follow.
 
         With ``products`` in bfloat16 their operands and results are held in it, as is all that lies between the blocks
@@ -90,6 +90,7 @@ class TritonKernels:
                 then = [x.clone() for x in states]
                 self._walk(name, then, read, numbers, 1, low)
                 change.copy_(relative_change(then, states))
+        return True
 
     def _walk(
         self, name: str, states: Tensors, given: Tensors, scalars: Tensor, steps: int, low: torch.dtype | None = None

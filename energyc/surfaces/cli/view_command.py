@@ -24,6 +24,7 @@ def command(runs: tuple[str, ...], out: str | None, console: Console) -> None:
 
     The page is one file, which needs no network. A run may be in progress.
     """
+    from energyc.files import SafePath
     from energyc.language.diagnostics import UserError
     from energyc.surfaces.cli.files import write_text
     from energyc.surfaces.report.view import view
@@ -34,5 +35,9 @@ def command(runs: tuple[str, ...], out: str | None, console: Console) -> None:
         raise UserError(f"{out} has no known ending", code="E0907", help="use .html")
     text = view(runs, console.note)
     other = f"-{Path(runs[1]).resolve().name}" if len(runs) > 1 else ""
-    path = write_text(Path(out) if out is not None else Path(runs[0]) / f"view{other}.html", text)
+    path = (
+        write_text(Path(out), text)
+        if out is not None
+        else write_text(SafePath(Path(runs[0])) / f"view{other}.html", text)
+    )
     console.result({"runs": list(runs), "page": str(path)}, str(path))

@@ -11,5 +11,5 @@
 
 The process of the command itself imports nothing that may be broken.
 
-Imports: ``pipeline``, ``resources``, ``runs``, ``syntax``, ``targets``, ``version``; libraries: ``torch``.
+Imports: ``files``, ``pipeline``, ``resources``, ``runs``, ``syntax``, ``targets``, ``version``; libraries: ``torch``.
 """

@@ -2,7 +2,7 @@
 
 It presents the results of other packages, and measures nothing.
 
-Imports: ``calculus``, ``charts``, ``claims``, ``conservativeness``, ``data``, ``derive``, ``diagnostics``,
+Imports: ``calculus``, ``charts``, ``claims``, ``conservativeness``, ``data``, ``derive``, ``diagnostics``, ``files``,
 ``hardware``, ``html``, ``inspection``, ``ir``, ``module``, ``network``, ``notation``, ``pipeline``, ``plan``,
 ``runs``, ``settings``, ``sparse``, ``syntax``, ``tables``, ``targets``, ``training``, ``verify``; libraries:
 ``markupsafe``, ``matplotlib``, ``numpy``, ``rich``, ``torch``.

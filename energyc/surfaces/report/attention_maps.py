@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from energyc.files import Place
 from energyc.surfaces.report.canvas import COLOURS, picture
 
 if TYPE_CHECKING:
@@ -34,7 +34,12 @@ class Ground:
 
 
 def draw_over_image(
-    weights: np.ndarray, ground: Ground, tokens: Sequence[tuple[int, int]], heads: Sequence[int], path: Path, title: str
+    weights: np.ndarray,
+    ground: Ground,
+    tokens: Sequence[tuple[int, int]],
+    heads: Sequence[int],
+    path: Place,
+    title: str,
 ) -> None:
     """Draw a row for each token and a column for each head: the weights [heads, *queries, *keys] of its query.
 
@@ -59,7 +64,7 @@ def draw_over_image(
 def draw_matrices(
     weights: np.ndarray,
     heads: Sequence[int],
-    path: Path,
+    path: Place,
     *,
     title: str,
     names: tuple[str, str],

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
+from energyc.files import Place, SafePath
 from energyc.language.diagnostics import UserError
 from energyc.running.data.characters import Characters
 from energyc.studies.inspection import attention as attending
@@ -19,7 +19,7 @@ from energyc.surfaces.report.scene import Scene, View
 MOST_HEADS, MOST_TOKENS = 6, 1024
 
 
-def attention(scene: Scene) -> list[Path]:
+def attention(scene: Scene) -> list[SafePath]:
     """Draw the attention weights of a sample at the end of the free phase. Raises Nothing, UserError."""
     alone = parts_of(scene.network, scene.session.net, scene.seen.clamps)
     found = [(part, each) for part in alone for each in attending.find_attention(part.network)]
@@ -41,7 +41,7 @@ def attention(scene: Scene) -> list[Path]:
     return paths
 
 
-def _draw_attention(scene: Scene, part: Part, each: attending.Attention, path: Path) -> None:
+def _draw_attention(scene: Scene, part: Part, each: attending.Attention, path: Place) -> None:
     if not each.queries and not part.label:
         _draw_retrieval(scene, each, path)
         return
@@ -62,7 +62,7 @@ def _draw_attention(scene: Scene, part: Part, each: attending.Attention, path: P
     draw_matrices(weights.reshape(len(weights), queries, keys), heads, path, title=title, names=names, labels=labels)
 
 
-def _draw_retrieval(scene: Scene, each: attending.Attention, path: Path) -> None:
+def _draw_retrieval(scene: Scene, each: attending.Attention, path: Place) -> None:
     """Draw weights that a sample has once, over memories, for all samples of the batch."""
     (part,) = scene.parts
     weights = attending.weights(part, each)

@@ -7,12 +7,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from energyc.files import Place, write
 from energyc.language.diagnostics import UserError
-from energyc.running.training.disk import replace_bytes
 from energyc.surfaces.charts import Chart, Number, is_number
 from energyc.surfaces.charts.chart import Look
 
@@ -63,7 +62,7 @@ class Canvas:
 
 
 @contextmanager
-def picture(path: Path, rows: int, columns: int, size: tuple[float, float]) -> Iterator[Canvas]:
+def picture(path: Place, rows: int, columns: int, size: tuple[float, float]) -> Iterator[Canvas]:
     """Yield a canvas of ``rows`` x ``columns`` panels, each of ``size`` inches, and write it to ``path``.
 
     A panel that nothing was drawn on is left blank.
@@ -104,13 +103,12 @@ def _with_gaps(values: Sequence[Number]) -> list[float]:
     return [value if is_number(value) else math.nan for value in values]
 
 
-def _write(figure: Figure, path: Path) -> None:
+def _write(figure: Figure, path: Place) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
         suffix = path.suffix.removeprefix(".")
         figure.savefig(buffer, format=suffix, metadata={"Software": None} if suffix == "png" else None)
-        replace_bytes(path, buffer.getvalue())
+        write(path, buffer.getvalue())
     except OSError as error:
         message = f"cannot write {path}: {error.strerror or error}"
         raise UserError(message, code="E0513", help="free some space or choose another folder") from None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from energyc.files import Place
 from energyc.surfaces.charts import Chart, Mark, Number, Series, is_number
 from energyc.surfaces.charts.learning import Row, held_out, metric_names, of_kind, points, training
 from energyc.surfaces.report.canvas import draw, picture
@@ -40,7 +40,7 @@ HEALTH: Mapping[str, tuple[str, bool]] = MappingProxyType(
 _COUNTED = ("gated", "dropped", "frozen")
 
 
-def learning_curves(rows: Sequence[Row], path: Path, *, title: str = "", best: int | None = None) -> None:
+def learning_curves(rows: Sequence[Row], path: Place, *, title: str = "", best: int | None = None) -> None:
     """Draw training and test cost against updates, a panel for each metric, and a line at the best checkpoint."""
     mark = None if best is None else Mark(best, f"best, update {best}")
     cost = Chart((*training(rows, "cost"), *held_out(rows, "cost")), "update", "cost", "log", mark=mark)
@@ -55,7 +55,7 @@ def learning_curves(rows: Sequence[Row], path: Path, *, title: str = "", best: i
         canvas.figure.suptitle(title)
 
 
-def health_curves(rows: Sequence[Row], path: Path, *, title: str = "") -> None:
+def health_curves(rows: Sequence[Row], path: Place, *, title: str = "") -> None:
     """Draw the health of a run: residual, beta, gradient norm, free steps, rate, excluded samples and more."""
     train = of_kind(rows, "train")
     keys = [key for key in HEALTH if any(shows(key, row) for row in train)]
@@ -73,7 +73,7 @@ def health_curves(rows: Sequence[Row], path: Path, *, title: str = "") -> None:
         canvas.figure.suptitle(title)
 
 
-def seed_curves(runs: Mapping[str, Sequence[Row]], path: Path, *, title: str = "") -> None:
+def seed_curves(runs: Mapping[str, Sequence[Row]], path: Place, *, title: str = "") -> None:
     """Draw the test cost and metrics of each seed as a thin line, and their mean as a thick one."""
     tests = [found for rows in runs.values() if (found := of_kind(rows, "eval"))]
     names = ["cost", *(name for rows in tests[:1] for name in metric_names(rows[0]))]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 import torch
 
+from energyc.files import SafePath
 from energyc.studies.inspection.decode import force_images, moved_by
 from energyc.studies.inspection.memories import Memories, find_memories, memory_images, row_count, strongest
 from energyc.studies.inspection.parts import Nothing, Part
@@ -28,7 +28,7 @@ MOST_ROWS, MOST_PLACES = 144, 1024
 # ------------------------------------------------------------------ over the steps
 
 
-def energies(scene: Scene) -> list[Path]:
+def energies(scene: Scene) -> list[SafePath]:
     """Draw each energy term over the steps, and their total. Raises Nothing."""
     traces: dict[str, Trace] = {}
     for part in scene.parts:
@@ -40,7 +40,7 @@ def energies(scene: Scene) -> list[Path]:
     return [scene.path("energies")]
 
 
-def states(scene: Scene) -> list[Path]:
+def states(scene: Scene) -> list[SafePath]:
     """Draw the size of each state over the steps; in training too, where that goes another way."""
     runs = {"inference": {part.label: states_over_time(part) for part in scene.parts}}
     if any(adapts_in_training(part.network) for part in scene.parts):
@@ -49,7 +49,7 @@ def states(scene: Scene) -> list[Path]:
     return [scene.path("states")]
 
 
-def forces(scene: Scene) -> list[Path]:
+def forces(scene: Scene) -> list[SafePath]:
     """Draw what the force adds to the image after growing numbers of steps, through the decoder. Raises Nothing."""
     if not scene.images:
         raise Nothing("the data hold no images")
@@ -75,7 +75,7 @@ def forces(scene: Scene) -> list[Path]:
 # ------------------------------------------------------------------ params
 
 
-def memories(scene: Scene) -> list[Path]:
+def memories(scene: Scene) -> list[SafePath]:
     """Draw the rows of each param that can be shown as images. Raises Nothing."""
     if not scene.images:
         raise Nothing("the data hold no images")
@@ -86,7 +86,7 @@ def memories(scene: Scene) -> list[Path]:
     return [_draw_memories(scene, part, memory) for memory in found]
 
 
-def _draw_memories(scene: Scene, part: Part, memory: Memories) -> Path:
+def _draw_memories(scene: Scene, part: Part, memory: Memories) -> SafePath:
     path = scene.path("memories", memory.param)
     chosen = strongest(part, memory, MOST_ROWS)
     counts = row_count(part, memory)
@@ -108,7 +108,7 @@ def _draw_memories(scene: Scene, part: Part, memory: Memories) -> Path:
     return path
 
 
-def positions(scene: Scene) -> list[Path]:
+def positions(scene: Scene) -> list[SafePath]:
     """Draw how alike the position biases are. Raises Nothing."""
     found = [(part, positions) for part in scene.parts for positions in find_positions(part.network)]
     if not found:
@@ -131,7 +131,7 @@ def positions(scene: Scene) -> list[Path]:
 
 
 #: What is drawn of the inside of a network, by kind.
-INSIDE: Mapping[str, Callable[[Scene], list[Path]]] = MappingProxyType(
+INSIDE: Mapping[str, Callable[[Scene], list[SafePath]]] = MappingProxyType(
     {
         "energies": energies,
         "states": states,

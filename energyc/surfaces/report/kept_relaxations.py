@@ -27,7 +27,7 @@ def relaxations_of_checkpoints(run: SavedRun, notify: Callable[[str], None]) -> 
     rows = []
     for step in reversed(checkpoints.steps(run.folder.checkpoints)):
         try:
-            restore(session.net, checkpoints.load(run.folder.checkpoints / f"step-{step:08d}"))
+            restore(session.net, checkpoints.load(run.folder.checkpoints, step))
         except Damaged as damage:
             notify(f"the checkpoint of step {step} is damaged ({damage})")
             continue

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
 from energyc.surfaces.report.curves import health_curves, learning_curves, seed_curves
 
@@ -25,7 +26,7 @@ Notify = Callable[[str], None]
 class Drawn:
     """The paths of the pictures, in the order of drawing, and the reason for each kind that has no meaning here."""
 
-    paths: list[Path]
+    paths: list[SafePath]
     without: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -78,7 +79,7 @@ def _and(first: Drawn, second: Drawn) -> Drawn:
     return Drawn([*first.paths, *second.paths], {**first.without, **second.without})
 
 
-def _plot_curves(run: SavedRun) -> list[Path]:
+def _plot_curves(run: SavedRun) -> list[SafePath]:
     rows = run.rows()
     if not rows:
         raise _nothing_recorded(run)
@@ -161,7 +162,7 @@ def _plot_inside(
     return drawn
 
 
-def _plot_seeds(folder: RunFolder) -> list[Path]:
+def _plot_seeds(folder: RunFolder) -> list[SafePath]:
     from energyc.running.runs.saved import load_run
 
     runs = {path.name: load_run(path).rows() for path in folder.runs}

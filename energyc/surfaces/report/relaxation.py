@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from energyc.files import Place
 from energyc.language.network import Network as Resolved
 from energyc.running.training.feeds import Batch, Feeds
 from energyc.running.training.network import Network, Relaxed
@@ -60,7 +60,9 @@ def last_step(net: Network, t1: int) -> int:
 
 
 @torch.no_grad()
-def energy_curves(net: Network, batch: Batch, path: Path, *, forces: Sequence[str] = (), energies: bool = True) -> None:
+def energy_curves(
+    net: Network, batch: Batch, path: Place, *, forces: Sequence[str] = (), energies: bool = True
+) -> None:
     """Draw energy and residual against steps for each sample, beyond T1, with a line at T1.
 
     ``forces`` names the terms without an energy, which the label mentions as missing. Without ``energies`` only the
@@ -78,7 +80,7 @@ def _named(forces: Sequence[str]) -> str:
     return f"force {forces[0]}" if len(forces) == 1 else f"{len(forces)} forces"
 
 
-def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Path) -> None:
+def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Place) -> None:
     """Draw each entry of a trace, [steps + 1, batch], as a panel, the residual on a log axis."""
     with picture(path, 1, len(trace), (5.0, 3.4)) as canvas:
         for panel, (name, values) in zip(canvas.panels, trace.items(), strict=True):
@@ -126,7 +128,7 @@ def _compared(network: Resolved, images: Mapping[str, Shape]) -> Answer | None:
 
 
 @torch.no_grad()
-def triples(net: Network, batch: Batch, answer: Answer, path: Path) -> None:
+def triples(net: Network, batch: Batch, answer: Answer, path: Place) -> None:
     """Draw a column for each sample: the masked image, the reconstruction at equilibrium, the original."""
     values = net.readout(net.relax(batch.clamps).states, batch.clamps)[answer.readout]
     rows = {"masked": answer.images(batch.clamps[answer.masked]), "reconstruction": answer.answered(values)}
@@ -134,7 +136,7 @@ def triples(net: Network, batch: Batch, answer: Answer, path: Path) -> None:
 
 
 @torch.no_grad()
-def growing_reconstructions(net: Network, batch: Batch, answer: Answer, path: Path) -> None:
+def growing_reconstructions(net: Network, batch: Batch, answer: Answer, path: Place) -> None:
     """Draw a column for each sample and a row for each number of steps, from the start up to T1 and 4 T1."""
     t1 = free_steps(net, batch)
     rows = {"masked": answer.images(batch.clamps[answer.masked])}
@@ -152,7 +154,7 @@ def growing_steps(t1: int, last: int) -> list[int]:
     return list(dict.fromkeys([*(steps for steps in ladder if steps < t1), t1, last]))
 
 
-def draw_images(rows: Mapping[str, Tensor], path: Path) -> None:
+def draw_images(rows: Mapping[str, Tensor], path: Place) -> None:
     """Draw rows of images [batch, C, H, W] with values in [-1, 1], each row labelled on the left."""
     columns = min(len(images) for images in rows.values())
     with picture(path, len(rows), columns, (1.1, 1.1)) as canvas:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
+from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
 from energyc.language.network import Network
 from energyc.running.training.feeds import Batch, Feed
@@ -36,7 +36,7 @@ class Scene:
     feed: Feed
     batch: Batch
     view: View
-    folder: Path
+    folder: SafePath
     notify: Callable[[str], None] = lambda text: None
 
     @cached_property
@@ -62,6 +62,6 @@ class Scene:
             raise UserError(message, code="E0530", help="give another --sample")
         return self.feed.batch(np.array([self.view.sample]), seed=self.session.options.seed)
 
-    def path(self, *words: str) -> Path:
+    def path(self, *words: str) -> SafePath:
         """The place of a picture, by the words of its name."""
         return self.folder / f"{'-'.join(word.replace(' ', '-') for word in words if word)}.png"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from energyc.files import Place
 from energyc.surfaces.report.canvas import picture
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def mosaic(tiles: np.ndarray, columns: int, *, empty: float = math.nan) -> np.nd
     return whole
 
 
-def draw_memories(images: np.ndarray, path: Path, *, title: str, columns: int | None = None, rows: str = "") -> None:
+def draw_memories(images: np.ndarray, path: Place, *, title: str, columns: int | None = None, rows: str = "") -> None:
     """Draw memories [count, channels, height, width], each scaled by its own largest entry; grey is zero.
 
     ``columns`` of them stand in a row, and ``rows`` says what the rows are; else they fill a square.
@@ -49,7 +49,7 @@ def draw_memories(images: np.ndarray, path: Path, *, title: str, columns: int | 
         panel.set_title(title, fontsize=9)
 
 
-def draw_similarity(cosines: np.ndarray, path: Path, *, title: str) -> None:
+def draw_similarity(cosines: np.ndarray, path: Place, *, title: str) -> None:
     """Draw the cosines [*places, *places] of position biases: for each place a map of the others.
 
     Places along two axes give a grid of such maps, others a matrix. The colours span what differs from a place itself.

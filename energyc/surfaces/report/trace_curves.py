@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from energyc.files import Place
 from energyc.studies.inspection.traces import TOTAL, Trace
 from energyc.surfaces.report.canvas import COLOURS, FAINT, Canvas, picture
 
@@ -19,7 +19,7 @@ _SIZE = (3.6, 2.6)
 _MANY = 50  # steps from which on the axis is logarithmic
 
 
-def draw_energies(traces: Mapping[str, Trace], path: Path) -> None:
+def draw_energies(traces: Mapping[str, Trace], path: Place) -> None:
     """Draw the change of each energy term since the start, a panel for each, the sum of a part's terms last.
 
     Thin lines are samples, the thick one is their mean with a band of one deviation. ``traces`` are those of parts, by
@@ -38,7 +38,7 @@ def draw_energies(traces: Mapping[str, Trace], path: Path) -> None:
         canvas.figure.suptitle(f"energy terms while the network relaxes, {_samples(traces)}")
 
 
-def draw_states(runs: Mapping[str, Mapping[str, Trace]], path: Path) -> None:
+def draw_states(runs: Mapping[str, Mapping[str, Trace]], path: Place) -> None:
     """Draw the states over the steps; ``runs`` are traces of parts by label, for ``inference`` and ``training``."""
     first = next(iter(runs.values()))
     panels = [(label, name) for label, trace in first.items() for name in trace.values]
@@ -54,7 +54,7 @@ def draw_states(runs: Mapping[str, Mapping[str, Trace]], path: Path) -> None:
         canvas.figure.suptitle(f"states while the network relaxes, {_samples(first)}")
 
 
-def _grid(path: Path, counts: Sequence[int]) -> AbstractContextManager[Canvas]:
+def _grid(path: Place, counts: Sequence[int]) -> AbstractContextManager[Canvas]:
     """A canvas for so many panels of each part: a row for each part where they are alike, few and several."""
     count = sum(counts)
     columns = count if count <= 3 else 2 if count == 4 else 3

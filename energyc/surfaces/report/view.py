@@ -10,6 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from energyc.files import SafePath
 from energyc.running.runs.saved import load_run
 from energyc.running.training.formats import RelaxationRow
 from energyc.surfaces.charts import Chart, Mark, Scale, Series
@@ -261,21 +262,21 @@ def _made(facts: RunFacts) -> Content:
 
 
 def _pictures(facts: RunFacts) -> Content:
-    paths = sorted(facts.run.folder.pictures.glob("*.png"))
+    folder = facts.run.folder.pictures
+    paths = [folder / name for name in folder.names("*.png")]
     if not paths:
         return tag("p", f"none yet: energyc plot {facts.run.folder.path}", class_="nothing")
     return tag("div", map(_picture, paths), class_="pictures")
 
 
-def _picture(path: Path) -> Markup:
+def _picture(path: SafePath) -> Markup:
     try:
-        if path.stat().st_size > LARGEST:
-            return tag("p", f"{path.name} is too large for this page", class_="nothing")
-        content = b64encode(path.read_bytes()).decode()
+        content = b64encode(path.read(LARGEST)).decode()
     except OSError as error:
         return tag("p", f"{path.name} cannot be read: {error.strerror}", class_="nothing")
-    image = tag("img", src=f"data:image/png;base64,{content}", alt=path.stem)
-    return tag("figure", image, tag("figcaption", path.stem), class_="picture")
+    stem = path.name.removesuffix(path.suffix)
+    image = tag("img", src=f"data:image/png;base64,{content}", alt=stem)
+    return tag("figure", image, tag("figcaption", stem), class_="picture")
 
 
 def _spec(facts: RunFacts) -> Content:

@@ -36,7 +36,7 @@ class CppTarget:
 
     def ready(self, printed: Printed, device: str, dtype: str) -> Ready:
         """Build the kernels."""
-        from energyc.runtime.kernels.kernels import NoCompiler, built
+        from energyc.runtime.kernels.library import NoCompiler, built
 
         if printed.fallback is not None:
             return Ready(reason=printed.fallback)

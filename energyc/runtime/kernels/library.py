@@ -1,0 +1,176 @@
+"""Libraries of kernels: built from their source when first used, kept for the next time, believed only if unchanged.
+
+A kept library is a line of JSON and the built file. The line has the hash of the file, the kernels that have run here
+in a process of their own, and those that ended it. The file is loaded from a private copy, so that what is run is what
+was hashed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+
+from torch import Tensor
+
+from energyc.files import SafePath, cache_folder
+from energyc.runtime.tensors.states import Tensors
+
+#: ``-march=native`` is tried first; a compiler that does not know it builds for the common denominator.
+FLAGS = "-std=c++17 -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math -shared -fPIC -pthread".split()
+#: Seconds that a first step may take.
+LONGEST_TRIAL = 60
+#: Loads a library and makes one step of a kernel on zeros: its path, the kernel's name, the numbers of samples and of
+#: bytes. Zeros are valid indices, and every size and address is as it will be.
+TRIAL = """
+import ctypes, json, sys
+path, name, sizes = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+def zeros(size):
+    space = ctypes.create_string_buffer(size + 64)
+    alive.append(space)
+    return (ctypes.addressof(space) + 63) // 64 * 64
+def addresses(sizes):
+    found = (ctypes.c_void_p * len(sizes))(*map(zeros, sizes))
+    alive.append(found)
+    return found
+alive, number, pointer = [], ctypes.c_int64, ctypes.c_void_p
+change = pointer(zeros(sizes["change"]) if sizes["change"] else None)
+states, given = addresses(sizes["states"]), addresses(sizes["given"])
+kernel = getattr(ctypes.CDLL(path), name)
+kernel(number(sizes["samples"]), number(1), states, given, pointer(zeros(sizes["scalars"])), change, number(1))
+"""
+
+
+class NoCompiler(Exception):
+    """Kernels cannot be built here; the text says why."""
+
+
+class Library:
+    """A built library: its content, where it is kept, and which of its kernels ``ran`` or ``died`` when first tried."""
+
+    def __init__(self, content: bytes, place: SafePath, ran: Sequence[str] = (), died: Sequence[str] = ()) -> None:
+        self.content = content
+        self.place = place
+        self.ran = set(ran)
+        self.died = set(died)
+
+    @cached_property
+    def loaded(self) -> ctypes.CDLL:
+        """The library in this process, from a copy that nobody else can reach. Raises OSError."""
+        with tempfile.TemporaryDirectory(prefix="energyc-") as folder:
+            return ctypes.CDLL(self._copied(folder))
+
+    def survives(
+        self, name: str, states: Tensors, given: Tensors, scalars: Tensor, change: Tensor | None
+    ) -> str | None:
+        """Why a kernel cannot be run here; None if it can. The first time it makes a step in a process of its own."""
+        if name in self.ran:
+            return None
+        if name not in self.died:
+            sizes = {
+                "samples": len(states[0]),
+                "states": [_bytes_of(x) for x in states],
+                "given": [_bytes_of(x) for x in given],
+                "scalars": _bytes_of(scalars),
+                "change": 0 if change is None else _bytes_of(change),
+            }
+            (self.ran if self._makes_a_step(name, json.dumps(sizes)) else self.died).add(name)
+            self.keep()
+        if name in self.died:
+            return f"{name} ended the process in which it was tried; to try again, delete {self.place}"
+        return None
+
+    def keep(self) -> None:
+        """Write the library where the next process finds it, if it can be written."""
+        digest = hashlib.sha256(self.content).hexdigest()
+        head = {"sha256": digest, "ran": sorted(self.ran), "died": sorted(self.died)}
+        with suppress(OSError):
+            self.place.write(json.dumps(head).encode() + b"\n" + self.content)
+
+    def _makes_a_step(self, name: str, sizes: str) -> bool:
+        if not sys.executable:  # an application that embeds Python
+            return True
+        with tempfile.TemporaryDirectory(prefix="energyc-") as folder:
+            command = [sys.executable, "-I", "-S", "-c", TRIAL, self._copied(folder), name, sizes]
+            try:
+                return subprocess.run(command, capture_output=True, timeout=LONGEST_TRIAL).returncode == 0
+            except subprocess.TimeoutExpired:
+                return False
+
+    def _copied(self, folder: str) -> str:
+        path = os.path.join(folder, "kernels.so")
+        Path(path).write_bytes(self.content)
+        return path
+
+
+def built(source: str, kind: str = "float") -> Library:
+    """The library of a source for ``float`` or ``double``, built unless it is kept from another time.
+
+    The compiler is ``CXX``, or the first that is found; ``CXXFLAGS`` are added to its flags. Libraries are kept in
+    ``$XDG_CACHE_HOME/energyc``, by the source, the command and the processor. Raises NoCompiler.
+    """
+    compiler = os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
+    if compiler is None:
+        raise NoCompiler("no C++ compiler was found; install one, or name it in CXX")
+    command = [*compiler.split(), *FLAGS, f"-DREAL={kind}", *os.environ.get("CXXFLAGS", "").split()]
+    target = probed([*command, "-march=native"])
+    if target is not None:
+        command.append("-march=native")
+    else:
+        target = probed(command)
+    if target is None:
+        raise NoCompiler(f"{compiler} does not compile C++17")
+    key = hashlib.sha256("\0".join([source, target, *command]).encode()).hexdigest()[:32]
+    try:
+        place = cache_folder() / f"{key}.kernels"
+        library = kept_library(place) or build(command, source, place)
+        _ = library.loaded
+    except OSError as error:
+        raise NoCompiler(f"they cannot be built: {error}") from error
+    return library
+
+
+def probed(command: Sequence[str]) -> str | None:
+    """The macros that a compiler defines for the processor it compiles for; None where the command fails."""
+    try:
+        done = subprocess.run([*command, "-dM", "-E", "-x", "c++", os.devnull], capture_output=True, text=True)
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def kept_library(place: SafePath) -> Library | None:
+    """The library that is kept at a place; None where there is none, or it is not what was kept."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        line, _, content = place.read().partition(b"\n")
+        head = json.loads(line)
+        if hashlib.sha256(content).hexdigest() == head["sha256"]:
+            return Library(content, place, head["ran"], head["died"])
+    return None
+
+
+def build(command: Sequence[str], source: str, place: SafePath) -> Library:
+    """Compile, in a folder of its own, and keep. Raises NoCompiler, OSError."""
+    with tempfile.TemporaryDirectory(prefix="energyc-") as folder:
+        text, made = Path(folder) / "kernels.cpp", Path(folder) / "kernels.so"
+        text.write_text(source)
+        done = subprocess.run([*command, str(text), "-o", str(made)], capture_output=True, text=True)
+        if done.returncode:
+            lines = [line for line in done.stderr.splitlines() if "error" in line] or [f"exit status {done.returncode}"]
+            raise NoCompiler(f"{command[0]} failed: {lines[0]}")
+        library = Library(made.read_bytes(), place)
+    library.keep()
+    return library
+
+
+def _bytes_of(x: Tensor) -> int:
+    return x.numel() * x.element_size()

@@ -1,0 +1,115 @@
+"""A network whose phases run in kernels where those take its states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from torch import Tensor
+
+from energyc.runtime.equations.records import Fixed
+from energyc.runtime.networks.network import EnergyNetwork
+from energyc.runtime.nudging.nudged import Drive
+from energyc.runtime.tensors.states import Tensors
+
+
+class PhaseKernels(Protocol):
+    """The kernels of a network's phases, by name; ``pairs``: those of nudged phases take a batch of two phases."""
+
+    names: Sequence[str]
+    pairs: bool
+
+    def serve(self, name: str, states: Tensors, products: str | None = None) -> bool:
+        """Whether a kernel takes these states and products; where one could and does not, a warning says once why."""
+
+    def run(
+        self,
+        name: str,
+        states: Tensors,
+        given: Tensors,
+        scalars: Sequence[float],
+        steps: int,
+        change: Tensor | None = None,
+        products: str | None = None,
+    ) -> bool:
+        """Move the states in place; ``change`` [batch] becomes the relative change of the step that would follow.
+
+        False where the kernels turn out not to work here: nothing is moved, and a warning says once why.
+        """
+
+
+class KernelNetwork(EnergyNetwork):
+    """A network whose phases run in kernels where those take its states; elsewhere as torch operations."""
+
+    kernels: PhaseKernels
+    #: What the names of its own kernels begin with.
+    _kernel_prefix = ""
+    #: Whether they are the same in training, where a force may read the flag ``training``.
+    _kernels_in_training = True
+
+    def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The tensors that a kernel reads, in its order."""
+        raise NotImplementedError
+
+    def _ran(
+        self,
+        phase: str,
+        states: Tensors,
+        fixed: Fixed,
+        targets: Tensors,
+        scalars: Sequence[float],
+        steps: int,
+        change: Tensor | None = None,
+    ) -> bool:
+        """Whether the kernel of a phase took these states, and moved them."""
+        if self.training and not self._kernels_in_training:
+            return False
+        name = self._kernel_prefix + phase
+        if not self.kernels.serve(name, states, self.products):
+            return False
+        given = self._given(name, fixed, targets)
+        return self.kernels.run(name, states, given, scalars, steps, change, self.products)
+
+    @property
+    def _joins(self) -> bool:
+        return super()._joins and self.kernels.pairs
+
+    def _steps_(self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]) -> None:
+        if not self._ran("free", states, self._at(fixed, first), (), step, count):
+            super()._steps_(states, fixed, first, count, step)
+
+    def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
+        change = states[0].new_empty(len(states[0]))
+        if self.relax_measure != "residual" or not self._ran("free", states, fixed, (), step, 0, change):
+            return super()._residual(states, fixed, step)
+        done = change.device.type != "cpu" or bool(change.isfinite().all())
+        return change if done else super()._residual(states, fixed, step)
+
+    def _nudged_steps_(
+        self,
+        states: list[Tensor],
+        fixed: Fixed,
+        targets: Tensors,
+        beta: float,
+        drive: Drive,
+        count: int,
+        step: Sequence[float],
+        turned: int | None = None,
+    ) -> None:
+        usual = drive == self._nudge or (drive == self._cost_force and not self.descends)
+        scalars = (beta, *step, float("inf") if turned is None else turned)
+        if not (usual and self._ran("nudged", states, fixed, targets, scalars, count)):
+            super()._nudged_steps_(states, fixed, targets, beta, drive, count, step, turned)
+
+    def _tracking_steps_(
+        self,
+        plus: list[Tensor],
+        minus: list[Tensor],
+        fixed: Fixed,
+        targets: Tensors,
+        beta: float,
+        count: int,
+        step: Sequence[float],
+    ) -> None:
+        if not self._ran("tracking", [*plus, *minus], fixed, targets, (beta, *step), count):
+            super()._tracking_steps_(plus, minus, fixed, targets, beta, count, step)
