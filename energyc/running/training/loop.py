@@ -25,6 +25,7 @@ from energyc.running.training.checkpoint import Checkpoint
 from energyc.running.training.diagnosis import Diagnosis
 from energyc.running.training.evaluation import Stopped, check_names, evaluate_split, is_better
 from energyc.running.training.feeds import Feed
+from energyc.running.training.fit import refuse_unfit_state
 from energyc.running.training.folder import RunFolder, claimed, refuse_taken
 from energyc.running.training.health import NotFinite, not_finite_param
 from energyc.running.training.identity import made_of, refuse_other
@@ -180,6 +181,7 @@ class Training:
         """Return the newest intact checkpoint. Raises UserError if it does not fit."""
         self._refuse_fewer_updates()
         checkpoint = checkpoints.load_last(self.folder.checkpoints, self._reporter.message)
+        refuse_unfit_state(checkpoint, self.options)
         self._check_samples(checkpoint.state["samples"])
         restore(self.session.net, checkpoint, self.learner.optimizer)
         return checkpoint

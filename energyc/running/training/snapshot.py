@@ -10,6 +10,7 @@ from torch import Tensor
 
 from energyc.language.diagnostics import UserError
 from energyc.running.training.checkpoint import Checkpoint
+from energyc.running.training.fit import refuse_unfit
 from energyc.running.training.network import Network, Tensors, learnable
 from energyc.running.training.optimizers import pack, unpack
 
@@ -27,29 +28,25 @@ def take(net: Network, optimizer: torch.optim.Optimizer, step: int, state: Mappi
 
 def restore(net: Network, checkpoint: Checkpoint, optimizer: torch.optim.Optimizer | None = None) -> None:
     """Load a checkpoint into a network of the same shapes. Raises UserError E0514 if it does not fit."""
-    load_params(net, checkpoint.params)
+    refuse_unfit(net, checkpoint, optimizer)
+    with torch.no_grad():
+        for name, param in learnable(net).items():
+            param.copy_(checkpoint.params[name])
     if checkpoint.buffers or checkpoint.state.get("extra"):
-        net.load_state_dict({**checkpoint.buffers, **checkpoint.state.get("extra", {})}, strict=False)
+        _load_rest(net, {**checkpoint.buffers, **checkpoint.state.get("extra", {})})
     if checkpoint.state.get("beta") is not None:
         net.last_beta = checkpoint.state["beta"]
     if optimizer is not None:
         unpack(optimizer, checkpoint.optimizer)
 
 
-def load_params(net: Network, saved: Mapping[str, Tensor]) -> None:
-    """Copy saved params into a network by the spec's names. Raises UserError E0514 if names or shapes differ."""
-    params = learnable(net)
-    differing = sorted(params.keys() ^ saved.keys()) or [
-        f"{name} {list(saved[name].shape)} instead of {list(params[name].shape)}"
-        for name in params
-        if saved[name].shape != params[name].shape
-    ]
-    if differing:
-        message = "the checkpoint does not fit the network: " + ", ".join(differing)
-        raise UserError(message, code="E0514", help="use the spec and the dims that the run was made with")
-    with torch.no_grad():
-        for name, param in params.items():
-            param.copy_(saved[name])
+def _load_rest(net: Network, saved: Mapping[str, Any]) -> None:
+    """Load buffers, and the extra state of modules, each of which reads its own."""
+    try:
+        net.load_state_dict(saved, strict=False)
+    except (RuntimeError, TypeError, ValueError, KeyError, AttributeError) as error:
+        message = f"the checkpoint does not fit the network: {str(error).splitlines()[0]}"
+        raise UserError(message, code="E0514", help="use the spec and the dims that the run was made with") from None
 
 
 def _non_parameter_state(net: Network) -> dict[str, Any]:
@@ -68,4 +65,4 @@ def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-__all__ = ["Tensors", "load_params", "restore", "take"]
+__all__ = ["Tensors", "restore", "take"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -53,9 +52,13 @@ class Chart:
     mark: Mark | None = None
 
 
+#: The smallest and the largest number that is drawn; the squares of both are numbers too.
+SMALLEST, LARGEST = 1e-100, 1e100
+
+
 def is_number(value: Number) -> TypeGuard[float]:
-    """Whether a value is there and finite."""
-    return value is not None and math.isfinite(value)
+    """Whether a value is there and can be drawn: it is 0, or an axis that shows it has room for its like beside it."""
+    return value is not None and (value == 0 or SMALLEST <= abs(value) <= LARGEST)
 
 
 def smoothed(values: Sequence[Number]) -> list[Number]:
