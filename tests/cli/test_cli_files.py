@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import stat
 import subprocess
@@ -73,3 +74,16 @@ def test_a_name_that_is_too_long(tmp_path: Path) -> None:
 def test_what_cannot_be_replaced_is_written_to(capfd: Capture) -> None:
     write_text(Path("/dev/stdout"), "text")
     assert capfd.readouterr().out == "text"
+
+
+def test_a_path_with_a_line_break_is_a_path(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    done = energyc(capfd, "check", tmp_path / "a\nb.energy")
+    assert done.status == 1 and "there is no file" in done.err
+    assert energyc(capfd, "check", written(tmp_path, name="a\nb")).status == 0
+
+
+def test_fmt_writes_utf8_whatever_the_terminal(tmp_path: Path) -> None:
+    spec = "# Hopfield, état: é → ∂E\nnetwork n\nstate z\nenergy e = z^2\n".encode()
+    command = [sys.executable, "-m", "energyc", "fmt", "-"]
+    done = subprocess.run(command, input=spec, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "latin-1"})
+    assert done.returncode == 0 and done.stdout.startswith("# Hopfield, état: é → ∂E\n".encode())

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from energyc.running.training import checkpoint
+from energyc.running.training.folder import RunFolder
 from tests.cli.run import SMALL
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +30,8 @@ def launched(spec: Path, out: Path, *options: str) -> Iterator[subprocess.Popen[
     command = [*torchrun, *meeting, *train, *options]
     with subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as process:
         try:
-            while not checkpoint.steps(out / "checkpoints") or checkpoint.steps(out / "checkpoints")[0] < 20:
+            checkpoints = RunFolder(out).checkpoints
+            while not checkpoint.steps(checkpoints) or checkpoint.steps(checkpoints)[0] < 20:
                 assert process.poll() is None, process.stderr and process.stderr.read()
                 time.sleep(0.1)
             yield process
@@ -75,5 +77,5 @@ def test_the_end_of_a_rank(number: signal.Signals, message: str, spec: Path, tmp
         _, said = process.communicate(timeout=120)
     assert said.count(message) == 1 and said.count("error[") + said.count("interrupted after") == 1, said
     assert "Traceback" not in said.partition("torch/distributed")[0]
-    step = checkpoint.steps(out / "checkpoints")[0]
+    step = checkpoint.steps(RunFolder(out).checkpoints)[0]
     assert resumed(out, step + 5).returncode == 0

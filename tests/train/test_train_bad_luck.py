@@ -210,7 +210,7 @@ def test_several_processes_resume_a_run_at_once(tmp_path: Path) -> None:
     first.wait(timeout=60)
     others = [start(out, pause=0.02, resume=True) for _ in range(3)]
     errors = [other.communicate(timeout=240)[1] for other in others]
-    assert [other.returncode for other in others].count(0) >= 1
+    assert [other.returncode for other in others].count(0) >= 1, errors
     assert all(other.returncode == 0 or "is being trained by" in e for other, e in zip(others, errors, strict=True))
     rows = [row for row in read_rows(RunFolder(out).metrics) if row["kind"] == "train"]
     assert [row["step"] for row in rows] == list(range(1, 81))
@@ -224,3 +224,20 @@ def test_seeds_are_locked_as_a_whole(tmp_path: Path) -> None:
 
     train_seeds(make, [0, 1], tmp_path / "run")
     assert not list((tmp_path / "run").rglob(LOCK))
+
+
+def test_a_disk_that_is_full_at_the_beginning_can_be_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, real = tmp_path / "run", SafePath.write
+
+    def full(path: SafePath, content: bytes) -> None:
+        if path.name == "run.json":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(path, content)
+
+    with monkeypatch.context() as patched, pytest.raises(UserError, match="no checkpoint was written yet"):
+        patched.setattr(SafePath, "write", full)
+        train(make_session(out, SETTINGS))
+    assert list(out.iterdir()) == []
+    assert train(make_session(out, SETTINGS)).steps == SETTINGS["steps"]

@@ -18,6 +18,8 @@ from energyc.running.data.validate import check_batch
 
 #: The share of samples held out for the test where none are given for it.
 HELD_OUT = Fraction(1, 5)
+#: The most samples of a part, whose numbers take 8 bytes each where they are shuffled.
+MOST_SAMPLES = 1 << 28
 _PARTS = ("train", "validation", "test")
 
 
@@ -63,6 +65,10 @@ def dataset_of(name: str, schema: Schema, parts: Parts) -> Dataset:
     """
     notes: dict[str, None] = {}
     splits = {part: _split(f"{name} ({part})", schema, value, notes) for part, value in parts.given()}
+    most = max(map(len, splits.values()))
+    if most > MOST_SAMPLES:
+        message = f"{name} has {most:,} samples, and their order is held in memory: {MOST_SAMPLES:,} at most"
+        raise _wrong(message, "give a part of them")
     if "test" not in splits:
         if len(splits["train"]) < 2:
             message = f"{name}: one sample cannot be both trained on and held out"
@@ -133,7 +139,7 @@ class _ArraySplit:
             raise _wrong(f"{name} has no sample", "give at least one")
         split = _ArraySplit(arrays, frozenset(f for f, about in schema.fields.items() if about.kind == "real"))
         checked = Schema({f: about for f, about in schema.fields.items() if arrays[f].dtype != np.uint8})
-        check_batch(name, checked, arrays, len(split))
+        check_batch(name, checked, arrays, range(len(split)))
         return split
 
     def __len__(self) -> int:
@@ -191,12 +197,14 @@ class _SampleSplit:
             for number in map(int, indices):
                 seeded(*key, number)
                 rows.append(self._sample(number, {}))
-        return {
+        batch = {
             field: np.stack([row[field] for row in rows])
             if rows
             else np.zeros((0, *about.shape), np.float32 if about.kind == "real" else np.int64)
             for field, about in self.schema.fields.items()
         }
+        check_batch(self.name, self.schema, batch, indices)
+        return batch
 
     def _sample(self, number: int, notes: dict[str, None]) -> dict[str, np.ndarray]:
         """A sample by field. Raises UserError."""
@@ -298,6 +306,8 @@ def _fitted(place: str, array: np.ndarray, field: FieldSchema, notes: dict[str, 
         if array.dtype.kind == "f":
             help_text = "convert it: .astype('int64') of an array, .long() of a tensor"
             raise _wrong(f"{place} is {array.dtype}, and holds the numbers of classes or places", help_text)
+        if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+            raise _wrong(f"{place} holds {array.max()}, which no int64 holds", "give the numbers of classes or places")
         return array.astype(np.int64)
     if array.dtype == np.uint8:
         notes[f"{_what(place)}: uint8, scaled from 0 to 255 to [0, 1]"] = None

@@ -107,10 +107,15 @@ def checked_split(binding: str, dataset: Dataset, part: SplitName, readers: Mapp
     return CheckedSplit(binding, part, dataset.schema, split, readers)
 
 
-def check_batch(binding: str, schema: Schema, batch: Mapping[str, np.ndarray], size: int) -> None:
-    """Raise ``UserError`` unless each field is there as ``[size, *shape]``, of its kind, finite and in its range."""
+def check_batch(
+    binding: str, schema: Schema, batch: Mapping[str, np.ndarray], samples: Sequence[int] | np.ndarray
+) -> None:
+    """Raise ``UserError`` unless each field is there as ``[samples, *shape]``, of its kind, finite and in its range.
+
+    ``samples`` are the numbers by which the user knows them.
+    """
     for name, field in schema.fields.items():
-        _check_field(f"{binding}.{name}", field, batch.get(name), range(size), "sample")
+        _check_field(f"{binding}.{name}", field, batch.get(name), samples, "sample")
 
 
 def _check_field(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from inspect import signature
 
 import torch
 from torch import Tensor
@@ -91,7 +92,8 @@ def _state_of(optimizer: torch.optim.Optimizer) -> dict[str, bool]:
     """What an optimizer keeps of a param, and whether it is a single number: as of a param that it has moved once."""
     param = torch.zeros(2, 2, requires_grad=True)
     param.grad = torch.ones(2, 2)
-    tried = type(optimizer)([param], **{name: value for name, value in optimizer.defaults.items() if name != "params"})
+    taken = signature(type(optimizer)).parameters  # the defaults of a class that inherits hold more
+    tried = type(optimizer)([param], **{name: value for name, value in optimizer.defaults.items() if name in taken})
     tried.step()
     return {key: torch.as_tensor(value).ndim == 0 for key, value in tried.state[param].items() if value is not None}
 

@@ -163,7 +163,20 @@ def claimed(path: Path) -> Iterator[None]:
     _make_folder(path)
     with locked(path):
         refuse_taken(path)  # once more: another process may have filled it since
-        yield
+        try:
+            yield
+        except BaseException:
+            if not RunFolder(path).info.exists():  # it cannot be resumed, and would be refused as it is
+                _empty(path)
+            raise
+
+
+def _empty(path: Path) -> None:
+    """Remove all that a run has put into its folder, but for the lock."""
+    for name in SafePath(path).names():
+        if name != LOCK:
+            with suppress(OSError):
+                (SafePath(path) / name).remove()
 
 
 def _make_folder(path: Path, exist_ok: bool = True) -> Path:

@@ -38,7 +38,7 @@ def locked(folder: Path) -> Iterator[None]:
 def _acquired(path: SafePath) -> FileLock:
     lock = FileLock(path.path, blocking=False)
     try:
-        if path.exists():
+        with suppress(FileNotFoundError):
             path.read()  # refuses a link or a pipe
         lock.acquire()
     except Timeout:

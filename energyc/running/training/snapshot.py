@@ -29,8 +29,9 @@ def take(net: Network, optimizer: torch.optim.Optimizer, step: int, state: Mappi
 def restore(net: Network, checkpoint: Checkpoint, optimizer: torch.optim.Optimizer | None = None) -> None:
     """Load a checkpoint into a network of the same shapes. Raises UserError E0514 if it does not fit."""
     refuse_unfit(net, checkpoint, optimizer)
+    params = learnable(net)
     with torch.no_grad():
-        for name, param in learnable(net).items():
+        for name, param in params.items():
             param.copy_(checkpoint.params[name])
     if checkpoint.buffers or checkpoint.state.get("extra"):
         _load_rest(net, {**checkpoint.buffers, **checkpoint.state.get("extra", {})})

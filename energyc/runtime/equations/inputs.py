@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -63,7 +64,7 @@ def tensors_of(net: Equations, kind: str, values: object) -> dict[str, Tensor]:
 def as_numbers(name: str, value: object) -> Tensor:
     """A tensor of a tensor, an array or a list of numbers. Raises ValueError."""
     try:
-        tensor = torch.as_tensor(value)
+        tensor = torch.as_tensor(_forward(value))
         if tensor.is_floating_point() and isinstance(value, Sequence):  # Python's numbers are doubles
             tensor = torch.as_tensor(value, dtype=torch.float64)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -72,6 +73,12 @@ def as_numbers(name: str, value: object) -> Tensor:
     if tensor.layout != torch.strided:
         raise ValueError(f"{name} is a sparse tensor; give {name}.to_dense()")
     return tensor
+
+
+def _forward(value: Any) -> Any:
+    """A copy of an array that is read backwards, which torch does not take; anything else as it is."""
+    strides = getattr(value, "strides", ())
+    return value.copy() if isinstance(strides, tuple) and any(stride < 0 for stride in strides) else value
 
 
 def refuse_not_finite(net: Equations, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

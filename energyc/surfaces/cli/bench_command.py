@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -28,6 +29,6 @@ def command(spec: str, batch: int, seconds: float, threads: int, choices: Choice
     from energyc import pipeline
     from energyc.studies.bench.step import bench
 
-    network = pipeline.resolve(pipeline.read(spec), choices)
+    network = pipeline.resolve(pipeline.read(Path(spec)), choices)
     report = bench(network, batch=batch, seconds=seconds, threads=threads)
     console.result(report.to_json(), report.to_text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -28,7 +29,7 @@ def command(spec: str, choices: Choices, console: Console) -> None:
     from energyc.surfaces.report.check import check_source
     from energyc.surfaces.report.check_text import render_check
 
-    report = check_source(read(spec), choices)
+    report = check_source(read(Path(spec)), choices)
     if console.is_json:
         console.write_json(report.to_json())
     elif report.ok:

@@ -72,6 +72,10 @@ class Console:
         """Write text to standard output."""
         click.echo(text, nl=not text.endswith("\n"), color=True)
 
+    def write_source(self, text: str) -> None:
+        """Write a text that is read again, in UTF-8 whatever the encoding of standard output."""
+        click.echo(text.encode(), nl=False)
+
     def write_json(self, value: Any) -> None:
         """Write JSON to standard output, each array of numbers on a line."""
         text = json.dumps(_finite(value), indent=2, default=str, allow_nan=False)

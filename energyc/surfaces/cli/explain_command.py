@@ -44,7 +44,7 @@ def _network(spec: str, choices: Choices) -> Network:
     from energyc.running.runs.locate import is_run, read_spec
 
     if not is_run(spec):
-        return pipeline.resolve(read_spec(spec), choices)
+        return pipeline.resolve(read_spec(Path(spec)), choices)
     from energyc.running.runs.saved import load_run
 
     return load_run(spec).resolved(choices)

@@ -77,7 +77,7 @@ def _network(spec: str, data: tuple[str, ...], choices: Choices) -> Network:
     if is_run(spec):
         saved = load_run(spec)
         return saved.resolved(choices, of_arguments(saved.source, data))
-    source = read_spec(spec)
+    source = read_spec(Path(spec))
     return resolve(source, choices, of_arguments(source, data).schemas())
 
 

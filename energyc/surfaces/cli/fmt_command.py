@@ -34,7 +34,7 @@ def command(specs: tuple[str, ...], check: bool, console: Console) -> None:
         with stage("fmt", spec):
             text = format_spec(source)
         if spec == "-" and not check:
-            console.write(text)
+            console.write_source(text)
         elif text != source.text:
             changed.append(spec)
             if not check:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -30,7 +31,7 @@ def command(spec: str, stage: str, rules: tuple[str, ...], choices: Choices, con
     from energyc.pipeline import read
     from energyc.surfaces.report.show import show
 
-    text = show(read(spec), stage, choices, rules or None)
+    text = show(read(Path(spec)), stage, choices, rules or None)
     if stage in TARGETS:
         text += LEFT_OUT
     console.result({"stage": stage, "text": text}, text)

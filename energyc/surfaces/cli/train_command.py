@@ -106,7 +106,7 @@ def _begin(
     from energyc.running.runs.target import usual_target
 
     request = Request(**{**flags, "device": flags["device"] or "cpu", "target": flags["target"] or usual_target()})
-    prepared = prepare(read(spec), choices, request)
+    prepared = prepare(read(Path(spec)), choices, request)
     folds = prepared.options.folds
     if folds is not None and seeds is not None:
         raise click.UsageError(f"--seeds and train.folds = {folds} exclude each other: give --set train.folds=none")
