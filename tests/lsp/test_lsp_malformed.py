@@ -191,6 +191,7 @@ def test_odd_messages(editor: Editor) -> None:
     bodies += [{"jsonrpc": "2.0", "id": name, "result": None} for name in (None, 77, "x", [], {}, -1, HUGE)]
     bodies += [{"jsonrpc": "2.0", "id": 77, "error": error} for error in (None, 3, {}, {"code": "x"})]
     bodies += [{"jsonrpc": "2.0", "id": 77, "result": 1, "error": {"code": 1, "message": "both"}}]
+    bodies += [{**request, "params": {"textDocument": request, "position": {"jsonrpc": "2.0", "id": 3, "method": 4}}}]
     for body in bodies:
         editor.send_raw(json.dumps(body).encode())
     nested = b"[" * 100_000 + b"]" * 100_000
@@ -205,4 +206,26 @@ def test_odd_messages(editor: Editor) -> None:
 @pytest.mark.parametrize("number", [0, -1, HUGE, "", "x", 1.5, True, [], {}, "x" * 10_000])
 def test_odd_numbers_of_requests(editor: Editor, number: Any) -> None:
     editor.send({"id": number, "method": "textDocument/hover", "params": editor.at(URI, 0, 0)})
+    lives(editor)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"\r\n",
+        b"nonsense\r\n\r\n",
+        b"Content-Length: \r\n\r\n",
+        b"Content-Length: many\r\n\r\n",
+        b"Content-Length: -5\r\n\r\n",
+        b"Content-Length: 0\r\n\r\n",
+        b"Content-Length: 1e3\r\n\r\n",
+        b"Content-Type: text/plain\r\n\r\n",
+        b"\xff\xfe\r\n\r\n",
+        b"Content-Length: 2\r\n\r\n{}",
+    ],
+)
+def test_odd_headers(editor: Editor, head: bytes) -> None:
+    assert editor.process.stdin is not None
+    editor.process.stdin.write(head)
+    editor.process.stdin.flush()
     lives(editor)
