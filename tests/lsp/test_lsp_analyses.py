@@ -86,8 +86,8 @@ async def test_the_document_that_is_looked_at_goes_first() -> None:
     await settled()
     for name in "bcd":
         bench.queue.put(documents[name])
-    bench.queue.touch(documents["b"])
-    bench.queue.touch(documents["a"])  # it is under way, and is not begun again
+    bench.queue.prefer(documents["b"])
+    bench.queue.prefer(documents["a"])  # it is under way, and is not begun again
     for name in "abdc":
         await bench.end(name)
     assert bench.started == bench.finished == list("abdc")

@@ -47,7 +47,7 @@ class Analyses:
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
 
-    def touch(self, document: Document) -> None:
+    def prefer(self, document: Document) -> None:
         """Note that a document is looked at: where it waits, it goes first."""
         if self.waiting.pop(document.uri, None) is not None:
             self.waiting[document.uri] = document

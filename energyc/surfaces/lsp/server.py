@@ -212,7 +212,7 @@ def _register(server: Server) -> None:
             document = server.documents.get(params.text_document.uri)
             if document is None:
                 return None
-            server.analyses.touch(document)
+            server.analyses.prefer(document)
             return await server.ask(document, question(params))
 
         server.feature(method, options)(handler)
