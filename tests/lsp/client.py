@@ -115,7 +115,7 @@ class Editor:
                 self.unasked.append(message)
                 if "id" in message:
                     self.send({"id": message["id"], "result": None})
-            else:
+            elif isinstance(message["id"], int):  # the editor's own requests have numbers
                 self._answers[message["id"]] = message
 
     # ------------------------------------------------------------ documents

@@ -126,6 +126,12 @@ def test_what_a_layer_shows_is_offered_outside_of_it() -> None:
     assert {"x", "g", "q"} <= set(completions(text)) and "W_q" not in completions(text)
 
 
+def test_the_states_of_a_repeat_are_offered_behind_it() -> None:
+    text = (SPECS / "et_graph.energy").read_text()
+    offered = set(completions(text + "\nreadout more[n] = @"))
+    assert "stream" in offered and not {"x", "W_q"} & offered
+
+
 def test_names_of_a_broken_statement_are_offered() -> None:
     assert {"Q", "R"} <= set(completions(SMALL.replace("cost ce", "param Q[J], R[K\ncost ce") + "energy e = @"))
 
@@ -256,6 +262,27 @@ def test_a_rename_that_keeps_the_meaning_is_done(place: str, name: str) -> None:
     edit = navigation.rename(view, position, name)
     assert edit.changes is not None
     assert view_of(applied(view, list(edit.changes[URI]))).reading.ok
+
+
+def test_a_rename_reaches_what_a_mistake_hides() -> None:
+    """Names behind a mistake, in a function that nothing calls, and in settings."""
+    text = (
+        SMALL.replace("sum[j](h[j] * squash(s[j]))", "sum[j](missing[j](s[j]) * h[j])")
+        + "fn idle(u) = u * c + W[0,0]\n"
+    )
+    view = view_of(text)
+    assert {d.code for d in view.reading.diagnostics} >= {"E0206"}
+    for name, places in (("s", 5), ("c", 3), ("W", 4), ("h", 2)):
+        edit = navigation.rename(
+            view, place_of(view, {"s": "s[J]", "c": "c = 1", "W": "W[I", "h": "h[j]"}[name]), "fresh"
+        )
+        assert edit.changes is not None and len(edit.changes[URI]) == places, name
+
+
+def test_a_name_of_a_broken_statement_is_found_where_it_is_read() -> None:
+    view = view_of(SMALL.replace("let h[j] = sum[i](x[i] * W[i,j])", "let h[j] = sum[i]("))
+    found = navigation.definition(view, place_of(view, "h[j] * squash"))
+    assert found is not None and found.range.start == place_of(view, "h[j] =")
 
 
 def test_a_broken_text_is_not_renamed_in() -> None:

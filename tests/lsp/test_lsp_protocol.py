@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from energyc.surfaces.lsp.analysis import WORKERS
 from tests.lsp.client import Editor, Failed
 from tests.lsp.texts import SPECS
 
@@ -319,3 +320,34 @@ def test_an_analysis_that_is_no_longer_wanted_is_killed(tmp_path: Path, end: str
             case "shutdown":
                 assert editor.close() == 0
         until(lambda: not Path(f"/proc/{child}").exists() or child not in children_of(editor.process.pid))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+def test_many_open_documents_are_analysed_a_few_at_a_time(tmp_path: Path) -> None:
+    """Each has a report in the end; an editor that is gone takes those that are under way with it."""
+    pytest.importorskip("pygls")
+    text = "network n\ndim D = 2\nstate z[D]\nenergy e = sum[d](z[d]^2)\n"
+    most, reports = 0, 0
+    with Editor(tmp_path) as editor:
+        for k in range(26):
+            editor.open(f"file:///project/{k}.energy", f"# {k}\n{text}")
+        while reports < 3:
+            editor.request("textDocument/hover", editor.at("file:///project/0.energy", 0, 0))
+            most = max(most, len(children_of(editor.process.pid)))
+            reports = sum(message["method"] == "workspace/inlayHint/refresh" for message in editor.unasked)
+            time.sleep(0.05)
+        assert 0 < most <= WORKERS
+        children = children_of(editor.process.pid)
+        assert editor.process.stdin is not None
+        editor.process.stdin.close()
+        assert editor.process.wait(30) == 1
+        time.sleep(0.2)
+        assert not [child for child in children if alive(child)]
+
+
+def alive(process: int) -> bool:
+    """Whether a process still runs."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -6,6 +6,8 @@ Imports: ``calculus``, ``diagnostics``, ``functions``, ``ir``, ``network``, ``se
 libraries: ``numpy``.
 """
 
-from energyc.language.resolve.resolution import Resolved, resolve, resolve_partly
+from energyc.language.resolve.references import Declaration, References
+from energyc.language.resolve.resolution import resolve, resolve_partly
+from energyc.language.resolve.resolved import Resolved
 
-__all__ = ["Resolved", "resolve", "resolve_partly"]
+__all__ = ["Declaration", "References", "Resolved", "resolve", "resolve_partly"]

@@ -199,7 +199,7 @@ class RepeatPart(Part):
 
     def __init__(self, around: Part, tree: ast.Repeat) -> None:
         self.around, self.tree, self.dim = around, tree, tree.count.text
-        names = collect(tree.body, around.file.reporter, around.names)
+        names = collect(tree.body, around.file.reporter, around.names, tree.span)
         self.repeat: Repeat | None = None
         self._lets: dict[str, Quantity] = {}
         super().__init__(around.file, tree.body, names, around.graph)
@@ -305,7 +305,7 @@ class LayerPart(Part):
 
     def __init__(self, around: Part, tree: ast.Layer) -> None:
         self.around, self.tree, self.name = around, tree, tree.name.text
-        names = collect(tree.body, around.file.reporter, around.names)
+        names = collect(tree.body, around.file.reporter, around.names, tree.span, self.name)
         self.outputs: dict[str, Input] = {}
         self.network: Network | None = None
         self._imports: dict[str, tuple[Tensor, Node]] = {}
@@ -338,7 +338,7 @@ class LayerPart(Part):
 
     def read(self, name: ast.Name) -> Tensor | None:
         """``NAME.x`` outside; reported and None where there is no such state or let, or where it is a cycle."""
-        entry = self.names.get(name.text) if name.text in self.names.own else None
+        entry = self.names.read(name) if name.text in self.names.own else None
         known = [e.name for e in self.names.own_of_kind("state", "let")]
         if entry is None or entry.name not in known:
             said = f"has no `{name.text}`" if entry is None else f"shows no {entry.noun} such as `{entry.name}` outside"

@@ -141,6 +141,16 @@ class Scope:
         """The declarations of the file."""
         return self.context.names
 
+    def index(self, name: ast.Name) -> Index | None:
+        """The index of a name where it stands, which is noted.
+
+        In the body of a function, which is inlined, the name is the function's own.
+        """
+        index = self.indices.get(name.text)
+        if index is not None and not self.calls:
+            self.names.references.note(name.span, index.span)
+        return index
+
     def real(self, expr: ast.Expr) -> Term:
         """An expression read as a real number."""
         return self.context.reader(self, expr)
@@ -163,9 +173,10 @@ class Scope:
         return replace(self, selected=(*self.selected, (here, elsewhere)))
 
 
-def introduce(scope: Scope, name: ast.Name, dim: ast.Name | None) -> Index:
-    """A new index at its binder, with its dim where that is written."""
+def introduce(scope: Scope, name: ast.Name, dim: ast.Name | None, region: Span) -> Index:
+    """A new index at its binder, with its dim where that is written; ``region`` is where it can be read."""
     index = Index(name.text, name.span)
+    scope.names.references.declare(name, "index", region)
     if (outer := scope.indices.get(name.text)) is not None:
         scope.reporter.warn(
             "W0301",

@@ -195,6 +195,7 @@ class Declarations:
             return None
         axes: list[int] = []
         for dim in domain.dims:
+            self.context.names.read(dim)
             free = [axis for axis, own in enumerate(tensor.dims) if own == dim.text and axis not in axes]
             if not free:
                 self._report_axis(tensor, dim.text, dim.span)
@@ -204,6 +205,7 @@ class Declarations:
 
     def has_axis(self, tensor: Tensor, dim: ast.Name) -> bool:
         """Whether a tensor has a dim; reported where it has not."""
+        self.context.names.read(dim)
         if dim.text not in tensor.dims:
             self._report_axis(tensor, dim.text, dim.span)
         return dim.text in tensor.dims

@@ -146,7 +146,7 @@ class Equations:
             if binder.name.text in indices:
                 self.reporter.error("E0306", f"`{binder.name.text}` is bound twice", binder.span)
                 continue
-            indices[binder.name.text] = introduce(scope, binder.name, binder.dim)
+            indices[binder.name.text] = introduce(scope, binder.name, binder.dim, tree.span)
         return scope.binding(list(indices.values())), list(indices.values())
 
     def _report_index_count(self, tree: ast.Equation, state: Tensor) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from energyc.language.diagnostics import Diagnostic, Source, Span, SpecError
 from energyc.language.network import Layer, Network, Repeat, index_names
@@ -16,6 +16,7 @@ from energyc.language.resolve.misplaced import check_blocks
 from energyc.language.resolve.names import collect
 from energyc.language.resolve.repeats import check_repeats
 from energyc.language.resolve.reporter import Reporter
+from energyc.language.resolve.resolved import Resolved
 from energyc.language.resolve.settings import (
     Placed,
     check_measure,
@@ -33,26 +34,6 @@ from energyc.language.resolve.untrained import check_trained
 from energyc.language.settings import TrainOptions
 from energyc.language.syntax import ast
 from energyc.mathematics.ir import BatchStatistic, Graph, walk
-
-
-@dataclass(frozen=True)
-class Resolved:
-    """A spec as far as it was resolved, with or without errors in it.
-
-    ``network`` has what could be typed; where there are errors it may lack anything, and its ``blocks``. ``shapes`` are
-    the dims of each tensor by the place of its declared name, ``ranges`` the dim of each index by the place where it is
-    bound.
-    """
-
-    network: Network | None
-    diagnostics: tuple[Diagnostic, ...]
-    shapes: Mapping[Span, tuple[str, ...]] = field(default_factory=dict)
-    ranges: Mapping[Span, str] = field(default_factory=dict)
-
-    @property
-    def ok(self) -> bool:
-        """Whether there are only warnings."""
-        return all(diagnostic.severity != "error" for diagnostic in self.diagnostics)
 
 
 def resolve(
@@ -94,32 +75,12 @@ def resolve_partly(
 ) -> Resolved:
     """Resolve a spec as far as it goes, with all its errors; the arguments are those of ``resolve``."""
     reporter, set_outside = Reporter(source), dict(overrides or {})
+    resolution = _Resolution(spec, reporter, preset, set_outside, schemas, rules, memory)
     try:
-        resolution = _Resolution(spec, reporter, preset, set_outside, schemas, rules, memory)
         resolution.read()
     except RecursionError:
-        return Resolved(None, (CHAIN_TOO_LONG,))
-    return Resolved(resolution.network, reporter.in_order(), dict(_shapes(resolution)), dict(_ranges(resolution)))
-
-
-def _parts(part: Part) -> Iterator[Part]:
-    """A part of a file and those inside it."""
-    yield part
-    for block in part.blocks:
-        yield from _parts(block)
-
-
-def _shapes(whole: Part) -> Iterator[tuple[Span, tuple[str, ...]]]:
-    for part in _parts(whole):
-        for name, tensor in part.equations.tensors.items():
-            if tensor is not None and name in part.names.own:
-                yield part.names.entries[name].span, tensor.dims
-
-
-def _ranges(whole: Part) -> Iterator[tuple[Span, str]]:
-    for part in _parts(whole):
-        for frame in part.equations.frames.values():
-            yield from ((index.span, index.dim) for index in frame.introduced if index.dim is not None)
+        return Resolved(None, (CHAIN_TOO_LONG,), resolution)
+    return Resolved(resolution.network, reporter.in_order(), resolution)
 
 
 CHAIN_TOO_LONG = Diagnostic(
@@ -145,6 +106,8 @@ class _Resolution(Part):
         self.spec, self.reporter, self.preset, self.overrides, self.memory = spec, reporter, preset, overrides, memory
         self.rules = rules
         names = collect(spec.statements, reporter)
+        if spec.name.text:
+            names.references.declare(spec.name, "network", Span(spec.name.span.start, spec.name.span.start), spec)
         self.bindings = Bindings(names, reporter, schemas)
         symbols = layer_symbols(spec, names, reporter, preset, overrides)
         sizes = self.bindings.sizes = Sizes(names, reporter, symbols, self.bindings.size)

@@ -30,7 +30,7 @@ def read_tie(context: Context, equations: Equations, tree: ast.Equation) -> Tie 
 
 def _source(context: Context, equations: Equations, tree: ast.Equation) -> Tensor | None:
     right = tree.right
-    entry = context.names.get(right.name.text) if isinstance(right, ast.Apply) and right.arguments is None else None
+    entry = context.names.read(right.name) if isinstance(right, ast.Apply) and right.arguments is None else None
     if entry is None or entry.kind != "param":
         help = f"write `tie {tree.left.name.text}[d,f] = W[f,d]`"
         context.reporter.error("E0427", "only a param can be tied", right.span, help=help)

@@ -2,10 +2,11 @@
 
 text         a document's text in an editor's lines and units
 reading      a version of a text, as far as the front end understands it
-symbols      its names, where they stand and what they are; ``scopes`` finds them in the tree
-words        what is said of the words of the language
-analysis     ``energyc check`` on a saved text, in a process of its own
-server       the protocol: documents, debouncing, and which module answers what
+symbols      its names where they stand, as ``resolve`` found them; ``unparsed`` those of statements that do not parse
+vocabulary   the words of the language where they stand; ``words`` what is said of them
+place        the surroundings of a place by words and signs alone, for completion in a statement that is being typed
+analysis     ``energyc check`` on saved texts, in processes of their own, one or two at a time
+server       the protocol: documents, debouncing, and which module answers what; ``strict`` the types of messages
 
 A feature is a function of a ``View``, a text with its reading, and knows nothing of the protocol but its types. While
 someone types only the front end runs; torch and sympy are imported by nothing here.

@@ -15,8 +15,8 @@ from energyc.surfaces.lsp.view import View
 
 
 def actions(view: View, range: types.Range, only: Sequence[str] | None = None) -> list[types.CodeAction]:
-    """The quick fixes of a part of a document."""
-    if only and not any("quickfix".startswith(kind) for kind in only):
+    """The quick fixes of a part of a document; none where an editor wants ``only`` other kinds of actions."""
+    if only and not any("quickfix".startswith(str(kind)) for kind in only):
         return []
     wanted = view.text.span(range)
     return [*_fixes(view, wanted), *_ties(view, wanted)]

@@ -26,13 +26,15 @@ class Document:
     version: int | None = None
     report: Mapping[str, Any] = field(default_factory=dict)
     timer: asyncio.TimerHandle | None = None
-    analysis: asyncio.Task[None] | None = None
     _reading: asyncio.Future[Reading] | None = None
 
     @property
     def name(self) -> str:
-        """The name of its file."""
-        return PurePosixPath(unquote(urlparse(self.uri).path)).name or self.uri
+        """The name of its file; the whole URI where it has none."""
+        try:
+            return PurePosixPath(unquote(urlparse(self.uri).path)).name or self.uri
+        except ValueError:  # of a host in broken brackets
+            return self.uri
 
     def change(self, text: Text, version: int | None) -> None:
         """Take another text; what was under way for the old one is given up."""
@@ -43,12 +45,10 @@ class Document:
         self.stop()
 
     def stop(self) -> None:
-        """Give up what is under way."""
+        """Give up what is to be said of it."""
         if self.timer is not None:
             self.timer.cancel()
-        if self.analysis is not None:
-            self.analysis.cancel()
-        self.timer = self.analysis = None
+        self.timer = None
 
     async def reading(self, executor: Executor) -> Reading:
         """The reading of the present text, made once. Raises CancelledError where the text changes meanwhile."""

@@ -12,9 +12,10 @@ from energyc.language.syntax.scan import RESERVED
 from energyc.surfaces.lsp import words
 from energyc.surfaces.lsp.describe import facts, title
 from energyc.surfaces.lsp.formulas import formulas
-from energyc.surfaces.lsp.symbols import Symbol, Word
+from energyc.surfaces.lsp.symbols import Symbol
 from energyc.surfaces.lsp.ties import ties_of
 from energyc.surfaces.lsp.view import View
+from energyc.surfaces.lsp.vocabulary import Word
 
 _CLASSES = {
     "conservative": "conservative: its force is a gradient",

@@ -1,4 +1,8 @@
-"""The surroundings of a place in a text, by its words and signs alone: a text that is being typed does not parse."""
+"""The surroundings of a place in a text, by its words and signs alone.
+
+The statement under the cursor is being typed and does not parse, so that neither a tree nor ``resolve`` knows it: its
+brackets, and the indices and arguments that it binds, are told here. Every other name comes from ``symbols``.
+"""
 
 from __future__ import annotations
 

@@ -17,8 +17,9 @@ from energyc.language.syntax.scan import Scanned, scan
 from energyc.running.data import find_adapter, read_schema
 from energyc.running.data.schema import Schema
 from energyc.runtime.rules import RULES
-from energyc.surfaces.lsp.scopes import symbols_of
-from energyc.surfaces.lsp.symbols import Symbol, Symbols
+from energyc.surfaces.lsp.symbols import Symbol, Symbols, occurrences_of
+from energyc.surfaces.lsp.unparsed import occurrences_unparsed
+from energyc.surfaces.lsp.vocabulary import words_of
 
 #: Of a text that is longer nothing is said but that it is: a spec of the literature has some thousand characters.
 LONGEST = 100_000
@@ -96,9 +97,15 @@ class Reading:
 
     @cached_property
     def symbols(self) -> Symbols:
-        """Who is who in it."""
-        pieces = tuple(piece for piece in self.pieces if piece.kind != "comment")
-        return symbols_of(self.spec, pieces, len(self.source.text))
+        """Who is who in it, as ``resolve`` found it; names of statements that do not parse by their heads."""
+        found = {occurrence.span: occurrence for occurrence in occurrences_of(self.spec, self.resolved.references)}
+        words = {word.span: word for word in words_of(self.spec, found)} if self.spec is not None else {}
+        if self.parsed.diagnostics:
+            pieces = [piece for piece in self.pieces if piece.kind != "comment"]
+            region = Span(0, len(self.source.text))
+            unparsed = occurrences_unparsed(self.spec, pieces, region, {*found, *words})
+            found |= {occurrence.span: occurrence for occurrence in unparsed}
+        return Symbols(tuple(found[span] for span in sorted(found)), tuple(words[span] for span in sorted(words)))
 
     # ------------------------------------------------------------ facts
 

@@ -19,7 +19,7 @@ from pygls.protocol.json_rpc import RPCRequest
 
 from energyc.surfaces.lsp import completion, navigation, signatures, tokens
 from energyc.surfaces.lsp.actions import actions
-from energyc.surfaces.lsp.analysis import analysed
+from energyc.surfaces.lsp.analysis import Analyses, analysed
 from energyc.surfaces.lsp.diagnostics import published
 from energyc.surfaces.lsp.documents import Document
 from energyc.surfaces.lsp.formatting import formatted
@@ -27,6 +27,7 @@ from energyc.surfaces.lsp.hints import hints
 from energyc.surfaces.lsp.hover import hover
 from energyc.surfaces.lsp.outline import folds, symbols
 from energyc.surfaces.lsp.reading import read
+from energyc.surfaces.lsp.strict import strict_converter
 from energyc.surfaces.lsp.text import Text
 from energyc.surfaces.lsp.view import View
 from energyc.version import __version__
@@ -85,11 +86,14 @@ class Server(LanguageServer):
     """The language server of energyc."""
 
     def __init__(self) -> None:
-        super().__init__("energyc", __version__, protocol_cls=Protocol, max_workers=2)
+        super().__init__(
+            "energyc", __version__, protocol_cls=Protocol, converter_factory=strict_converter, max_workers=2
+        )
         self.documents: dict[str, Document] = {}
         self.front_end = ThreadPoolExecutor(1, "front-end")
         self.started = False
-        self.analyses = True
+        self.analyses = Analyses(self._analyse)
+        self.analysing = True
         self.ended_properly = False
         _register(self)
 
@@ -111,6 +115,7 @@ class Server(LanguageServer):
         """Change a document, and check it once nobody has typed for a moment."""
         document = self.documents.get(params.text_document.uri)
         if document is not None:
+            self.analyses.drop(document)
             document.change(document.text.changed(params.content_changes), params.text_document.version)
             self._schedule(document, DELAY)
 
@@ -118,6 +123,7 @@ class Server(LanguageServer):
         """Forget a document, and what was said of it."""
         document = self.documents.pop(uri, None)
         if document is not None:
+            self.analyses.drop(document)
             document.change(Text(""), None)
             self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
@@ -134,11 +140,9 @@ class Server(LanguageServer):
             self.text_document_publish_diagnostics(params)
 
     def analyse(self, document: Document) -> None:
-        """Analyse a document in the background."""
-        if document.analysis is not None:
-            document.analysis.cancel()
-        if self.analyses:
-            document.analysis = asyncio.get_running_loop().create_task(self._analyse(document))
+        """Analyse a document in the background, unless the editor wants none of that."""
+        if self.analysing:
+            self.analyses.put(document)
 
     async def _analyse(self, document: Document) -> None:
         text = document.text
@@ -185,10 +189,11 @@ class Server(LanguageServer):
         self.started = True
         options = params.initialization_options
         chosen = options if isinstance(options, Mapping) else getattr(options, "__dict__", {})
-        self.analyses = chosen.get("analysis", True) is not False
+        self.analysing = chosen.get("analysis", True) is not False
 
     def stop(self) -> None:
         """End what is under way."""
+        self.analyses.stop()
         for document in self.documents.values():
             document.stop()
         self.front_end.shutdown(wait=False, cancel_futures=True)
@@ -205,7 +210,10 @@ def _register(server: Server) -> None:
     def answers(method: str, question: Callable[[Any], Callable[[View], Any]], options: Any = None) -> None:
         async def handler(params: Any) -> Any:
             document = server.documents.get(params.text_document.uri)
-            return None if document is None else await server.ask(document, question(params))
+            if document is None:
+                return None
+            server.analyses.prefer(document)
+            return await server.ask(document, question(params))
 
         server.feature(method, options)(handler)
 

@@ -15,17 +15,18 @@ TRIGGERS = ("(", ",", "[")
 
 def signature(view: View, position: types.Position) -> types.SignatureHelp | None:
     """The signature of the innermost call around a position whose form is known."""
-    place = place_at(view.reading.pieces, view.reading.source.text, view.offset(position))
+    offset = view.offset(position)
+    place = place_at(view.reading.pieces, view.reading.source.text, offset)
     if place.in_comment:
         return None
     for bracket in reversed(place.brackets):
-        entry = _entry(view, place, bracket) if bracket.name else None
+        entry = _entry(view, place, bracket, offset) if bracket.name else None
         if entry is not None:
             return _help(entry, bracket)
     return None
 
 
-def _entry(view: View, place: Place, bracket: Bracket) -> words.Entry | None:
+def _entry(view: View, place: Place, bracket: Bracket, offset: int) -> words.Entry | None:
     """The function that the bracket calls, or the tensor that it indexes."""
     if place.word == "data" and bracket.sign == "(":
         return words.adapter(bracket.name)
@@ -33,13 +34,12 @@ def _entry(view: View, place: Place, bracket: Bracket) -> words.Entry | None:
         return words.laws().get(bracket.name)
     if place.word in words.BLOCKS or place.word == "preset":
         return None
-    for symbol in view.reading.symbols.declarations:
-        if symbol.kind == "fn" and symbol.name == bracket.name and isinstance(symbol.tree, ast.Function):
-            arguments = ", ".join(name.text for name in symbol.tree.arguments)
-            indices = ", ".join(name.text for name in symbol.tree.indices or ())
-            return words.Entry(
-                f"{symbol.name}{f'[{indices}]' if indices else ''}({arguments})", "A function of the spec."
-            )
+    symbol = view.reading.symbols.visible(offset).get(bracket.name)
+    if symbol is not None and isinstance(symbol.tree, ast.Function):
+        arguments = ", ".join(name.text for name in symbol.tree.arguments)
+        indices = ", ".join(name.text for name in symbol.tree.indices or ())
+        form = f"{symbol.name}{f'[{indices}]' if indices else ''}({arguments})"
+        return words.Entry(form, "A function of the spec.")
     return words.functions().get(bracket.name) or (words.sets().get(bracket.name) if bracket.sign == "[" else None)
 
 

@@ -1,34 +1,27 @@
-"""The names of a text: what each is declared as, and where it stands."""
+"""The names of a text where they stand, as ``resolve`` found them.
+
+``unparsed`` adds what ``resolve`` is never given: the names that the heads of statements that do not parse declare.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeVar
 
 from energyc.language.diagnostics import Span
+from energyc.language.resolve import Declaration, References
+from energyc.language.resolve.names import OF_STATES
 from energyc.language.syntax import ast
+from energyc.surfaces.lsp.vocabulary import Word
 
+#: Editors call a declared name a symbol.
+Symbol = Declaration
 Role = Literal["declaration", "read", "write"]
 #: The kinds that are bound in one equation.
 LOCAL = ("index", "argument")
-
-
-@dataclass(frozen=True, eq=False)
-class Symbol:
-    """A declared name, a bound index or the argument of a function.
-
-    ``kind`` is the word of its statement, or ``network``, ``preset``, ``step``, ``index``, ``argument``; ``span`` where
-    it is declared, ``region`` where it can be read, ``tree`` what declares it (None where that does not parse).
-    """
-
-    name: str
-    kind: str
-    span: Span
-    region: Span
-    tree: ast.Tree | None = None
-    owner: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,20 +31,6 @@ class Occurrence:
     span: Span
     symbol: Symbol
     role: Role
-
-
-@dataclass(frozen=True)
-class Word:
-    """A word of the language, or of a library of it, where it stands.
-
-    ``kind`` is function, constant, law, set, adapter, option, field, setting or value; ``owner`` the block of a
-    setting, the setting of a value, the binding of an option or field.
-    """
-
-    span: Span
-    kind: str
-    text: str
-    owner: str = ""
 
 
 Placed = TypeVar("Placed", Occurrence, Word)
@@ -105,3 +84,20 @@ def _at(items: tuple[Placed, ...], starts: list[int], offset: int) -> Placed | N
         if item.span.start <= offset <= item.span.end:
             return item
     return None
+
+
+def occurrences_of(spec: ast.Spec | None, references: References) -> Iterator[Occurrence]:
+    """The places of every name that ``resolve`` knows."""
+    states = written(spec)
+    for span, symbol in references.declarations.items():
+        yield Occurrence(span, symbol, "declaration")
+    for span, declared in references.places.items():
+        if span not in references.declarations:
+            yield Occurrence(span, references.declarations[declared], "write" if span in states else "read")
+
+
+def written(spec: ast.Spec | None) -> frozenset[Span]:
+    """The places of the states that an equation gives a value, a force or a motion."""
+    trees = ast.walk(spec) if spec is not None else iter(())
+    equations = (tree for tree in trees if isinstance(tree, ast.Equation) and tree.word in (*OF_STATES, "force"))
+    return frozenset(equation.left.name.span for equation in equations)

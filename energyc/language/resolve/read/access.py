@@ -34,7 +34,7 @@ def read_element(scope: Scope, expr: ast.Apply) -> Term:
 def _tensor(scope: Scope, expr: ast.Apply) -> Tensor | None:
     """The tensor that is named; None where there is none or its definition is wrong."""
     name = expr.name.text
-    entry = scope.names.get(name)
+    entry = scope.names.read(expr.name)
     if entry is not None and entry.kind in TENSORS and not expr.prime:
         return scope.tensor(expr.name)
     if entry is not None and entry.kind in TENSORS:

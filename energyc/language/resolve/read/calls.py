@@ -51,9 +51,9 @@ LARGEST_LOG = 709.78
 def read_call(scope: Scope, expr: ast.Apply) -> Term:
     """A function of the language, or one of the file."""
     name = expr.name.text
-    entry = scope.names.get(name)
-    if name in _READERS and (entry is None or name not in YIELDING):
+    if name in _READERS and (name not in YIELDING or scope.names.get(name) is None):
         return _READERS[name](scope, expr)
+    entry = scope.names.read(expr.name)
     if entry is not None and entry.kind == "fn":
         return read_user_call(scope, expr, entry)
     if entry is not None:

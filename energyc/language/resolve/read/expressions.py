@@ -117,9 +117,9 @@ def _read_named(scope: Scope, expr: ast.Apply) -> Term:
     if expr.slots is None and not expr.prime:
         if name in scope.arguments:
             return scope.arguments[name]
-        if name in scope.indices:
-            return Integer(expr.span, position_of(scope.indices[name]))
-        entry = scope.names.get(name)
+        if (index := scope.index(expr.name)) is not None:
+            return Integer(expr.span, position_of(index))
+        entry = scope.names.read(expr.name)
         if entry is None and name not in scope.names.indices and scope.context.sizes.constant(name) is not None:
             return Scalar(expr.span, Coefficient.symbol(name))
         if entry is not None and entry.kind in ("dim", "const"):
@@ -144,7 +144,7 @@ def _read_symbol(scope: Scope, name: str, kind: str, span: Span) -> Term:
 
 def _read_field(scope: Scope, expr: ast.Field) -> Term:
     owner, field = expr.owner.text, expr.field.text
-    entry = scope.names.get(owner)
+    entry = scope.names.read(expr.owner)
     if entry is not None and entry.kind == "data":
         help = f"declare `clamp NAME[DIMS] = {owner}.{field}` and read that"
         return _bad(scope, "E0205", "an equation cannot read data directly", expr.span, help=help)

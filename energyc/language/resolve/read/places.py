@@ -69,9 +69,10 @@ def _read_chain(scope: Scope, expr: ast.Expr) -> IndexExpr | None:
 
 def _read_named(scope: Scope, expr: ast.Apply) -> IndexExpr | None:
     name = expr.name.text
-    entry = scope.names.get(name)
-    if expr.slots is None and name in scope.indices:
-        return position_of(scope.indices[name])
+    index = scope.index(expr.name) if expr.slots is None else None
+    if index is not None:
+        return position_of(index)
+    entry = scope.names.read(expr.name)
     if entry is not None and entry.kind == "dim" and expr.slots is None:
         scope.context.sizes.used.add(name)
         return IndexExpr("size", (name,)) if scope.context.sizes.size(name) else None
@@ -175,9 +176,9 @@ def _is_scalar_input(scope: Scope, name: ast.Name) -> bool:
 
 
 def _read_index(scope: Scope, name: ast.Name, tensor: Tensor, axis: int, element: Element) -> IndexExpr | None:
-    index = scope.indices.get(name.text)
+    index = scope.index(name)
     if index is None:
-        entry = scope.names.get(name.text)
+        entry = scope.names.read(name)
         if entry is not None:
             _report_not_index(scope, name, entry, tensor)
             return None

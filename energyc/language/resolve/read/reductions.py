@@ -76,8 +76,8 @@ def bind(scope: Scope, expr: ast.Apply) -> Indices | None:
         if name.text in bound:
             scope.reporter.error("E0306", f"`{name.text}` is bound twice", name.span)
             return None
-        along_argument = name.text in scope.along and slot.dim is None
-        bound[name.text] = scope.indices[name.text] if along_argument else introduce(scope, name, slot.dim)
+        along = scope.indices[name.text] if name.text in scope.along and slot.dim is None else None
+        bound[name.text] = along or introduce(scope, name, slot.dim, expr.span)
     return tuple(bound.values())
 
 
@@ -132,7 +132,8 @@ def outer_indices(scope: Scope, expr: ast.Apply) -> Indices | None:
     indices: list[Index] = []
     for slot in expr.slots or ():
         name = ast.plain_name(slot.expr)
-        if name is None or name.text not in scope.indices:
+        index = None if name is None else scope.index(name)
+        if index is None:
             unbound = f"`{name.text}` is not bound here" if name else "this is not an index"
             scope.reporter.error(
                 "E0303",
@@ -141,7 +142,7 @@ def outer_indices(scope: Scope, expr: ast.Apply) -> Indices | None:
                 help="bind it on the left side or in a sum around",
             )
             return None
-        indices.append(scope.indices[name.text])
+        indices.append(index)
     return tuple(indices)
 
 

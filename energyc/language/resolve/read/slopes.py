@@ -57,7 +57,7 @@ def _energies(scope: Scope, expr: ast.Expr) -> dict[str, Node] | None:
     energies: dict[str, Node] = {}
     for operand in _summands(expr):
         name = ast.plain_name(operand)
-        entry = None if name is None else scope.names.get(name.text)
+        entry = None if name is None else scope.names.read(name)
         if name is None or entry is None or entry.kind != "energy":
             _report_no_energy(scope, operand, name)
             return None
@@ -98,7 +98,7 @@ def _report_no_energy(scope: Scope, operand: ast.Expr, name: ast.Name | None) ->
 def _by(scope: Scope, expr: ast.Expr) -> tuple[ast.Apply, Tensor] | None:
     """The let or state to differentiate by, with the element that is read; None where it is neither."""
     element = expr if isinstance(expr, ast.Apply) and expr.arguments is None and not expr.prime else None
-    entry = None if element is None else scope.names.get(element.name.text)
+    entry = None if element is None else scope.names.read(element.name)
     if element is None or entry is None or entry.kind not in ("let", "state"):
         text = scope.reporter.source.slice(expr.span)
         message = f"`{text}` is not a let or state that energies could be differentiated by"
