@@ -10,7 +10,7 @@ from energyc.derivation.notation import latex, text
 from energyc.derivation.notation.build import Builder
 from energyc.derivation.notation.formula import Formula, Reference, name
 from energyc.derivation.notation.indices import IndexNames
-from energyc.derivation.notation.sharing import shared, weight
+from energyc.derivation.notation.sharing import is_long, shared
 from energyc.mathematics.ir import Input, Node, walk
 
 #: A node that takes more nodes than this to write out is written with shared pieces named after a ``where``.
@@ -117,7 +117,7 @@ class Notation:
     _pieces: tuple[Node, ...] = ()
 
     def _is_long(self, node: Node) -> bool:
-        return weight(node, self._named) > LONG
+        return is_long(node, self._named, LONG)
 
     @cached_property
     def _named(self) -> frozenset[Node]:
