@@ -34,8 +34,8 @@ from energyc.mathematics.ir.indexing import Affine, axis
 from energyc.mathematics.ir.nodes import LogSumExp, Reduction, Stop
 from energyc.mathematics.sparse import Segment
 
-
-#: The most nodes from one buffer to the next. Deeper expressions than people write are computed in several statements.
+#: The most nodes from one buffer to the next, and the most terms of a sum. Expressions that are deeper than people
+#: write them are computed in several statements.
 DEEPEST = 50
 
 
@@ -220,7 +220,15 @@ class Lowering:
                 gathered = product.target
                 terms.append((1.0, Load(gathered, place)))
             self.steps.append(product)
-        return Total(tuple(term for term in terms if term[1] != ZERO))
+        return self._short(node, [term for term in terms if term[1] != ZERO])
+
+    def _short(self, node: Node, terms: list[tuple[float, Expr]]) -> Expr:
+        """A sum; the first terms of a long one are a statement of their own, and so on, in the same order."""
+        place = labels_of(len(node.dims))
+        while len(terms) > DEEPEST:
+            first = self.put("total", self.extents(node), node.batched, Total(tuple(terms[:DEEPEST])))
+            terms = [(1.0, Load(first, place)), *terms[DEEPEST:]]
+        return Total(tuple(terms))
 
     def _is_gathered(self, node: Node) -> bool:
         """Whether a term is added to what others sum up to: nothing else reads it, and it differs along all axes."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 from energyc.code.module.context import Context
-from energyc.derivation.notation import Notation, at, left_side, of_network, text
+from energyc.derivation.notation import Notation, at, left_side, text
 from energyc.derivation.notation import name as index
 from energyc.mathematics.ir import Input, Node, walk
 from energyc.mathematics.sparse import Segment
@@ -29,7 +29,7 @@ def formulas(context: Context, roots: Iterable[Node]) -> Callable[[Node], str]:
         elif node in names and not isinstance(node, Input):
             called[node] = names[node]
     named = {node: (name, context.notation.indices(node)) for node, name in called.items()}
-    notation = of_network(context.network, named) if named else context.notation
+    notation = context.notation.naming(named) if named else context.notation
 
     common = cache(lambda: notation.sharing(roots))
 

@@ -102,7 +102,7 @@ def _read(node: Node) -> Iterator[Node]:
 
 
 def _read_of_target(target: e.Expr) -> list[Node]:
-    """What the target of an assignment reads, the last first: nothing of a plain name, all of ``self.x`` and ``x[k]``."""
+    """What the target of an assignment reads, the last first: no plain name, but all of ``self.x`` and ``x[k]``."""
     match target:
         case e.Name():
             return []

@@ -95,6 +95,10 @@ class Notation:
         """A named node or an input as it is referred to: ``query[h,t,a]``."""
         return text.write(self.element(node, indices))
 
+    def naming(self, further: Mapping[Node, tuple[str, tuple[str, ...]]]) -> Notation:
+        """The same notation in which ``further`` nodes have names too."""
+        return replace(self, names={**self.names, **further})
+
     def sharing(self, roots: Sequence[Node]) -> Notation:
         """A notation that also names the anonymous pieces which the roots repeat or bury (see ``definitions``)."""
         taken = self._taken | {node.name for node in walk(roots) if isinstance(node, Input)}
