@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -28,10 +28,15 @@ from energyc.mathematics.ir import (
     Node,
     Position,
     Softmax,
+    walk,
 )
 from energyc.mathematics.ir.indexing import Affine, axis
 from energyc.mathematics.ir.nodes import LogSumExp, Reduction, Stop
 from energyc.mathematics.sparse import Segment
+
+#: The most nodes from one buffer to the next, and the most terms of a sum. Expressions that are deeper than people
+#: write them are computed in several statements.
+DEEPEST = 50
 
 
 class NotLowered(Exception):
@@ -83,6 +88,18 @@ class Lowering:
             seen.add(node)
             self.uses.update(node.children)
             stack.extend(node.children)
+
+    def fill(self, roots: Iterable[Node]) -> None:
+        """Fill buffers on the way to deep roots, from the bottom up.
+
+        Between two of them are at most ``DEEPEST`` nodes, so that neither a lowering nor an expression nests deeper.
+        """
+        depths: dict[Node, int] = {}
+        for node in walk(roots, ChainMap[Node, object](self.buffers, self.offered)):  # type: ignore[arg-type]
+            depth = 1 + max((depths.get(child, 0) for child in node.children), default=0)
+            if depth > DEEPEST:
+                self._made_or_held(node)
+            depths[node] = depth if depth <= DEEPEST else 0
 
     # ------------------------------------------------------------ nodes
 
@@ -203,7 +220,15 @@ class Lowering:
                 gathered = product.target
                 terms.append((1.0, Load(gathered, place)))
             self.steps.append(product)
-        return Total(tuple(term for term in terms if term[1] != ZERO))
+        return self._short(node, [term for term in terms if term[1] != ZERO])
+
+    def _short(self, node: Node, terms: list[tuple[float, Expr]]) -> Expr:
+        """A sum; the first terms of a long one are a statement of their own, and so on, in the same order."""
+        place = labels_of(len(node.dims))
+        while len(terms) > DEEPEST:
+            first = self.put("total", self.extents(node), node.batched, Total(tuple(terms[:DEEPEST])))
+            terms = [(1.0, Load(first, place)), *terms[DEEPEST:]]
+        return Total(tuple(terms))
 
     def _is_gathered(self, node: Node) -> bool:
         """Whether a term is added to what others sum up to: nothing else reads it, and it differs along all axes."""

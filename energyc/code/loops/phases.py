@@ -69,7 +69,9 @@ class Builder:
 
     def slopes(self, lowering: Lowering, *wanted: Slopes) -> list[dict[str, Expr]]:
         """The entries of nodes by state."""
-        lowering.expect(node for slopes in wanted for node in slopes.values())
+        roots = [node for slopes in wanted for node in slopes.values()]
+        lowering.expect(roots)
+        lowering.fill(roots)
         found = [{n: lowering.at(node, labels_of(len(node.dims))) for n, node in slopes.items()} for slopes in wanted]
         self.asked |= dict(lowering.asked)
         return found

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from energyc.code.module.context import Context
-from energyc.derivation.notation import Notation, at, left_side, of_network, text
+from energyc.derivation.notation import Notation, at, left_side, text
 from energyc.derivation.notation import name as index
 from energyc.mathematics.ir import Input, Node, walk
 from energyc.mathematics.sparse import Segment
 
+#: A formula of more nodes than this is written with names for its pieces.
+LONG = 100
+
 
 def formulas(context: Context, roots: Iterable[Node]) -> Callable[[Node], str]:
-    """Writes nodes below the roots: a named one as its definition, others as what they are, down to what has a name."""
+    """Writes nodes below the roots: a named one as its definition, others as what they are, down to what has a name.
+
+    The pieces of long ones have names too, the same below all roots; each is defined beside the formula that reads it.
+    """
+    roots = list(roots)
     names = {**context.fields, **context.plan.names}
     called = dict[Node, str]()
     for node in walk(roots):
@@ -21,10 +29,16 @@ def formulas(context: Context, roots: Iterable[Node]) -> Callable[[Node], str]:
         elif node in names and not isinstance(node, Input):
             called[node] = names[node]
     named = {node: (name, context.notation.indices(node)) for node, name in called.items()}
-    notation = of_network(context.network, named) if named else context.notation
+    notation = context.notation.naming(named) if named else context.notation
+
+    common = cache(lambda: notation.sharing(roots))
 
     def formula(node: Node) -> str:
-        right = segment_text(notation, node) if isinstance(node, Segment) else notation.text(node)
+        chosen = common() if notation.is_long(node, LONG) else notation
+        right = segment_text(chosen, node) if isinstance(node, Segment) else text.write(chosen.formula(node))
+        pieces = [f"{piece.left} = {piece.text}" for piece in chosen.direct_definitions(node)]
+        if pieces:
+            right = f"{right}, where {', '.join(pieces)}"
         name = context.plan.names.get(node)
         return f"{left_side(name, notation.indices(node))} = {right}" if name else right
 

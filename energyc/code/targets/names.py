@@ -19,14 +19,16 @@ class Names:
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = set(taken)
+        self._next: dict[tuple[str, str], int] = {}  # the first number of a wish that may be free: none gets free again
 
     def new(self, wish: str, shape: str = VALUE) -> str:
         """The wish in its shape; numbered where another wish has the same letters."""
         base = re.sub(r"[^A-Za-z0-9]+", "_", wish).strip("_")
         if not base[:1].isalpha():
             base = f"v{base}"
-        name, k = shape.format(base), 2
-        while name in self._taken:
-            name, k = shape.format(f"{base}_{k}"), k + 1
+        k = self._next.get((base, shape), 1)
+        while (name := shape.format(f"{base}_{k}" if k > 1 else base)) in self._taken:
+            k += 1
         self._taken.add(name)
+        self._next[base, shape] = k + 1
         return name

@@ -86,7 +86,11 @@ def _line(expr: Expr) -> Line:
 def _at(expr: Expr, needed: int) -> Line:
     """An expression, in brackets where it binds less tightly than its place asks."""
     line = _line(expr)
-    return line.whole if level(expr) >= needed else Line((Group("(", (line.whole,), ")"),))
+    return line.whole if level(expr) >= needed else _bracketed(line)
+
+
+def _bracketed(line: Line) -> Line:
+    return Line((Group("(", (line.whole,), ")"),))
 
 
 def _items(opening: str, items: Iterable[Expr], closing: str) -> Line:
@@ -111,11 +115,15 @@ def _unary(expr: e.Unary) -> Line:
 
 
 def _binary(expr: e.Binary) -> Line:
-    if expr.operator not in _BINARY:
-        raise TypeError(f"C++ has no operator {expr.operator}")
-    spelt, own, needs = _BINARY[expr.operator]
-    left = _at(expr.left, own if level(expr.left) == own else needs)
-    return joined(left, f" {spelt} ", _at(expr.right, needs))
+    first, operators = expr.chain
+    line = _line(first)
+    for binary in operators:
+        if binary.operator not in _BINARY:
+            raise TypeError(f"C++ has no operator {binary.operator}")
+        spelt, own, needs = _BINARY[binary.operator]
+        left = line.whole if level(binary.left) == own or level(binary.left) >= needs else _bracketed(line)
+        line = joined(left, f" {spelt} ", _at(binary.right, needs))
+    return line
 
 
 def _comparison(expr: e.Comparison) -> Line:

@@ -121,6 +121,19 @@ class Binary(Expr):
     left: Expr
     right: Expr
 
+    @property
+    def chain(self) -> tuple[Expr, list[Binary]]:
+        """What stands furthest on the left, and the operators that are applied to it one after the other.
+
+        Of ``a - b + c`` it is a, ``a - b`` and ``a - b + c``: long sums nest on the left, and no one recurses to that.
+        """
+        operators: list[Binary] = []
+        first: Expr = self
+        while isinstance(first, Binary):
+            operators.append(first)
+            first = first.left
+        return first, operators[::-1]
+
 
 @dataclass(frozen=True)
 class Comparison(Expr):

@@ -82,36 +82,33 @@ def _changed(statement: s.Statement) -> set[str]:
 
 
 def _read(node: Node) -> Iterator[Node]:
-    """The nodes below that are read, targets of assignments left out where they are plain names."""
-    match node:
-        case s.Assign(target, value):
-            yield from _read_target(target)
-            yield from _read(value)
-        case s.Augment(_, target, value):
-            yield from _read_target(target)
-            yield from _read(value)
-        case s.For(target, iterable, body):
-            yield from _read_target(target)
-            for part in (iterable, *body):
-                yield from _read(part)
-        case s.Verbatim(_, names):
-            yield from map(e.Name, names)
-        case _:
-            yield node
-            for child in node.children:
-                yield from _read(child)
+    """The nodes below that are read, targets of assignments left out where they are plain names.
+
+    Iterative, so that depth is not limited, and each node costs the same however deep it is.
+    """
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        match top:
+            case s.Assign(target, value) | s.Augment(_, target, value):
+                stack += [value, *_read_of_target(target)]
+            case s.For(target, iterable, body):
+                stack += [*reversed(body), iterable, *_read_of_target(target)]
+            case s.Verbatim(_, names):
+                yield from map(e.Name, names)
+            case _:
+                yield top
+                stack += reversed(list(top.children))
 
 
-def _read_target(target: e.Expr) -> Iterator[Node]:
-    """The nodes that the target of an assignment reads: none of a plain name, all of ``self.x`` and ``x[k]``."""
+def _read_of_target(target: e.Expr) -> list[Node]:
+    """What the target of an assignment reads, the last first: no plain name, but all of ``self.x`` and ``x[k]``."""
     match target:
         case e.Name():
-            return
+            return []
         case e.Tuple(items) | e.List(items):
-            for item in items:
-                yield from _read_target(item)
-        case _:
-            yield from _read(target)
+            return [part for item in reversed(items) for part in _read_of_target(item)]
+    return [target]
 
 
 def _binds(node: Node) -> Iterator[str]:
@@ -142,7 +139,7 @@ def _plain(target: e.Expr) -> Iterator[str]:
 def _defined(node: Node) -> Iterator[str]:
     """The names that a node gives to the scope it is in; what is inside functions and classes is theirs."""
     yield from _binds(node)
-    if not isinstance(node, s.Function | s.Class):
+    if not isinstance(node, s.Function | s.Class | e.Expr):
         for child in node.children:
             yield from _defined(child)
 

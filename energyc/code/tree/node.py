@@ -18,10 +18,12 @@ class Node:
             yield from _nodes(getattr(self, name))
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below it, parents first, in the order of the text."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        """This node and all below it, parents first, in the order of the text. Iterative: depth is not limited."""
+        stack: list[Node] = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack += reversed(list(node.children))
 
     def mapped(self, function: Callable[[Node], Node]) -> Self:
         """The same with a function of each child in its place; this very node where no child changes."""

@@ -159,13 +159,16 @@ def _unary(expr: e.Unary) -> Line:
 
 
 def _binary(expr: e.Binary) -> Line:
-    """Two operands; a sum can be broken before each of its terms."""
-    _, left_needs, right_needs = _BINARY[expr.operator]
-    line, right = _line(expr.left), _at(expr.right, right_needs)
-    left = line if level(expr.left) >= left_needs else _bracketed(line)
-    if expr.operator not in ("+", "-"):
-        return joined(left, f" {expr.operator} ", right)
-    return Line((*left.parts, f" {expr.operator} ", *right.parts), (*left.cuts, len(left.parts)))
+    """Operands with operators between them; a sum can be broken before each of its terms."""
+    first, operators = expr.chain
+    line = _line(first)
+    for binary in operators:
+        _, left_needs, right_needs = _BINARY[binary.operator]
+        left = line if level(binary.left) >= left_needs else _bracketed(line)
+        right = _at(binary.right, right_needs)
+        cuts = (*left.cuts, len(left.parts)) if binary.operator in ("+", "-") else ()
+        line = Line((*left.parts, f" {binary.operator} ", *right.parts), cuts)
+    return line
 
 
 def _comparison(expr: e.Comparison) -> Line:

@@ -10,7 +10,7 @@ from energyc.derivation.notation import latex, text
 from energyc.derivation.notation.build import Builder
 from energyc.derivation.notation.formula import Formula, Reference, name
 from energyc.derivation.notation.indices import IndexNames
-from energyc.derivation.notation.sharing import shared, weight
+from energyc.derivation.notation.sharing import is_long, shared
 from energyc.mathematics.ir import Input, Node, walk
 
 #: A node that takes more nodes than this to write out is written with shared pieces named after a ``where``.
@@ -64,7 +64,7 @@ class Notation:
 
     def text(self, node: Node, indices: Sequence[str] | None = None) -> str:
         """A node's formula in the spec's notation; a very long one with its shared pieces after ``where``."""
-        if not self._is_long(node):
+        if not self.is_long(node):
             return text.write(self.formula(node, indices))
         notation = self.sharing([node])
         pieces = [f"{d.left} = {d.text}" for d in notation.definitions([node])]
@@ -72,8 +72,12 @@ class Notation:
 
     def latex(self, node: Node, indices: Sequence[str] | None = None) -> str:
         """A node's formula in LaTeX, for math mode."""
-        notation = self.sharing([node]) if self._is_long(node) else self
+        notation = self.sharing([node]) if self.is_long(node) else self
         return latex.write(notation.formula(node, indices))
+
+    def is_long(self, node: Node, limit: int = LONG) -> bool:
+        """Whether a node takes more nodes than a limit to write out."""
+        return is_long(node, self._named, limit)
 
     def indices(self, node: Node) -> tuple[str, ...]:
         """Names for the axes of a node, all different: the spec's where it has them."""
@@ -91,12 +95,30 @@ class Notation:
         """A named node or an input as it is referred to: ``query[h,t,a]``."""
         return text.write(self.element(node, indices))
 
+    def naming(self, further: Mapping[Node, tuple[str, tuple[str, ...]]]) -> Notation:
+        """The same notation in which ``further`` nodes have names too."""
+        return replace(self, names={**self.names, **further})
+
     def sharing(self, roots: Sequence[Node]) -> Notation:
         """A notation that also names the anonymous pieces which the roots repeat or bury (see ``definitions``)."""
         taken = self._taken | {node.name for node in walk(roots) if isinstance(node, Input)}
         chosen = shared(roots, self._named, taken)
         pieces = {node: (label, self.indices(node)) for node, label in chosen.items()}
         return replace(self, names={**self.names, **pieces}, _pieces=tuple(chosen))
+
+    def direct_definitions(self, root: Node) -> list[Definition]:
+        """The pieces named by ``sharing`` that a node's own formula reads, and not what these read in turn."""
+        found: dict[Node, None] = {}
+        seen: set[Node] = set()
+        stack = [*root.children]
+        while stack:
+            node = stack.pop()
+            if node in self._piece_set:
+                found[node] = None
+            elif node not in self.names and node not in seen:
+                seen.add(node)
+                stack += node.children
+        return [self._definition(node) for node in sorted(found, key=lambda node: node.number)]
 
     def definitions(self, roots: Sequence[Node]) -> list[Definition]:
         """The pieces named by ``sharing`` that the roots need, each before its use."""
@@ -116,8 +138,9 @@ class Notation:
 
     _pieces: tuple[Node, ...] = ()
 
-    def _is_long(self, node: Node) -> bool:
-        return weight(node, self._named) > LONG
+    @cached_property
+    def _piece_set(self) -> frozenset[Node]:
+        return frozenset(self._pieces)
 
     @cached_property
     def _named(self) -> frozenset[Node]:

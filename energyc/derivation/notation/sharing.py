@@ -34,13 +34,15 @@ _STEMS: tuple[tuple[type[Node], str], ...] = (
 )
 
 
-def weight(root: Node, named: Collection[Node], limit: int = 10_000) -> int:
-    """The number of nodes that writing a node out takes, up to a limit; a name counts as one."""
-    weights: dict[Node, int] = {}
-    for node in walk([root]):
-        below = sum(1 if child in named else weights[child] for child in node.children)
-        weights[node] = min(1 + below, limit)
-    return weights[root]
+def is_long(root: Node, named: Collection[Node], limit: int) -> bool:
+    """Whether writing a node out takes more nodes than a limit, repetitions counted; a name counts as one."""
+    stack, count = [root], 0
+    while stack and count <= limit:
+        node = stack.pop()
+        count += 1
+        if node is root or node not in named:
+            stack += node.children
+    return count > limit
 
 
 def shared(roots: Iterable[Node], named: Collection[Node], taken: Iterable[str]) -> dict[Node, str]:

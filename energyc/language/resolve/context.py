@@ -18,6 +18,8 @@ from energyc.mathematics.ir import Function, Graph, IndexExpr, Node
 
 #: Functions of functions can grow without end.
 MOST_INLINED_CALLS = 5_000
+#: The most calls that are inlined inside of each other.
+DEEPEST_CALL = 64
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,12 @@ class Expression:
         return self
 
     def walk(self) -> Iterator[Expression]:
-        """This expression and all inside it."""
-        yield self
-        for part in self.parts:
-            yield from part.walk()
+        """This expression and all inside it, in order. Iterative: depth is not limited."""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack += reversed(node.parts)
 
     def __add__(self, other: Expression | Number) -> Expression:
         return Sum((*_terms(self), *_terms(other)))

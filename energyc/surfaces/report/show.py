@@ -25,7 +25,6 @@ from energyc.proofs.claims.classes import Classes
 from energyc.surfaces.report.check import written_set
 
 Label = tuple[str, tuple[str, ...]]
-Further = Mapping[Node, Label]
 
 
 def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[str] | None = None) -> str:
@@ -240,29 +239,27 @@ def _equations(network: Network, prefix: str, nodes: Mapping[str, Node], axes: M
 def plan(module: ModulePlan) -> str:
     """Return the planned module: constants, statements of each routine, and their counts."""
     network, planned = module.network, module.plan
-    labels = _labelled(network, [*planned.constants, *planned.fixed], planned.names)
+    base = of_network(network)
+    labels = _labelled(base, [*planned.constants, *planned.fixed], planned.names)
     lines = [f"passes: {planned.passes}", f"once a module: {len(planned.constants)}"]
-    lines += _statements(network, planned.constants, labels)
-    lines += [f"once a relaxation: {len(planned.fixed)}", *_statements(network, planned.fixed, labels)]
+    lines += _statements(base.naming(labels), planned.constants)
+    lines += [f"once a relaxation: {len(planned.fixed)}", *_statements(base.naming(labels), planned.fixed)]
     for routine in planned.routines:
         if routine.outputs:
-            all_labels = {**labels, **_labelled(network, routine.statements, planned.names)}
+            notation = base.naming({**labels, **_labelled(base, routine.statements, planned.names)})
             lines.append(f"{routine.name}: {len(routine.statements)}")
-            lines += _statements(network, routine.statements, all_labels)
-            notation = of_network(network, all_labels)
+            lines += _statements(notation, routine.statements)
             lines += [f"  -> {o.key} = {_value(notation, o.node)}" for o in routine.outputs]
     return "\n".join(lines) + "\n"
 
 
-def _labelled(network: Network, nodes: Iterable[Node], names: Mapping[Node, str]) -> dict[Node, Label]:
-    notation = of_network(network)
+def _labelled(notation: Notation, nodes: Iterable[Node], names: Mapping[Node, str]) -> dict[Node, Label]:
     return {node: (names.get(node, f"t{node.number}"), notation.indices(node)) for node in nodes}
 
 
-def _statements(network: Network, nodes: Iterable[Node], names: Further) -> Iterator[str]:
-    notation = of_network(network, names)
+def _statements(notation: Notation, nodes: Iterable[Node]) -> Iterator[str]:
     for node in nodes:
-        label, indices = names[node]
+        label, indices = notation.names[node]
         right = segment_text(notation, node) if isinstance(node, Segment) else notation.text(node, indices)
         yield f"  {left_side(label, indices)} = {right}"
 

@@ -9,7 +9,7 @@ from energyc.code.loops.memory import layout
 from energyc.code.loops.nest import Block, Group, Kernel, Product
 from energyc.code.targets.cpp.expressions import Expressions
 from energyc.code.targets.cpp.groups import type_of
-from energyc.code.targets.cpp.products import Products, Tables, largest_panel, packed_size
+from energyc.code.targets.cpp.products import Products, Tables, largest_panel
 from energyc.code.targets.cpp.scatters import scattered
 from energyc.code.targets.functions import Functions, dims_of, outside
 from energyc.code.targets.names import Names
@@ -42,8 +42,8 @@ class KernelWriter:
         self.tile = max(1, min(LARGEST_TILE, TILE_ENTRIES // max(1, entries)))
         products = [block for block in kernel.body if isinstance(block, Product)]
         self.panels = [block for block in products if not block.packed_once]
-        self.packed = tuple(block for block in products if block.packed_once)
-        self.products = Products(self.packed, self.names, self.tile, tables)
+        packed = tuple(block for block in products if block.packed_once)
+        self.products = Products(packed, self.names, self.tile, tables)
 
     @cached_property
     def struct(self) -> str:
@@ -80,7 +80,7 @@ class KernelWriter:
         yield s.Declare("static constexpr Int", "sizes[]", e.SetOf(states))
         yield s.Declare("static constexpr Int", "scratch", e.Number(self.layout.entries))
         yield s.Declare("static constexpr Int", "panel_entries", largest_panel(self.panels))
-        yield s.Declare("static constexpr Int", "packed_entries", total(list(map(packed_size, self.packed))))
+        yield from self.products.starts()
 
     def _members(self) -> Iterator[s.Statement]:
         """The members of the struct: the caller's buffers and scalars, for the tile at hand, and its memory."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from energyc.code.loops.nest import Buffer, Product, Run
 from energyc.code.targets.cpp.expressions import real
@@ -44,6 +45,19 @@ class Products:
     names: Mapping[Buffer, str]
     tile: int
     tables: Tables
+
+    @cached_property
+    def numbers(self) -> Mapping[Product, int]:
+        """The number of each product that is packed once."""
+        return {block: k for k, block in enumerate(self.packed)}
+
+    def starts(self) -> Iterator[s.Statement]:
+        """Where each packed matrix but the first begins, by the one before it; and how many entries there are."""
+        for k, block in enumerate(self.packed):
+            end = f"packed_{k + 1}" if k + 1 < len(self.packed) else "packed_entries"
+            yield s.Declare("static constexpr Int", end, total([*_start_of(k), _packed_size(block)]))
+        if not self.packed:
+            yield s.Declare("static constexpr Int", "packed_entries", ZERO)
 
     def packing(self, given: Mapping[Buffer, int]) -> Iterator[s.Statement]:
         """Packs what is the same for all samples and steps; ``given`` are the numbers of what the caller passes."""
@@ -93,13 +107,12 @@ class Products:
         if not block.packed_once:
             source = self._start(block.right, block.right_at, block.outer.right, by_sample)
             return PANEL, [s.Do(e.call("pack", source, self._inner(block), self._columns(block), PANEL))]
-        earlier = [packed_size(other) for other in self.packed[: self.packed.index(block)]]
         place: e.Expr = ZERO
         for k, _ in _moving(block):
             name = e.Name(LABELS[k])
             place = name if place == ZERO else total([e.Binary("*", place, size(block.outer.sizes[k])), name])
         here = [] if place == ZERO else [product([place, *_place(block)])]
-        return total([PACKED, *earlier, *here]), []
+        return total([PACKED, *_start_of(self.numbers[block]), *here]), []
 
     def _start(self, buffer: Buffer, at: int, strides: Sequence[int], own: bool) -> e.Expr:
         """Where a matrix starts."""
@@ -128,7 +141,12 @@ def _place(block: Product) -> tuple[e.Expr, ...]:
     return size(block.inner.count), e.call("padded<T>", size(block.columns.count))
 
 
-def packed_size(block: Product) -> e.Expr:
+def _start_of(number: int) -> list[e.Expr]:
+    """Where a packed matrix begins, as the terms of a sum; its name is none that a spec can take."""
+    return [e.Name(f"packed_{number}")] if number else []
+
+
+def _packed_size(block: Product) -> e.Expr:
     """The entries of the packed matrices of a product."""
     places = math.prod(block.outer.sizes[k] for k, _ in _moving(block))
     return product([*([size(places)] if places > 1 else []), *_place(block)])

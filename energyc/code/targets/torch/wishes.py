@@ -16,8 +16,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -51,7 +50,7 @@ class Wishes:
         whole = {**roots, **named}
         nodes = list(walk(roots))
         self.arguments = _arguments(nodes)
-        self.part_of = _part_of([node for node in nodes if node in whole], whole)
+        self.part_of = _part_of(nodes, whole)
 
     def of(self, node: Node) -> str:
         """A name that says what an anonymous node is."""
@@ -150,16 +149,12 @@ def _arguments(nodes: Iterable[Node]) -> dict[Node, str]:
     return names
 
 
-def _part_of(wholes: Collection[Node], names: Mapping[Node, str]) -> dict[Node, str]:
-    """The one named node that each anonymous one is part of, where there is one alone."""
-    found: defaultdict[Node, set[str]] = defaultdict(set)
-    for whole in wholes:
-        stack = [child for child in whole.children if child not in names]
-        seen: set[Node] = set()
-        while stack:
-            node = stack.pop()
-            if node not in seen:
-                seen.add(node)
-                found[node].add(names[whole])
-                stack.extend(child for child in node.children if child not in names)
-    return {node: min(wholes) for node, wholes in found.items() if len(wholes) == 1}
+def _part_of(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, str]:
+    """The one named node that each anonymous one is part of, where there is one alone; ``nodes`` are children first."""
+    found: dict[Node, str] = {}  # empty for a part of several
+    for node in reversed(nodes):
+        whole = names.get(node) or found.get(node, "")
+        for child in node.children:
+            if child not in names:
+                found[child] = whole if found.get(child, whole) == whole else ""
+    return {node: whole for node, whole in found.items() if whole}

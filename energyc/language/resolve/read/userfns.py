@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from energyc.language.resolve.context import MOST_INLINED_CALLS, Scope
+from energyc.language.resolve.context import DEEPEST_CALL, MOST_INLINED_CALLS, Scope
 from energyc.language.resolve.names import Entry
 from energyc.language.resolve.read.arguments import read_arguments
 from energyc.language.resolve.read.reductions import outer_indices
@@ -34,7 +34,7 @@ def read_user_call(scope: Scope, expr: ast.Apply, entry: Entry) -> Term:
 
 
 def _may_inline(scope: Scope, expr: ast.Apply, entry: Entry) -> bool:
-    """Whether a call is neither recursive nor one too many; either is reported, the latter once."""
+    """Whether a call is neither recursive nor one too many or too deep; each is reported, one too many once."""
     left = scope.context.inlined_calls_left()
     if left == -1:
         message = f"more than {MOST_INLINED_CALLS} calls of functions are inlined"
@@ -42,7 +42,10 @@ def _may_inline(scope: Scope, expr: ast.Apply, entry: Entry) -> bool:
     if left >= 0 and entry.name in scope.calls:
         path = [*scope.calls[scope.calls.index(entry.name) :], entry.name]
         scope.reporter.cycle(path, expr.name.span, labels=[entry.label()])
-    return left >= 0 and entry.name not in scope.calls
+    elif left >= 0 and len(scope.calls) >= DEEPEST_CALL:
+        message = f"calls of functions are nested more than {DEEPEST_CALL} deep"
+        scope.reporter.error("E0802", message, expr.span, help="name what is inside with `let`")
+    return left >= 0 and entry.name not in scope.calls and len(scope.calls) < DEEPEST_CALL
 
 
 def _reads_inside(scope: Scope, entry: Entry, tree: ast.Function) -> bool:
