@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from energyc import pipeline
 from energyc.code.module import segment_text
-from energyc.code.plan import ModulePlan
+from energyc.code.plan import ModulePlan, PlannedRoutine
 from energyc.code.targets import TARGETS
 from energyc.derivation.derive import Derivation
 from energyc.derivation.notation import Notation, Reference, left_side, of_network, text
@@ -244,14 +244,23 @@ def plan(module: ModulePlan) -> str:
     lines = [f"passes: {planned.passes}", f"once a module: {len(planned.constants)}"]
     lines += _statements(network, planned.constants, labels)
     lines += [f"once a relaxation: {len(planned.fixed)}", *_statements(network, planned.fixed, labels)]
+    block = module.block
+    if block is not None:
+        labels |= _labelled(network, block.statements, planned.names)
+        lines.append(f"once at the same states for {', '.join(block.routines)}: {len(block.statements)}")
+        lines += _statements(network, block.statements, labels)
     for routine in planned.routines:
         if routine.outputs:
-            all_labels = {**labels, **_labelled(network, routine.statements, planned.names)}
-            lines.append(f"{routine.name}: {len(routine.statements)}")
-            lines += _statements(network, routine.statements, all_labels)
-            notation = of_network(network, all_labels)
-            lines += [f"  -> {o.key} = {_value(notation, o.node)}" for o in routine.outputs]
+            own = block.without(routine) if block and routine.name in block.routines else routine
+            lines += _routine(network, own, {**labels, **_labelled(network, own.statements, planned.names)})
     return "\n".join(lines) + "\n"
+
+
+def _routine(network: Network, routine: PlannedRoutine, labels: Further) -> Iterator[str]:
+    yield f"{routine.name}: {len(routine.statements)}"
+    yield from _statements(network, routine.statements, labels)
+    notation = of_network(network, labels)
+    yield from (f"  -> {o.key} = {_value(notation, o.node)}" for o in routine.outputs)
 
 
 def _labelled(network: Network, nodes: Iterable[Node], names: Mapping[Node, str]) -> dict[Node, Label]:
