@@ -20,7 +20,7 @@ NASTY = tuple(
     _anchor _force state_dict parameters buffers half double add_module register_buffer __init__ __class__ __dict__ _ __
     names name energy_ beta step_ gmres How Path Phase Gradients Relaxed super property staticmethod random seed v_z
     W_q b_1 X Y H q k z y x s u w E C_ J list dict set zip range torch_ self_ is as if else for while from seed_z
-    einsum expand mask position mask_2 states_2 zeros_ones B I0 type Free Held stack drive_2 F_ itertools
+    einsum expand mask position mask_2 states_2 zeros_ones B I0 type Free Held Lets lets stack drive_2 F_ itertools
     """.split()
 )
 _UNARY = tuple(

@@ -53,20 +53,21 @@ class Lowering:
     """Lowers the nodes that some roots need, each once.
 
     ``given`` are the buffers of what the caller passes or an earlier part has made. Inputs that are not among them are
-    added as they are met. ``steps`` holds statements and products in the order of their dependencies.
+    added as they are met. ``factor`` gives the number of a coefficient. ``steps`` holds statements and products in the
+    order of their dependencies.
     """
 
     def __init__(
         self,
         sizes: Mapping[str, int],
-        values: Mapping[str, float],
+        factor: Callable[[Coefficient], float],
         given: Mapping[Node, Buffer],
         offered: Mapping[Node, str],
         names: Mapping[Node, str],
         text: Callable[[Node], str],
         rows: Rows = "array",
     ) -> None:
-        self.sizes, self.values = sizes, values
+        self.sizes, self.factor = sizes, factor
         self.buffers = dict(given)
         self.offered, self.names, self.text = offered, names, text
         self.rows = rows
@@ -146,10 +147,6 @@ class Lowering:
     def scratch(self, name: str, sizes: Sequence[int], batched: bool) -> Buffer:
         """A new buffer."""
         return Buffer(name, tuple(sizes), batched)
-
-    def factor(self, coefficient: Coefficient) -> float:
-        """A coefficient as a number."""
-        return coefficient.number(self.values)
 
     def _inlined(self, node: Node) -> bool:
         """Whether an expression is computed where it is read: it is read once, or costs nothing."""
@@ -303,7 +300,7 @@ class Lowering:
             if load is None:
                 load = Load(self._made_or_held(operand), place)
             loads.append(load)
-            factor *= scale
+            factor = factor if scale == 1 else factor * scale
         into = target or self.scratch(self.names.get(node, "product"), self.extents(node), node.batched)
         product = product_of(into, (loads[0], loads[1]), factor, solved.extents, self.sizes)
         return product and replace(product, adds=target is not None, label=self.text(node))

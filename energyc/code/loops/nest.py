@@ -262,7 +262,8 @@ class Kernel:
     """Steps of a phase on a tile of samples.
 
     ``moves`` gives each state the buffer of its next value. ``given`` are the buffers that the caller passes, in
-    order, ``scalars`` the numbers. ``sizes`` are those of all dims.
+    order, ``scalars`` the numbers. ``sizes`` are those of all dims; ``roots`` are roots of sizes by the names that
+    factors are written with.
     """
 
     name: str
@@ -273,6 +274,7 @@ class Kernel:
     scalars: tuple[str, ...]
     body: tuple[Block, ...]
     sizes: Mapping[str, int]
+    roots: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def number(self) -> int | None:

@@ -13,7 +13,7 @@ from energyc.code.loops.lower import Lowering, NotLowered
 from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Product, Scalar, Scatter, Statement, Times, Total
 from energyc.code.loops.sets import LARGEST_SIMPLEX, projected
 from energyc.language.network import Network
-from energyc.mathematics.ir import Input, Node
+from energyc.mathematics.ir import Coefficient, Input, Node
 
 #: A node for each state that has one.
 Slopes = Mapping[str, Node]
@@ -23,7 +23,8 @@ Slopes = Mapping[str, Node]
 class Equations:
     """The equations that kernels are made from: nodes by state, after planning.
 
-    ``sizes`` are those of the dims. ``force`` moves the states, ``nudge`` is subtracted from it times beta,
+    ``sizes`` are those of the dims; ``factor`` gives the number of a coefficient, ``roots`` are roots of sizes by the
+    names that factors are written with. ``force`` moves the states, ``nudge`` is subtracted from it times beta,
     ``correction`` is by states and ``directions``. ``offered`` are nodes that are computed before a relaxation, with
     their names; ``text`` writes any. ``rows`` is where a group keeps them, ``prefix`` what the kernels' names begin
     with.
@@ -31,6 +32,8 @@ class Equations:
 
     network: Network
     sizes: Mapping[str, int]
+    factor: Callable[[Coefficient], float]
+    roots: Mapping[str, float]
     force: Slopes
     nudge: Slopes = field(default_factory=dict)
     correction: Slopes = field(default_factory=dict)
@@ -63,7 +66,7 @@ class Builder:
         e = self.equations
         given: dict[Node, Buffer] = {self.network.states[name].node: buffer for name, buffer in at.items()}
         given |= {e.directions[name]: buffer for name, buffer in (along or {}).items()}
-        lowering = Lowering(e.sizes, self.network.values, {**given, **self.asked}, e.offered, e.names, e.text, e.rows)
+        lowering = Lowering(e.sizes, e.factor, {**given, **self.asked}, e.offered, e.names, e.text, e.rows)
         lowering.steps = self.steps
         return lowering
 
@@ -104,7 +107,8 @@ class Builder:
         steps = arranged(self.steps, self.equations.sizes)
         body = grouped(steps, set(after), self.equations.rows)
         whole, given = self.equations.prefix + name, tuple(self.asked.items())
-        return Kernel(whole, doc, tuple(at), tuple(after), given, tuple(scalars), body, self.equations.sizes)
+        e = self.equations
+        return Kernel(whole, doc, tuple(at), tuple(after), given, tuple(scalars), body, e.sizes, e.roots)
 
 
 def check_simplex(name: str, sizes: Sequence[int]) -> None:

@@ -50,7 +50,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Called:
-    """The names of a class of a module, of the class of its equations, and of their record of what is fixed.
+    """The names of a class of a module, of the class of its equations, and of their records: of what is fixed, of lets.
 
     ``bases`` are the classes of the runtime that it inherits from, whose attributes no param may take.
     """
@@ -59,11 +59,12 @@ class Called:
     equations: str
     fixed: str
     bases: tuple[str, ...] = ("EnergyNetwork",)
+    lets: str = "Lets"
 
     @property
-    def classes(self) -> tuple[str, str, str]:
+    def classes(self) -> tuple[str, str, str, str]:
         """The names of its classes."""
-        return self.own, self.equations, self.fixed
+        return self.own, self.equations, self.fixed, self.lets
 
     @staticmethod
     def network(name: str) -> Called:
@@ -92,6 +93,7 @@ class Context:
         self.options = options
         self.features = planned.features
         self.plan, self.prepared, self.derivation = planned.plan, planned.routines, planned.derivation
+        self.block = planned.block
         self.called = called or Called.network(network.name)
         self.notation: Notation = of_network(network)
         self.letters = _letters(self.notation.habits, network.extents)

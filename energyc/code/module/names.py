@@ -13,8 +13,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 #: What the methods of a module read or are given, whatever the network: no name of a spec may take its place.
 METHOD_NAMES = frozenset(
     """
-    torch nn F math cmath itertools Tensor NamedTuple Fixed Held Holomorphic Tensors
-    self states fixed held targets cotangents directions clamps batch params random device dtype seed net
+    torch nn F math cmath itertools Tensor NamedTuple Fixed Held Lets Holomorphic Tensors
+    self states fixed held lets targets cotangents directions clamps batch params random device dtype seed net
     """.split()
 )
 #: What a module with kernels calls their text, and the object that runs those of its layers.

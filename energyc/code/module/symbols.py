@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
+from typing import Protocol
 
 from energyc.code.module.library import library
 from energyc.code.module.names import KERNEL_NAMES, Identifiers, attribute_names
@@ -20,6 +21,14 @@ from energyc.mathematics.ir import Add, Coefficient, Einsum, Node
 Powers = tuple[tuple[str, Fraction], ...]
 #: How many sizes a line defines.
 _TOGETHER = 8
+
+
+class Naming(Protocol):
+    """Gives each wish a name that is free."""
+
+    def new(self, wish: str) -> str:
+        """The name."""
+        ...
 
 
 @dataclass
@@ -50,7 +59,7 @@ class Symbols:
         """The name of the size of a dim."""
         return self.sizes[dim].dims[0][0]
 
-    def name_roots(self, nodes: Iterable[Node], names: Identifiers) -> None:
+    def name_roots(self, nodes: Iterable[Node], names: Naming) -> None:
         """Names for the roots of sizes that are coefficients in nodes, which are then taken."""
         for coefficient in _coefficients(nodes):
             roots = tuple((s, p) for s, p in coefficient.powers if p.denominator > 1)
@@ -94,6 +103,11 @@ class Symbols:
         """A product of roots: by its name where it has one."""
         value = Coefficient(Fraction(1), roots).number(self.values)
         return (Name(self.scales[roots]) if roots in self.scales else self.power(roots)), value
+
+    def definition(self, roots: Powers) -> Exact:
+        """A product of roots as a number that is written by the names of the sizes."""
+        power = self.power(roots)
+        return Exact(Coefficient(Fraction(1), roots).number(self.values), power, Unary("-", power))
 
     def power(self, roots: Powers) -> Expr:
         """A product of roots."""

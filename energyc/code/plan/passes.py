@@ -10,9 +10,10 @@ class Passes:
     """The passes of a plan.
 
     ``hoist`` computes what depends only on clamps and params once per relaxation. ``share`` computes equal
-    subexpressions once per routine. ``separate`` writes sines and cosines of sums over several indices as products of
-    functions of fewer, where that costs less. ``segments`` keeps what a guard as ``dst[e] == n`` lets through by e, so
-    that no table of n by e is made. ``inplace`` writes results over temporaries that are no longer read.
+    subexpressions once per routine, and in one method where several routines begin with them. ``separate`` writes
+    sines and cosines of sums over several indices as products of functions of fewer, where that costs less.
+    ``segments`` keeps what a guard as ``dst[e] == n`` lets through by e, so that no table of n by e is made.
+    ``inplace`` writes results over temporaries that are no longer read.
     """
 
     hoist: bool = True

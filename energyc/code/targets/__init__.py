@@ -4,9 +4,9 @@
 and what the doctor tries follow from this registry: another target is another package, whose module ``target`` has an
 object ``TARGET``, and another word here.
 
-Imports: ``calculus``, ``expressions``, ``functions``, ``ir``, ``kernels``, ``loops``, ``module``, ``network``,
-``notation``, ``plan``, ``resources``, ``settings``, ``sparse``, ``tree``; libraries: ``jinja2``, ``numpy``,
-``torch``.
+Imports: ``calculus``, ``derive``, ``expressions``, ``functions``, ``ir``, ``kernels``, ``loops``, ``module``,
+``network``, ``notation``, ``plan``, ``resources``, ``settings``, ``sparse``, ``tree``; libraries: ``jinja2``,
+``numpy``, ``torch``.
 """
 
 from __future__ import annotations

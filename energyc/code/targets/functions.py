@@ -9,6 +9,7 @@ from energyc.code.loops.nest import Buffer, Group, Kernel, Scalar, indices
 from energyc.code.targets.names import VALUE, Names
 from energyc.code.tree import facts
 from energyc.code.tree import statements as s
+from energyc.code.tree.expressions import Exact
 from energyc.code.tree.extents import Extent
 from energyc.code.tree.node import Node
 
@@ -26,23 +27,26 @@ class Functions:
 
     def of(self, kernel: Kernel, group: Group) -> s.Function:
         """The function of a group; its parameters have the names that it was made with first."""
-        taken = dims_of(kernel)
+        taken = constants_of(kernel)
         alike = replace(self.write(kernel, _unlabelled(group), _Numbered(taken), ""), doc=())
         if alike not in self.made:
             self.made[alike] = self.write(kernel, group, Names(taken), self.names.new(_wish(group), self.shape))
         return self.made[alike]
 
 
-def dims_of(kernel: Kernel) -> dict[str, int]:
-    """The sizes of all dims, by the names that they have in generated code."""
-    return dict(dim for size in kernel.sizes.values() if isinstance(size, Extent) for dim in size.dims)
+def constants_of(kernel: Kernel) -> dict[str, float]:
+    """The sizes of all dims and the roots of them, by the names that they have in generated code."""
+    sizes = dict(dim for size in kernel.sizes.values() if isinstance(size, Extent) for dim in size.dims)
+    return {**sizes, **kernel.roots}
 
 
-def constants(kernels: Iterable[Kernel], *read: Node) -> dict[str, int]:
-    """The sizes that generated code reads, by their names."""
-    known = {name: size for kernel in kernels for name, size in dims_of(kernel).items()}
+def constants(kernels: Iterable[Kernel], *read: Node) -> dict[str, float]:
+    """The sizes and roots that generated code reads, by their names; sizes first."""
+    known = {name: value for kernel in kernels for name, value in constants_of(kernel).items()}
+    roots = {name: value for name, value in known.items() if isinstance(value, Exact)}
     found = facts.reads(*read)
-    return {name: size for name, size in known.items() if name in found}
+    found |= facts.reads(*(root.plus for name, root in roots.items() if name in found))
+    return {name: known[name] for name in [*(n for n in known if n not in roots), *roots] if name in found}
 
 
 class _Numbered(Names):

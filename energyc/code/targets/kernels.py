@@ -9,6 +9,7 @@ from energyc.code.loops import Equations, Kernel, NotLowered, Rows, free_phase, 
 from energyc.code.module.context import Context, Options
 from energyc.code.module.formulas import formulas
 from energyc.code.module.printed import Printed
+from energyc.code.module.symbols import Symbols
 from energyc.code.plan import ModulePlan
 from energyc.code.targets.names import SIZE, Names
 from energyc.code.targets.torch.layers import Around, layer_contexts, layered_parts
@@ -19,7 +20,7 @@ from energyc.code.tree.expressions import Comparison, Expr, List, Name, Number, 
 from energyc.code.tree.extents import named
 from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Assign, Body, Comment, Function, If, Parameter, Return, Statement
-from energyc.mathematics.ir import Node
+from energyc.mathematics.ir import Node, walk
 
 
 @dataclass(frozen=True)
@@ -150,10 +151,15 @@ def _equations(context: Context, rows: Rows, prefix: str) -> Equations:
         return {key: node for key, node in outputs.get(routine, {}).items() if key in states}
 
     nudge = by_state("_nudge") if context.options.descends else by_state("_cost_vjp")
-    names = Names()
+    names, extents = Names(), context.network.extents
+    sizes = named(extents, {dim: names.new(dim, SIZE) for dim in extents})
+    symbols = Symbols(sizes, context.network.values)
+    symbols.name_roots(walk(node for found in outputs.values() for node in found.values()), names)
     return Equations(
         context.network,
-        named(context.network.extents, {dim: names.new(dim, SIZE) for dim in context.network.extents}),
+        sizes,
+        symbols.factor,
+        {name: symbols.definition(roots) for roots, name in symbols.scales.items()},
         by_state("_force"),
         nudge,
         by_state("_correction"),

@@ -17,7 +17,7 @@ def terms_of(expr: Total) -> Iterator[tuple[float, Expr]]:
     """The terms of a sum with their factors; one that is itself a multiple, and not scaled again, is that multiple."""
     for factor, term in expr.terms:
         if isinstance(term, Total) and len(term.terms) == 1 and abs(factor) == 1:
-            yield from ((factor * inner, part) for inner, part in terms_of(term))
+            yield from ((inner if factor > 0 else -inner, part) for inner, part in terms_of(term))
         elif term == Number(1.0):
             yield math.copysign(1.0, factor), Number(abs(factor))
         else:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from energyc import pipeline
 from energyc.code.module import segment_text
-from energyc.code.plan import ModulePlan
+from energyc.code.plan import ModulePlan, PlannedRoutine
 from energyc.code.targets import TARGETS
 from energyc.derivation.derive import Derivation
 from energyc.derivation.notation import Notation, Reference, left_side, of_network, text
@@ -244,13 +244,22 @@ def plan(module: ModulePlan) -> str:
     lines = [f"passes: {planned.passes}", f"once a module: {len(planned.constants)}"]
     lines += _statements(base.naming(labels), planned.constants)
     lines += [f"once a relaxation: {len(planned.fixed)}", *_statements(base.naming(labels), planned.fixed)]
+    block = module.block
+    if block is not None:
+        labels |= _labelled(base, block.statements, planned.names)
+        lines.append(f"once at the same states for {', '.join(block.routines)}: {len(block.statements)}")
+        lines += _statements(base.naming(labels), block.statements)
     for routine in planned.routines:
         if routine.outputs:
-            notation = base.naming({**labels, **_labelled(base, routine.statements, planned.names)})
-            lines.append(f"{routine.name}: {len(routine.statements)}")
-            lines += _statements(notation, routine.statements)
-            lines += [f"  -> {o.key} = {_value(notation, o.node)}" for o in routine.outputs]
+            own = block.without(routine) if block and routine.name in block.routines else routine
+            lines += _routine(base.naming({**labels, **_labelled(base, own.statements, planned.names)}), own)
     return "\n".join(lines) + "\n"
+
+
+def _routine(notation: Notation, routine: PlannedRoutine) -> Iterator[str]:
+    yield f"{routine.name}: {len(routine.statements)}"
+    yield from _statements(notation, routine.statements)
+    yield from (f"  -> {o.key} = {_value(notation, o.node)}" for o in routine.outputs)
 
 
 def _labelled(notation: Notation, nodes: Iterable[Node], names: Mapping[Node, str]) -> dict[Node, Label]:

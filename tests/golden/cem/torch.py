@@ -199,7 +199,7 @@ class AttentionEquations:
                     fixed.n1.transpose(1, 2)[:, None] * product_2[:, :, :, None],
                 )
             ),
-            "b_self": torch.einsum("Baa->Ba", part_2).sum(1).sum(0),
+            "b_self": torch.einsum("Bii->Bi", part_2).sum(1).sum(0),
             "b_other": (part_2.sum(0) * self.mask_2.to(self.dtype)).sum(),
             "P_d": -torch.einsum("Bkdd,kd->kd", product_5, fixed.drive),
             "P_u": (
@@ -299,7 +299,7 @@ class AttentionEquations:
                     fixed.n1.transpose(1, 2)[:, None] * product_2[:, :, :, None],
                 )
             ),
-            "b_self": torch.einsum("Baa->Ba", part_2).sum(1).sum(0),
+            "b_self": torch.einsum("Bii->Bi", part_2).sum(1).sum(0),
             "b_other": (part_2.sum(0) * self.mask_2.to(self.dtype)).sum(),
             "P_d": -torch.einsum("Bkdd,kd->kd", product_5, fixed.drive),
             "P_u": (

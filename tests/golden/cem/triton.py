@@ -11,7 +11,7 @@ def total_kernel(x_ptr, g_u_ptr, total_ptr, samples, n_J: tl.constexpr, n_D: tl.
     total_ = tl.sum(x_ * x_, 1, keep_dims=True)
     # g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6)
     g_u_ = tl.load(g_u_ptr + r)
-    total_2_ = g_u_ * (x_ * (1.0 / tl.sqrt(0.001953125 * total_ + 1e-06)))
+    total_2_ = g_u_ * (x_ * (1.0 / tl.sqrt(1 / n_D * total_ + 1e-06)))
     tl.store(total_ptr + (sample * n_J + i) * n_D + r, total_2_, mask=inside)
 
 

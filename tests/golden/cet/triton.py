@@ -184,7 +184,7 @@ def next_y_2_kernel(
     y_ = tl.load(y_ptr + ((sample * n_C + i) * n_S + j) * n_S + k, mask=inside, other=0.0)
     b_dec_ = tl.load(b_dec_ptr + i, mask=inside, other=0.0)
     t_ = tl.load(t_ptr + ((sample * n_C + i) * n_S + j) * n_S + k, mask=inside, other=0.0)
-    next_y_ = y_ + step_y_ * (-y_ + b_dec_ + total_2_ - beta_ * (4.6296296296296294e-05 * (-t_ + y_)))
+    next_y_ = y_ + step_y_ * (-y_ + b_dec_ + total_2_ - beta_ * (2 / (n_C * n_S * n_S) * (-t_ + y_)))
     tl.store(next_y_ptr + ((sample * n_C + i) * n_S + j) * n_S + k, next_y_, mask=inside)
 
 

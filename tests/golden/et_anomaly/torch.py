@@ -43,6 +43,22 @@ class Fixed(NamedTuple):
         return self._replace(feature=self.feature[rows], src=self.src[rows], dst=self.dst[rows])
 
 
+class Lets(NamedTuple):
+    """The lets at some states, and parts of them."""
+
+    x0_centered: Tensor
+    x0_variance: Tensor
+    x0_variance_rsqrt: Tensor
+    g1_part: Tensor
+    g1: Tensor
+    x_centered: Tensor
+    x_variance: Tensor
+    x_variance_rsqrt: Tensor
+    g_part: Tensor
+    g: Tensor
+    relu_argument: Tensor
+
+
 class EtAnomalyEquations:
     """States x[N, D].
 
@@ -97,6 +113,42 @@ class EtAnomalyEquations:
         offset = self.beta_2.reciprocal()
         offset_2 = self.beta_2 ** -2
         return Fixed(feature, src, dst, offset, offset_2)
+
+    def _lets(self, states: Tensors, fixed: Fixed) -> Lets:
+        """The lets at some states, and parts of them: what _readouts, _cost, _cost_vjp and _readout_vjp share."""
+        (x,) = states
+        x0 = fixed.feature @ self.W_in
+        x0 += self.lambda_
+        x0_centered = x0 - x0.mean(2)[:, :, None]
+        x0_variance = (x0_centered * x0_centered).mean(2)
+        x0_variance += 1e-05
+        x0_variance_rsqrt = x0_variance.rsqrt()
+        g1_part = x0_variance_rsqrt * self.gamma
+        g1 = x0_centered * g1_part[:, :, None]
+        g1 += self.delta
+        x_centered = x - x.mean(2)[:, :, None]
+        x_variance = (x_centered * x_centered).mean(2)
+        x_variance += 1e-05
+        x_variance_rsqrt = x_variance.rsqrt()
+        g_part = x_variance_rsqrt * self.gamma
+        g = x_centered * g_part[:, :, None]
+        g += self.delta
+        relu_argument = g1 @ self.U0.T
+        relu_argument += g @ self.U1.T
+        relu_argument += self.b_u
+        return Lets(
+            x0_centered,
+            x0_variance,
+            x0_variance_rsqrt,
+            g1_part,
+            g1,
+            x_centered,
+            x_variance,
+            x_variance_rsqrt,
+            g_part,
+            g,
+            relu_argument,
+        )
 
     def _start(self, fixed: Fixed) -> list[Tensor]:
         """Where the states start."""
@@ -165,23 +217,8 @@ class EtAnomalyEquations:
 
         readout logit[n] = sum[u](w[u] * hidden[n,u]) + b_w
         """
-        (x,) = states
-        x0 = fixed.feature @ self.W_in
-        x0 += self.lambda_
-        x0_centered = x0 - x0.mean(2)[:, :, None]
-        x0_variance = (x0_centered * x0_centered).mean(2)
-        x0_variance += 1e-05
-        g1 = x0_centered * (x0_variance.rsqrt() * self.gamma)[:, :, None]
-        g1 += self.delta
-        x_centered = x - x.mean(2)[:, :, None]
-        x_variance = (x_centered * x_centered).mean(2)
-        x_variance += 1e-05
-        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, None]
-        g += self.delta
-        relu_argument = g1 @ self.U0.T
-        relu_argument += g @ self.U1.T
-        relu_argument += self.b_u
-        hidden = torch.relu_(relu_argument)
+        lets = self._lets(states, fixed)
+        hidden = torch.relu_(lets.relu_argument)
         logit = hidden @ self.w
         logit += self.b_w
         return [logit]
@@ -192,24 +229,9 @@ class EtAnomalyEquations:
         cost ce = -sum[n](scored[n] * (sigma * anomalous[n] * logsigmoid(logit[n]) + (1 - anomalous[n]) *
             logsigmoid(-logit[n]))) / sum[n](scored[n])
         """
-        (x,) = states
         anomalous, scored = targets
-        x0 = fixed.feature @ self.W_in
-        x0 += self.lambda_
-        x0_centered = x0 - x0.mean(2)[:, :, None]
-        x0_variance = (x0_centered * x0_centered).mean(2)
-        x0_variance += 1e-05
-        g1 = x0_centered * (x0_variance.rsqrt() * self.gamma)[:, :, None]
-        g1 += self.delta
-        x_centered = x - x.mean(2)[:, :, None]
-        x_variance = (x_centered * x_centered).mean(2)
-        x_variance += 1e-05
-        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, None]
-        g += self.delta
-        relu_argument = g1 @ self.U0.T
-        relu_argument += g @ self.U1.T
-        relu_argument += self.b_u
-        hidden = torch.relu_(relu_argument)
+        lets = self._lets(states, fixed)
+        hidden = torch.relu_(lets.relu_argument)
         logsigmoid_argument = hidden @ self.w
         logsigmoid_argument += self.b_w
         total = -anomalous
@@ -309,64 +331,48 @@ class EtAnomalyEquations:
             sum[n2](scored[n2]) - anomalous[n] * sigma * scored[n] * sigmoid(-(sum[u](w[u] * hidden[n,u]) + b_w)) /
             sum[n2](scored[n2]))
         """
-        (x,) = states
         anomalous, scored = targets
-        x_centered = x - x.mean(2)[:, :, None]
-        x_variance = (x_centered * x_centered).mean(2)
-        x_variance += 1e-05
-        x_variance_rsqrt = x_variance.rsqrt()
-        product = x_variance_rsqrt * self.gamma
-        x0 = fixed.feature @ self.W_in
-        x0 += self.lambda_
-        x0_centered = x0 - x0.mean(2)[:, :, None]
-        x0_variance = (x0_centered * x0_centered).mean(2)
-        x0_variance += 1e-05
-        x0_variance_rsqrt = x0_variance.rsqrt()
-        product_2 = x0_variance_rsqrt * self.gamma
-        g1 = x0_centered * product_2[:, :, None]
-        g1 += self.delta
-        g = x_centered * product[:, :, None]
-        g += self.delta
-        step_argument = g1 @ self.U0.T
-        step_argument += g @ self.U1.T
-        step_argument += self.b_u
+        lets = self._lets(states, fixed)
         total = -anomalous
         total += 1
-        product_3 = scored * scored.sum(1).reciprocal()[:, None]
-        hidden = torch.relu(step_argument)
+        product = scored * scored.sum(1).reciprocal()[:, None]
+        hidden = torch.relu(lets.relu_argument)
         sigmoid_argument = hidden @ self.w
         sigmoid_argument += self.b_w
         sigma = (scored * total).sum(1) * (anomalous * scored).sum(1).reciprocal()
-        total_2 = total * product_3 * torch.sigmoid(sigmoid_argument)
-        total_2 -= anomalous * sigma[:, None] * product_3 * torch.sigmoid_(-sigmoid_argument)
+        total_2 = total * product * torch.sigmoid(sigmoid_argument)
+        total_2 -= anomalous * sigma[:, None] * product * torch.sigmoid_(-sigmoid_argument)
         pull_hidden = total_2[:, :, None] * self.w
-        product_4 = step(step_argument) * pull_hidden
-        pull_g = product_4 @ self.U1
-        product_5 = (x_centered * pull_g).sum(2)
-        slope_x_part = pull_g * product[:, :, None]
-        slope_x_part.add_(x_centered * (x_variance ** -1.5 * (product_5 * self.gamma))[:, :, None], alpha=-1 / D)
+        product_2 = step(lets.relu_argument) * pull_hidden
+        pull_g = product_2 @ self.U1
+        product_3 = (lets.x_centered * pull_g).sum(2)
+        slope_x_part = pull_g * lets.g_part[:, :, None]
+        slope_x_part.add_(
+            lets.x_centered * (lets.x_variance ** -1.5 * (product_3 * self.gamma))[:, :, None],
+            alpha=-1 / D,
+        )
         slope_x = slope_x_part - slope_x_part.mean(2)[:, :, None]
         if not params:
             return [slope_x], {}
-        pull_g1 = product_4 @ self.U0
-        pull_x0_part = x0_variance ** -1.5 * (pull_g1 * (x0_centered * self.gamma)).sum(2)
-        pull_x0 = pull_g1 * product_2[:, :, None]
-        pull_x0.add_(x0_centered * pull_x0_part[:, :, None], alpha=-1 / D)
+        pull_g1 = product_2 @ self.U0
+        pull_x0_part = lets.x0_variance ** -1.5 * (pull_g1 * (lets.x0_centered * self.gamma)).sum(2)
+        pull_x0 = pull_g1 * lets.g1_part[:, :, None]
+        pull_x0.add_(lets.x0_centered * pull_x0_part[:, :, None], alpha=-1 / D)
         pull_x0 -= (
-            pull_g1 * product_2[:, :, None] - 1 / D * (x0_centered * pull_x0_part[:, :, None])
+            pull_g1 * lets.g1_part[:, :, None] - 1 / D * (lets.x0_centered * pull_x0_part[:, :, None])
         ).mean(2)[:, :, None]
         grad_delta_part = pull_g + pull_g1
         return [slope_x], {
             "W_in": torch.einsum("Bnf,Bnd->fd", fixed.feature, pull_x0),
             "lambda": pull_x0.sum(0),
             "gamma": (
-                (x_variance_rsqrt * product_5).sum()
-                + (pull_g1 * (x0_centered * x0_variance_rsqrt[:, :, None])).sum()
+                (lets.x_variance_rsqrt * product_3).sum()
+                + (pull_g1 * (lets.x0_centered * lets.x0_variance_rsqrt[:, :, None])).sum()
             ),
             "delta": grad_delta_part.sum((0, 1)),
-            "U0": torch.einsum("Bnd,Bnu->ud", g1, product_4),
-            "U1": torch.einsum("Bnd,Bnu->ud", g, product_4),
-            "b_u": product_4.sum((0, 1)),
+            "U0": torch.einsum("Bnd,Bnu->ud", lets.g1, product_2),
+            "U1": torch.einsum("Bnd,Bnu->ud", lets.g, product_2),
+            "b_u": product_2.sum((0, 1)),
             "w": torch.einsum("Bnu,Bn->u", hidden, total_2),
             "b_w": total_2.sum(),
         }
@@ -450,56 +456,40 @@ class EtAnomalyEquations:
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts> by states, and by params and clamps."""
-        (x,) = states
         (cot_logit,) = cotangents
-        x_centered = x - x.mean(2)[:, :, None]
-        x_variance = (x_centered * x_centered).mean(2)
-        x_variance += 1e-05
-        x_variance_rsqrt = x_variance.rsqrt()
-        product = x_variance_rsqrt * self.gamma
+        lets = self._lets(states, fixed)
         pull_hidden = cot_logit[:, :, None] * self.w
-        x0 = fixed.feature @ self.W_in
-        x0 += self.lambda_
-        x0_centered = x0 - x0.mean(2)[:, :, None]
-        x0_variance = (x0_centered * x0_centered).mean(2)
-        x0_variance += 1e-05
-        x0_variance_rsqrt = x0_variance.rsqrt()
-        product_2 = x0_variance_rsqrt * self.gamma
-        g1 = x0_centered * product_2[:, :, None]
-        g1 += self.delta
-        g = x_centered * product[:, :, None]
-        g += self.delta
-        step_argument = g1 @ self.U0.T
-        step_argument += g @ self.U1.T
-        step_argument += self.b_u
-        product_3 = pull_hidden * step(step_argument)
-        pull_g = product_3 @ self.U1
-        product_4 = (x_centered * pull_g).sum(2)
-        back_x_part = pull_g * product[:, :, None]
-        back_x_part.add_(x_centered * (x_variance ** -1.5 * (product_4 * self.gamma))[:, :, None], alpha=-1 / D)
+        product = pull_hidden * step(lets.relu_argument)
+        pull_g = product @ self.U1
+        product_2 = (lets.x_centered * pull_g).sum(2)
+        back_x_part = pull_g * lets.g_part[:, :, None]
+        back_x_part.add_(
+            lets.x_centered * (lets.x_variance ** -1.5 * (product_2 * self.gamma))[:, :, None],
+            alpha=-1 / D,
+        )
         back_x = back_x_part - back_x_part.mean(2)[:, :, None]
-        pull_g1 = product_3 @ self.U0
-        pull_x0_part = x0_variance ** -1.5 * (x0_centered * self.gamma * pull_g1).sum(2)
-        pull_x0 = pull_g1 * product_2[:, :, None]
-        pull_x0.add_(x0_centered * pull_x0_part[:, :, None], alpha=-1 / D)
+        pull_g1 = product @ self.U0
+        pull_x0_part = lets.x0_variance ** -1.5 * (lets.x0_centered * self.gamma * pull_g1).sum(2)
+        pull_x0 = pull_g1 * lets.g1_part[:, :, None]
+        pull_x0.add_(lets.x0_centered * pull_x0_part[:, :, None], alpha=-1 / D)
         pull_x0 -= (
-            pull_g1 * product_2[:, :, None] - 1 / D * (x0_centered * pull_x0_part[:, :, None])
+            pull_g1 * lets.g1_part[:, :, None] - 1 / D * (lets.x0_centered * pull_x0_part[:, :, None])
         ).mean(2)[:, :, None]
         grad_delta_part = pull_g + pull_g1
-        hidden = torch.relu(step_argument)
+        hidden = torch.relu(lets.relu_argument)
         grad_feature = pull_x0 @ self.W_in.T
         return [back_x], {
             "feature": grad_feature,
             "W_in": torch.einsum("Bnf,Bnd->fd", fixed.feature, pull_x0),
             "lambda": pull_x0.sum(0),
             "gamma": (
-                (x_variance_rsqrt * product_4).sum()
-                + (x0_centered * x0_variance_rsqrt[:, :, None] * pull_g1).sum()
+                (lets.x_variance_rsqrt * product_2).sum()
+                + (lets.x0_centered * lets.x0_variance_rsqrt[:, :, None] * pull_g1).sum()
             ),
             "delta": grad_delta_part.sum((0, 1)),
-            "U0": torch.einsum("Bnd,Bnu->ud", g1, product_3),
-            "U1": torch.einsum("Bnd,Bnu->ud", g, product_3),
-            "b_u": product_3.sum((0, 1)),
+            "U0": torch.einsum("Bnd,Bnu->ud", lets.g1, product),
+            "U1": torch.einsum("Bnd,Bnu->ud", lets.g, product),
+            "b_u": product.sum((0, 1)),
             "w": torch.einsum("Bnu,Bn->u", hidden, cot_logit),
             "b_w": cot_logit.sum(),
         }

@@ -10,14 +10,14 @@ def g_kernel(x_ptr, delta_ptr, gamma_ptr, g_ptr, samples, n_N: tl.constexpr, n_D
     x_ = tl.load(x_ptr + (sample * n_N + i) * n_D + r, mask=inside, other=0.0)
     total_ = tl.sum(x_, 1, keep_dims=True)
     # x[n,d] - mean[d2](x[n,d2])
-    total_2_ = x_ - 0.015625 * total_
+    total_2_ = x_ - 1 / n_D * total_
     # sum[d]((x[n,d] - mean[d2](x[n,d2]))^2)
     total_3_ = tl.sum(total_2_ * total_2_, 1, keep_dims=True)
     # g[n,d] = delta[d] + (x[n,d] - mean[d2](x[n,d2])) * gamma / sqrt(1e-5 + mean[d2]((x[n,d2] -
     #   mean[d3](x[n,d3]))^2))
     delta_ = tl.load(delta_ptr + r)
     gamma_ = tl.load(gamma_ptr)
-    g_ = delta_ + total_2_ * (gamma_ * (1.0 / tl.sqrt(1e-05 + 0.015625 * total_3_)))
+    g_ = delta_ + total_2_ * (gamma_ * (1.0 / tl.sqrt(1e-05 + 1 / n_D * total_3_)))
     tl.store(g_ptr + (sample * n_N + i) * n_D + r, g_, mask=inside)
 
 

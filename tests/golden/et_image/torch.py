@@ -35,6 +35,16 @@ class Fixed(NamedTuple):
         return self._replace(img=self.img[rows], hidden=self.hidden[rows])
 
 
+class Lets(NamedTuple):
+    """The lets at some states, and parts of them."""
+
+    x_centered: Tensor
+    x_variance: Tensor
+    x_variance_rsqrt: Tensor
+    g_part: Tensor
+    g: Tensor
+
+
 class EtImageEquations:
     """States x[G, G, D].
 
@@ -90,6 +100,20 @@ class EtImageEquations:
         """What depends on clamps and params alone."""
         return Fixed(img, hidden)
 
+    def _lets(self, states: Tensors, fixed: Fixed) -> Lets:
+        """The lets at some states, and parts of them: what _terms, _force, _readouts, _cost, _cost_vjp and _force_vjp
+        share.
+        """
+        (x,) = states
+        x_centered = x - x.mean(3)[:, :, :, None]
+        x_variance = (x_centered * x_centered).mean(3)
+        x_variance += 1e-05
+        x_variance_rsqrt = x_variance.rsqrt()
+        g_part = x_variance_rsqrt * self.gamma
+        g = x_centered * g_part[:, :, :, None]
+        g += self.delta
+        return Lets(x_centered, x_variance, x_variance_rsqrt, g_part, g)
+
     def _start(self, fixed: Fixed) -> list[Tensor]:
         """Where the states start."""
         hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
@@ -112,20 +136,15 @@ class EtImageEquations:
         energy att = -1/beta * sum[h,i,j](logsumexp[m,n | m != i or n != j](beta * sum[y](k[h,m,n,y] * q[h,i,j,y])))
         energy mem = -1/2 * sum[i,j,s](relu(sum[d](xi[s,d] * g[i,j,d]))^2)
         """
-        (x,) = states
-        x_centered = x - x.mean(3)[:, :, :, None]
-        x_variance = (x_centered * x_centered).mean(3)
-        x_variance += 1e-05
-        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, :, None]
-        g += self.delta
-        q = torch.einsum("Bijd,yhd->Bhijy", g, self.W_q)
-        k = torch.einsum("Bijd,yhd->Bhijy", g, self.W_k)
+        lets = self._lets(states, fixed)
+        q = torch.einsum("Bijd,yhd->Bhijy", lets.g, self.W_q)
+        k = torch.einsum("Bijd,yhd->Bhijy", lets.g, self.W_k)
         logsumexp = torch.einsum("Bhmny,Bhijy->Bhijmn", q, k).mul_(0.125).masked_fill_(
             ~self.mask_3.transpose(1, 2),
             float("-inf"),
         ).logsumexp((2, 3))
         energy_att = -8 * logsumexp.sum((1, 2, 3))
-        relu = torch.relu_(g @ self.xi.T)
+        relu = torch.relu_(lets.g @ self.xi.T)
         energy_mem = -0.5 * (relu * relu).sum((1, 2, 3))
         return [energy_att, energy_mem]
 
@@ -137,19 +156,14 @@ class EtImageEquations:
             * softmax[i,j | i != m or j != n](beta * sum[y2](q[h,m,n,y2] * k[h,i,j,y2])))) + sum[y,h](W_q[y,h,d] *
             sum[m,n](k[h,m,n,y] * softmax[m,n | m != i or n != j](beta * sum[y2](q[h,i,j,y2] * k[h,m,n,y2]))))
         """
-        (x,) = states
-        x_centered = x - x.mean(3)[:, :, :, None]
-        x_variance = (x_centered * x_centered).mean(3)
-        x_variance += 1e-05
-        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, :, None]
-        g += self.delta
-        q = torch.einsum("Bijd,yhd->Bhijy", g, self.W_q)
-        k = torch.einsum("Bijd,yhd->Bhijy", g, self.W_k)
+        lets = self._lets(states, fixed)
+        q = torch.einsum("Bijd,yhd->Bhijy", lets.g, self.W_q)
+        k = torch.einsum("Bijd,yhd->Bhijy", lets.g, self.W_k)
         weights = torch.einsum("Bhmny,Bhijy->Bhijmn", q, k).mul_(0.125).masked_fill_(
             ~self.mask_3.transpose(1, 2),
             float("-inf"),
         ).flatten(2, 3).softmax(2).unflatten(2, (G, G))
-        force_x = torch.relu_(g @ self.xi.T) @ self.xi
+        force_x = torch.relu_(lets.g @ self.xi.T) @ self.xi
         force_x += torch.einsum("Bhijy,yhd->Bijd", torch.einsum("Bhijmn,Bhmny->Bhijy", weights, q), self.W_k)
         force_x += torch.einsum("Bhijy,yhd->Bijd", torch.einsum("Bhmnij,Bhmny->Bhijy", weights, k), self.W_q)
         return [force_x]
@@ -159,13 +173,8 @@ class EtImageEquations:
 
         readout patches[i,j,c,p,r] = out[i,j,c,p,r]
         """
-        (x,) = states
-        x_centered = x - x.mean(3)[:, :, :, None]
-        x_variance = (x_centered * x_centered).mean(3)
-        x_variance += 1e-05
-        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, :, None]
-        g += self.delta
-        out = torch.einsum("Bijd,dcpr->Bijcpr", g, self.W_dec)
+        lets = self._lets(states, fixed)
+        out = torch.einsum("Bijd,dcpr->Bijcpr", lets.g, self.W_dec)
         out += self.b_dec
         return [out]
 
@@ -174,15 +183,10 @@ class EtImageEquations:
 
         cost mse = sum[i,j](hid[i,j] * miss[i,j]) / sum[i,j](hid[i,j])
         """
-        (x,) = states
         (t,) = targets
+        lets = self._lets(states, fixed)
         hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
-        x_centered = x - x.mean(3)[:, :, :, None]
-        x_variance = (x_centered * x_centered).mean(3)
-        x_variance += 1e-05
-        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, :, None]
-        g += self.delta
-        out = torch.einsum("Bijd,dcpr->Bijcpr", g, self.W_dec)
+        out = torch.einsum("Bijd,dcpr->Bijcpr", lets.g, self.W_dec)
         out += self.b_dec
         cost_part = -windows(windows(t, 2, 0, (G, P), (P, 1)), 4, 0, (G, P), (P, 1)).permute(0, 2, 4, 1, 3, 5)
         cost_part_2 = out + cost_part
@@ -214,53 +218,39 @@ class EtImageEquations:
         dC/ddelta[d] = 2 * sum[i,j](mean[c,p,r](W_dec[d,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j]
             / sum[m,n](hid[m,n])))
         """
-        (x,) = states
         (t,) = targets
-        x_centered = x - x.mean(3)[:, :, :, None]
-        x_variance = (x_centered * x_centered).mean(3)
-        x_variance += 1e-05
-        x_variance_rsqrt = x_variance.rsqrt()
-        product = x_variance_rsqrt * self.gamma
-        g = x_centered * product[:, :, :, None]
-        g += self.delta
-        out = torch.einsum("Bijd,dcpr->Bijcpr", g, self.W_dec)
+        lets = self._lets(states, fixed)
+        out = torch.einsum("Bijd,dcpr->Bijcpr", lets.g, self.W_dec)
         out += self.b_dec
         part = -windows(windows(t, 2, 0, (G, P), (P, 1)), 4, 0, (G, P), (P, 1)).permute(0, 2, 4, 1, 3, 5)
         total = out + part
         hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
-        product_2 = total * (hid * hid.sum((1, 2)).reciprocal()[:, None, None])[:, :, :, None, None, None]
-        product_3 = torch.einsum("Bijcpr,dcpr->Bijd", product_2, self.W_dec)
-        product_4 = (x_centered * product_3).sum(3)
-        slope_x_part = 2 / (C * P * P) * (product_3 * product[:, :, :, None])
+        product = total * (hid * hid.sum((1, 2)).reciprocal()[:, None, None])[:, :, :, None, None, None]
+        product_2 = torch.einsum("Bijcpr,dcpr->Bijd", product, self.W_dec)
+        product_3 = (lets.x_centered * product_2).sum(3)
+        slope_x_part = 2 / (C * P * P) * (product_2 * lets.g_part[:, :, :, None])
         slope_x_part.add_(
-            x_centered * (x_variance ** -1.5 * (product_4 * self.gamma))[:, :, :, None],
+            lets.x_centered * (lets.x_variance ** -1.5 * (product_3 * self.gamma))[:, :, :, None],
             alpha=-2 / (C * D * P * P),
         )
         slope_x = slope_x_part - slope_x_part.mean(3)[:, :, :, None]
         if not params:
             return [slope_x], {}
         return [slope_x], {
-            "W_dec": 2 / (C * P * P) * torch.einsum("Bijcpr,Bijd->dcpr", product_2, g),
-            "b_dec": 2 / (C * P * P) * product_2.sum((0, 1, 2)),
-            "gamma": 2 / (C * P * P) * (x_variance_rsqrt * product_4).sum(),
-            "delta": 2 / (C * P * P) * product_3.sum((0, 1, 2)),
+            "W_dec": 2 / (C * P * P) * torch.einsum("Bijcpr,Bijd->dcpr", product, lets.g),
+            "b_dec": 2 / (C * P * P) * product.sum((0, 1, 2)),
+            "gamma": 2 / (C * P * P) * (lets.x_variance_rsqrt * product_3).sum(),
+            "delta": 2 / (C * P * P) * product_2.sum((0, 1, 2)),
         }
 
     def _force_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
-        (x,) = states
         (cot_x,) = cotangents
-        x_centered = x - x.mean(3)[:, :, :, None]
-        x_variance = (x_centered * x_centered).mean(3)
-        x_variance += 1e-05
-        x_variance_rsqrt = x_variance.rsqrt()
-        product = x_variance_rsqrt * self.gamma
-        g = x_centered * product[:, :, :, None]
-        g += self.delta
-        q = torch.einsum("Bijd,yhd->Bhijy", g, self.W_q)
-        k = torch.einsum("Bijd,yhd->Bhijy", g, self.W_k)
+        lets = self._lets(states, fixed)
+        q = torch.einsum("Bijd,yhd->Bhijy", lets.g, self.W_q)
+        k = torch.einsum("Bijd,yhd->Bhijy", lets.g, self.W_k)
         weights = torch.einsum("Bhmny,Bhijy->Bhijmn", q, k).mul_(0.125).masked_fill_(
             ~self.mask_3.transpose(1, 2),
             float("-inf"),
@@ -269,37 +259,40 @@ class EtImageEquations:
         W_k_cot_x = torch.einsum("Bijd,yhd->Bijhy", cot_x, self.W_k)
         total = torch.einsum("Bhijy,Bmnhy->Bhijmn", k, W_q_cot_x)
         total += torch.einsum("Bhmny,Bijhy->Bhijmn", q, W_k_cot_x)
-        product_2 = weights * total
-        total_2 = product_2 - weights * product_2.sum((2, 3))[:, :, None, None]
+        product = weights * total
+        total_2 = product - weights * product.sum((2, 3))[:, :, None, None]
         pull_k = torch.einsum("Bhijmn,Bmnhy->Bhijy", weights, W_q_cot_x)
         pull_k.add_(torch.einsum("Bhijmn,Bhmny->Bhijy", total_2, q), alpha=0.125)
         pull_q = torch.einsum("Bhmnij,Bmnhy->Bhijy", weights, W_k_cot_x)
         pull_q.add_(torch.einsum("Bhmnij,Bhmny->Bhijy", total_2, k), alpha=0.125)
-        xi_g = g @ self.xi.T
-        product_3 = step(xi_g).permute(0, 3, 1, 2) * (cot_x @ self.xi.T).permute(0, 3, 1, 2)
+        xi_g = lets.g @ self.xi.T
+        product_2 = step(xi_g).permute(0, 3, 1, 2) * (cot_x @ self.xi.T).permute(0, 3, 1, 2)
         pull_g = torch.einsum("Bhijy,yhd->Bijd", pull_k, self.W_k)
         pull_g += torch.einsum("Bhijy,yhd->Bijd", pull_q, self.W_q)
-        pull_g += torch.einsum("Bsij,sd->Bijd", product_3, self.xi)
-        product_4 = (x_centered * pull_g).sum(3)
-        back_x_part = pull_g * product[:, :, :, None]
-        back_x_part.add_(x_centered * (x_variance ** -1.5 * (product_4 * self.gamma))[:, :, :, None], alpha=-1 / D)
+        pull_g += torch.einsum("Bsij,sd->Bijd", product_2, self.xi)
+        product_3 = (lets.x_centered * pull_g).sum(3)
+        back_x_part = pull_g * lets.g_part[:, :, :, None]
+        back_x_part.add_(
+            lets.x_centered * (lets.x_variance ** -1.5 * (product_3 * self.gamma))[:, :, :, None],
+            alpha=-1 / D,
+        )
         back_x = back_x_part - back_x_part.mean(3)[:, :, :, None]
         if not params:
             return [back_x], {}
         return [back_x], {
             "W_q": (
                 torch.einsum("Bhijy,Bijd->yhd", torch.einsum("Bhmnij,Bhmny->Bhijy", weights, k), cot_x)
-                + torch.einsum("Bhijy,Bijd->yhd", pull_q, g)
+                + torch.einsum("Bhijy,Bijd->yhd", pull_q, lets.g)
             ),
             "W_k": (
                 torch.einsum("Bhijy,Bijd->yhd", torch.einsum("Bhijmn,Bhmny->Bhijy", weights, q), cot_x)
-                + torch.einsum("Bhijy,Bijd->yhd", pull_k, g)
+                + torch.einsum("Bhijy,Bijd->yhd", pull_k, lets.g)
             ),
             "xi": (
                 torch.einsum("Bijd,Bijs->sd", cot_x, torch.relu(xi_g))
-                + torch.einsum("Bijd,Bsij->sd", g, product_3)
+                + torch.einsum("Bijd,Bsij->sd", lets.g, product_2)
             ),
-            "gamma": (x_variance_rsqrt * product_4).sum(),
+            "gamma": (lets.x_variance_rsqrt * product_3).sum(),
             "delta": pull_g.sum((0, 1, 2)),
         }
 

@@ -11,14 +11,14 @@ def g_kernel(x_ptr, delta_ptr, gamma_ptr, g_ptr, samples, n_G: tl.constexpr, n_D
     x_ = tl.load(x_ptr + ((sample * n_G + i) * n_G + j) * n_D + r, mask=inside & (r < n_D), other=0.0)
     total_ = tl.sum(tl.where(inside & (r < n_D), x_, 0.0), 1, keep_dims=True)
     # x[i,j,d] - mean[d2](x[i,j,d2])
-    total_2_ = x_ - 0.0013020833333333333 * total_
+    total_2_ = x_ - 1 / n_D * total_
     # sum[d]((x[i,j,d] - mean[d2](x[i,j,d2]))^2)
     total_3_ = tl.sum(tl.where(inside & (r < n_D), total_2_ * total_2_, 0.0), 1, keep_dims=True)
     # g[i,j,d] = delta[d] + (x[i,j,d] - mean[d2](x[i,j,d2])) * gamma / sqrt(mean[d2]((x[i,j,d2] -
     #   mean[d3](x[i,j,d3]))^2) + 1e-5)
     delta_ = tl.load(delta_ptr + r, mask=r < n_D, other=0.0)
     gamma_ = tl.load(gamma_ptr)
-    g_ = delta_ + total_2_ * (gamma_ * (1.0 / tl.sqrt(0.0013020833333333333 * total_3_ + 1e-05)))
+    g_ = delta_ + total_2_ * (gamma_ * (1.0 / tl.sqrt(1 / n_D * total_3_ + 1e-05)))
     tl.store(g_ptr + ((sample * n_G + i) * n_G + j) * n_D + r, g_, mask=inside & (r < n_D))
 
 

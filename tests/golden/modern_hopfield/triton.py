@@ -43,7 +43,7 @@ def next_z_2_kernel(z_ptr, product_ptr, stored_ptr, next_z_ptr, scalars, samples
     z_ = tl.load(z_ptr + sample * n_D + r, mask=inside, other=0.0)
     product_ = tl.load(product_ptr + sample * n_D + r, mask=inside, other=0.0).to(real)
     stored_ = tl.load(stored_ptr + sample * n_D + r, mask=inside, other=0.0)
-    next_z_ = z_ + step_z_ * (-z_ + product_ - beta_ * (0.03125 * (-stored_ + z_)))
+    next_z_ = z_ + step_z_ * (-z_ + product_ - beta_ * (2 / n_D * (-stored_ + z_)))
     tl.store(next_z_ptr + sample * n_D + r, next_z_, mask=inside)
 
 

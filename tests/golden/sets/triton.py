@@ -35,7 +35,15 @@ def total_kernel(P_ptr, s_ptr, y_ptr, total_ptr, samples, n_N: tl.constexpr, n_K
 
 @jit
 def next_s_2_kernel(
-    s_ptr, product_ptr, product_2_ptr, product_3_ptr, next_s_ptr, scalars, samples, n_N: tl.constexpr
+    s_ptr,
+    product_ptr,
+    product_2_ptr,
+    product_3_ptr,
+    next_s_ptr,
+    scalars,
+    samples,
+    n_N: tl.constexpr,
+    n_K: tl.constexpr,
 ):
     """next_s."""
     real = next_s_ptr.dtype.element_ty
@@ -49,7 +57,7 @@ def next_s_2_kernel(
     product_ = tl.load(product_ptr + sample * n_N + r, mask=inside & (r < n_N), other=0.0).to(real)
     product_2_ = tl.load(product_2_ptr + sample * n_N + r, mask=inside & (r < n_N), other=0.0).to(real)
     product_3_ = tl.load(product_3_ptr + sample * n_N + r, mask=inside & (r < n_N), other=0.0).to(real)
-    free_ = s_ + step_s_ * (product_ + (-s_ + product_2_) - beta_ * (0.6666666666666666 * product_3_))
+    free_ = s_ + step_s_ * (product_ + (-s_ + product_2_) - beta_ * (2 / n_K * product_3_))
     next_s_ = tl.where(free_ < -1.0, -1.0, tl.where(free_ > 1.0, 1.0, free_))
     tl.store(next_s_ptr + sample * n_N + r, next_s_, mask=inside & (r < n_N))
 
@@ -106,7 +114,7 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
         matrix(total_, (n, n_K), (n_K, 1)),
         matrix(P_, (n_K, n_N), (n_N, 1)),
     )
-    next_s_2_kernel[(cdiv(n, 128),)](s_, product_, product_2_, product_3_, next_s_, scalars, n, n_N)
+    next_s_2_kernel[(cdiv(n, 128),)](s_, product_, product_2_, product_3_, next_s_, scalars, n, n_N, n_K)
 
 
 # in SetsEquations

@@ -12,11 +12,11 @@ def n1_n2_kernel(
     z_ = tl.load(z_ptr + (sample * n_T + i) * n_D + r, mask=inside, other=0.0)
     total_ = tl.sum(z_, 1, keep_dims=True)
     # z[t,d] - mean[e](z[t,e])
-    total_2_ = z_ - 0.0078125 * total_
+    total_2_ = z_ - 1 / n_D * total_
     # sum[d]((z[t,d] - mean[e](z[t,e]))^2)
     total_3_ = tl.sum(total_2_ * total_2_, 1, keep_dims=True)
     # layernorm[d](z[t,d])
-    total_4_ = total_2_ * (1.0 / tl.sqrt(0.0078125 * total_3_ + 1e-05))
+    total_4_ = total_2_ * (1.0 / tl.sqrt(1 / n_D * total_3_ + 1e-05))
     # n1[t,d] = h1[d] + g1[d] * layernorm[d](z[t,d])
     h1_ = tl.load(h1_ptr + r)
     g1_ = tl.load(g1_ptr + r)
@@ -30,7 +30,7 @@ def n1_n2_kernel(
 
 
 @jit
-def p_kernel(product_ptr, p_ptr, samples, n_T: tl.constexpr, n_H: tl.constexpr):
+def p_kernel(product_ptr, p_ptr, samples, n_T: tl.constexpr, n_H: tl.constexpr, scale_: tl.constexpr):
     """p."""
     real = tl.float32 if p_ptr.dtype.element_ty == tl.bfloat16 else p_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
@@ -44,8 +44,8 @@ def p_kernel(product_ptr, p_ptr, samples, n_T: tl.constexpr, n_H: tl.constexpr):
         mask=inside & (r <= j),
         other=0.0,
     ).to(real)
-    largest_ = tl.max(tl.where(r <= j, 0.1767766952966369 * product_, float("-inf")), 1, keep_dims=True)
-    power_ = tl.where(r <= j, tl.exp(0.1767766952966369 * product_ - largest_), 0.0)
+    largest_ = tl.max(tl.where(r <= j, scale_ * product_, float("-inf")), 1, keep_dims=True)
+    power_ = tl.where(r <= j, tl.exp(scale_ * product_ - largest_), 0.0)
     whole_ = tl.sum(power_, 1, keep_dims=True)
     # p[h,t,s] = softmax[s | s <= t](sum[a](q[h,t,a] * k[h,s,a]) / sqrt(A))
     p_ = tl.where(whole_ == 0.0, 0.0, power_ / whole_)
@@ -115,7 +115,7 @@ def total_kernel(product_ptr, label_ptr, total_ptr, samples, n_T: tl.constexpr, 
     weights_ = power_ / whole_
     # 1/T * softmax[w](sum[d](W_head[d,w] * z[t,d])) - 1/T * where(w == label[t], 1, 0)
     label_ = tl.load(label_ptr + sample * n_T + i, mask=inside, other=0)
-    total_ = tl.where(r == label_, tl.full((1, 1), -0.015625, real), 0.0) + 0.015625 * weights_
+    total_ = tl.where(r == label_, tl.full((1, 1), -1 / n_T, real), 0.0) + 1 / n_T * weights_
     tl.store(total_ptr + (sample * n_T + i) * n_V + r, total_, mask=inside & (r < n_V))
 
 
@@ -190,12 +190,12 @@ def z_half_total_kernel(
     # sum[d](z[t,d])
     total_ = tl.sum(z_middle_, 1, keep_dims=True)
     # z[t,d] - mean[e](z[t,e])
-    total_2_ = z_middle_ - 0.0078125 * total_
+    total_2_ = z_middle_ - 1 / n_D * total_
     tl.store(total_ptr + (sample * n_T + i) * n_D + r, total_2_, mask=inside)
     # sum[d]((z[t,d] - mean[e](z[t,e]))^2)
     total_3_ = tl.sum(total_2_ * total_2_, 1, keep_dims=True)
     # mean[d]((z[t,d] - mean[e](z[t,e]))^2) + 1e-5
-    total_4_ = 0.0078125 * total_3_ + 1e-05
+    total_4_ = 1 / n_D * total_3_ + 1e-05
     # 1 / sqrt(mean[d]((z[t,d] - mean[e](z[t,e]))^2) + 1e-5)
     image_ = 1.0 / tl.sqrt(total_4_)
     tl.store(image_ptr + sample * n_T + i, image_, mask=inside)
@@ -209,7 +209,7 @@ def z_half_total_kernel(
     # sum[d](v_z[t,d])
     total_6_ = tl.sum(z_half_, 1, keep_dims=True)
     # v_z[t,d] - mean[e](v_z[t,e])
-    total_7_ = z_half_ - 0.0078125 * total_6_
+    total_7_ = z_half_ - 1 / n_D * total_6_
     # (v_z[t,d] - mean[e](v_z[t,e])) / sqrt(mean[e]((z[t,e] - mean[d2](z[t,d2]))^2) + 1e-5)
     total_8_ = image_ * total_7_
     # 1 / (mean[d]((z[t,d] - mean[e](z[t,e]))^2) + 1e-5)^(3/2)
@@ -223,7 +223,7 @@ def z_half_total_kernel(
     # v_n1[t,d] = g1[d] * (v_z[t,d] - mean[e](v_z[t,e])) / sqrt(mean[e]((z[t,e] - mean[d2](z[t,d2]))^2) + 1e-5) -
     #   g1[d] * (z[t,d] - mean[e](z[t,e])) * mean[e]((z[t,e] - mean[d2](z[t,d2])) * (v_z[t,e] -
     #   mean[d2](v_z[t,d2]))) / (mean[e]((z[t,e] - mean[d2](z[t,d2]))^2) + 1e-5)^(3/2)
-    v_n1_ = g1_ * total_8_ - 0.0078125 * (g1_ * total_10_)
+    v_n1_ = g1_ * total_8_ - 1 / n_D * (g1_ * total_10_)
     tl.store(v_n1_ptr + (sample * n_T + i) * n_D + r, v_n1_, mask=inside)
     # n2[t,d] = h2[d] + g2[d] * layernorm[d](z[t,d])
     h2_ = tl.load(h2_ptr + r)
@@ -233,16 +233,16 @@ def z_half_total_kernel(
     # v_n2[t,d] = g2[d] * (v_z[t,d] - mean[e](v_z[t,e])) / sqrt(mean[e]((z[t,e] - mean[d2](z[t,d2]))^2) + 1e-5) -
     #   g2[d] * (z[t,d] - mean[e](z[t,e])) * mean[e]((z[t,e] - mean[d2](z[t,d2])) * (v_z[t,e] -
     #   mean[d2](v_z[t,d2]))) / (mean[e]((z[t,e] - mean[d2](z[t,d2]))^2) + 1e-5)^(3/2)
-    v_n2_ = g2_ * total_8_ - 0.0078125 * (g2_ * total_10_)
+    v_n2_ = g2_ * total_8_ - 1 / n_D * (g2_ * total_10_)
     tl.store(v_n2_ptr + (sample * n_T + i) * n_D + r, v_n2_, mask=inside)
     # sum[d](z[t,d])
     total_11_ = tl.sum(z_plus_, 1, keep_dims=True)
     # z[t,d] - mean[e](z[t,e])
-    total_12_ = z_plus_ - 0.0078125 * total_11_
+    total_12_ = z_plus_ - 1 / n_D * total_11_
     # sum[d]((z[t,d] - mean[e](z[t,e]))^2)
     total_13_ = tl.sum(total_12_ * total_12_, 1, keep_dims=True)
     # layernorm[d](z[t,d])
-    total_14_ = total_12_ * (1.0 / tl.sqrt(0.0078125 * total_13_ + 1e-05))
+    total_14_ = total_12_ * (1.0 / tl.sqrt(1 / n_D * total_13_ + 1e-05))
     # n1[t,d] = h1[d] + g1[d] * layernorm[d](z[t,d])
     n1_2_ = h1_ + g1_ * total_14_
     tl.store(n1_2_ptr + (sample * n_T + i) * n_D + r, n1_2_, mask=inside)
@@ -252,11 +252,11 @@ def z_half_total_kernel(
     # sum[d](z[t,d])
     total_15_ = tl.sum(z_minus_, 1, keep_dims=True)
     # z[t,d] - mean[e](z[t,e])
-    total_16_ = z_minus_ - 0.0078125 * total_15_
+    total_16_ = z_minus_ - 1 / n_D * total_15_
     # sum[d]((z[t,d] - mean[e](z[t,e]))^2)
     total_17_ = tl.sum(total_16_ * total_16_, 1, keep_dims=True)
     # layernorm[d](z[t,d])
-    total_18_ = total_16_ * (1.0 / tl.sqrt(0.0078125 * total_17_ + 1e-05))
+    total_18_ = total_16_ * (1.0 / tl.sqrt(1 / n_D * total_17_ + 1e-05))
     # n1[t,d] = h1[d] + g1[d] * layernorm[d](z[t,d])
     n1_3_ = h1_ + g1_ * total_18_
     tl.store(n1_3_ptr + (sample * n_T + i) * n_D + r, n1_3_, mask=inside)
@@ -266,7 +266,9 @@ def z_half_total_kernel(
 
 
 @jit
-def v_p_kernel(p_ptr, product_ptr, v_p_ptr, samples, n_T: tl.constexpr, n_H: tl.constexpr):
+def v_p_kernel(
+    p_ptr, product_ptr, v_p_ptr, samples, n_T: tl.constexpr, n_H: tl.constexpr, scale_: tl.constexpr
+):
     """v_p."""
     real = tl.float32 if v_p_ptr.dtype.element_ty == tl.bfloat16 else v_p_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
@@ -283,7 +285,7 @@ def v_p_kernel(p_ptr, product_ptr, v_p_ptr, samples, n_T: tl.constexpr, n_H: tl.
     total_2_ = tl.sum(total_, 1, keep_dims=True)
     # v_p[h,t,s] = p[h,t,s] * (sum[a](k[h,s,a] * v_q[h,t,a]) + sum[a](q[h,t,a] * v_k[h,s,a])) / sqrt(A) - p[h,t,s] *
     #   sum[t2](p[h,t,t2] * (sum[a](k[h,t2,a] * v_q[h,t,a]) + sum[a](q[h,t,a] * v_k[h,t2,a]))) / sqrt(A)
-    v_p_ = 0.1767766952966369 * total_ - 0.1767766952966369 * (p_ * total_2_)
+    v_p_ = scale_ * total_ - scale_ * (p_ * total_2_)
     tl.store(v_p_ptr + ((sample * n_H + i) * n_T + j) * n_T + r, v_p_, mask=inside)
 
 
@@ -430,7 +432,7 @@ def turn_z_kernel(
     total_2_ = (
         g2_ * (image_ * pull_n2_)
         + g1_ * (image_ * pull_n1_)
-        - 0.0078125 * (total_ * (image_2_ * product_))
+        - 1 / n_D * (total_ * (image_2_ * product_))
     )
     # sum[d](g2[d] * pull_n2[t,d] / sqrt(mean[e]((z[t,e] - mean[d2](z[t,d2]))^2) + 1e-5) + g1[d] * pull_n1[t,d] /
     #   sqrt(mean[e]((z[t,e] - mean[d2](z[t,d2]))^2) + 1e-5) - 1/D * (z[t,d] - mean[e](z[t,e])) * (sum[e](g2[e] *
@@ -438,7 +440,7 @@ def turn_z_kernel(
     #   / (mean[e]((z[t,e] - mean[d2](z[t,d2]))^2) + 1e-5)^(3/2))
     total_3_ = tl.sum(total_2_, 1, keep_dims=True)
     product_2_ = tl.load(product_2_ptr + (sample * n_T + i) * n_D + r, mask=inside, other=0.0).to(real)
-    turn_z_ = product_2_ - (total_2_ - 0.0078125 * total_3_)
+    turn_z_ = product_2_ - (total_2_ - 1 / n_D * total_3_)
     tl.store(turn_z_ptr + (sample * n_T + i) * n_D + r, turn_z_, mask=inside)
 
 
@@ -564,7 +566,7 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
         matrix(q_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
         matrix(k_, (n_H * n, n_A, n_T), (n_T * n_A, 1, n_A)),
     )
-    p_kernel[(cdiv(n_H * n_T * n, 16),)](product_, p_, n, n_T, n_H)
+    p_kernel[(cdiv(n_H * n_T * n, 16),)](product_, p_, n, n_T, n_H, scale_)
     # sum[s](v[h,s,a] * p[h,t,s])
     put_product(
         matrix(product_2_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
@@ -643,7 +645,7 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
         matrix(q_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
         matrix(k_, (n_H * n, n_A, n_T), (n_T * n_A, 1, n_A)),
     )
-    p_kernel[(cdiv(n_H * n_T * n, 16),)](product_, p_, n, n_T, n_H)
+    p_kernel[(cdiv(n_H * n_T * n, 16),)](product_, p_, n, n_T, n_H, scale_)
     # sum[s](v[h,s,a] * p[h,t,s])
     put_product(
         matrix(product_2_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
@@ -817,7 +819,7 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         matrix(q_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
         matrix(k_, (n_H * n, n_A, n_T), (n_T * n_A, 1, n_A)),
     )
-    p_kernel[(cdiv(n_H * n_T * n, 16),)](product_, p_, n, n_T, n_H)
+    p_kernel[(cdiv(n_H * n_T * n, 16),)](product_, p_, n, n_T, n_H, scale_)
     # v_v[h,t,a] = sum[d](W_v[h,d,a] * v_n1[t,d])
     put_einsum(
         matrix(v_v_, (n, n_H, n_T, n_A), (n_H * n_T * n_A, n_T * n_A, n_A, 1)),
@@ -865,7 +867,7 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         matrix(v_k_, (n_H * n, n_A, n_T), (n_T * n_A, 1, n_A)),
         adds=True,
     )
-    v_p_kernel[(cdiv(n_H * n_T * n, 16),)](p_, product_3_, v_p_, n, n_T, n_H)
+    v_p_kernel[(cdiv(n_H * n_T * n, 16),)](p_, product_3_, v_p_, n, n_T, n_H, scale_)
     # sum[s](v[h,s,a] * v_p[h,t,s])
     put_product(
         matrix(product_2_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
@@ -942,7 +944,7 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         "abde,cde->abc",
         matrix(product_9_, (n, n_T, n_H, n_A), (n_H * n_T * n_A, n_A, n_T * n_A, 1)),
         matrix(W_k_, (n_D, n_H, n_A), (n_A, n_D * n_A, 1)),
-        factor=0.1767766952966369,
+        factor=scale_,
     )
     # sum[s](k[h,s,a] * (p[h,t,s] * pull_p[h,t,s] - p[h,t,s] * sum[t2](p[h,t,t2] * pull_p[h,t,t2])))
     put_product(
@@ -958,7 +960,7 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         matrix(product_11_, (n, n_T, n_H, n_A), (n_H * n_T * n_A, n_A, n_T * n_A, 1)),
         matrix(W_q_, (n_D, n_H, n_A), (n_A, n_D * n_A, 1)),
         adds=True,
-        factor=0.1767766952966369,
+        factor=scale_,
     )
     # pull_v[h,t,a] = sum[s](p[h,s,t] * sum[d](W_o[h,a,d] * v_z[s,d]))
     put_einsum(
@@ -1041,7 +1043,7 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         matrix(q_2_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
         matrix(k_2_, (n_H * n, n_A, n_T), (n_T * n_A, 1, n_A)),
     )
-    p_kernel[(cdiv(n_H * n_T * n, 16),)](product_13_, p_2_, n, n_T, n_H)
+    p_kernel[(cdiv(n_H * n_T * n, 16),)](product_13_, p_2_, n, n_T, n_H, scale_)
     # sum[s](v[h,s,a] * p[h,t,s])
     put_product(
         matrix(product_14_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
@@ -1122,7 +1124,7 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         matrix(q_3_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
         matrix(k_3_, (n_H * n, n_A, n_T), (n_T * n_A, 1, n_A)),
     )
-    p_kernel[(cdiv(n_H * n_T * n, 16),)](product_20_, p_3_, n, n_T, n_H)
+    p_kernel[(cdiv(n_H * n_T * n, 16),)](product_20_, p_3_, n, n_T, n_H, scale_)
     # sum[s](v[h,s,a] * p[h,t,s])
     put_product(
         matrix(product_21_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),

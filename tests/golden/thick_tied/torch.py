@@ -38,6 +38,22 @@ class Fixed(NamedTuple):
         return self._replace(idx=self.idx[rows], x=self.x[rows])
 
 
+class Lets(NamedTuple):
+    """The lets at some states, and parts of them."""
+
+    z_centered: Tensor
+    z_variance: Tensor
+    z_variance_rsqrt: Tensor
+    z_normalized: Tensor
+    n1: Tensor
+    v: Tensor
+    q: Tensor
+    k: Tensor
+    p: Tensor
+    n2: Tensor
+    gelu_tanh_argument: Tensor
+
+
 class ThickTiedEquations:
     """States z[T, D].
 
@@ -98,6 +114,26 @@ class ThickTiedEquations:
         x += self.pos
         return Fixed(idx, x)
 
+    def _lets(self, states: Tensors, fixed: Fixed) -> Lets:
+        """The lets at some states, and parts of them: what _force, _force_vjp, _correction and _penalty share."""
+        (z,) = states
+        z_centered = z - z.mean(2)[:, :, None]
+        z_variance = (z_centered * z_centered).mean(2)
+        z_variance += 1e-05
+        z_variance_rsqrt = z_variance.rsqrt()
+        z_normalized = z_centered * z_variance_rsqrt[:, :, None]
+        n1 = z_normalized * self.g1
+        n1 += self.h1
+        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
+        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
+        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(scale).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        n2 = z_normalized * self.g2
+        n2 += self.h2
+        gelu_tanh_argument = n2 @ self.W1
+        gelu_tanh_argument += self.b1
+        return Lets(z_centered, z_variance, z_variance_rsqrt, z_normalized, n1, v, q, k, p, n2, gelu_tanh_argument)
+
     def _start(self, fixed: Fixed) -> list[Tensor]:
         """Where the states start."""
         return [fixed.x]
@@ -121,22 +157,9 @@ class ThickTiedEquations:
             n2[t,e]) + b1[f])) + b2[d] - c * z[t,d] - (z[t,d] - x[t,d])
         """
         (z,) = states
-        z_centered = z - z.mean(2)[:, :, None]
-        z_variance = (z_centered * z_centered).mean(2)
-        z_variance += 1e-05
-        z_normalized = z_centered * z_variance.rsqrt()[:, :, None]
-        n1 = z_normalized * self.g1
-        n1 += self.h1
-        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
-        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
-        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(scale).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
-        n2 = z_normalized * self.g2
-        n2 += self.h2
-        gelu_tanh_argument = n2 @ self.W1
-        gelu_tanh_argument += self.b1
-        force_z = torch.einsum("Bhta,had->Btd", torch.einsum("Bhsa,Bhts->Bhta", v, p), self.W_o)
-        force_z += torch.ops.aten.gelu_(gelu_tanh_argument, approximate="tanh") @ self.W1.T
+        lets = self._lets(states, fixed)
+        force_z = torch.einsum("Bhta,had->Btd", torch.einsum("Bhsa,Bhts->Bhta", lets.v, lets.p), self.W_o)
+        force_z += torch.ops.aten.gelu_(lets.gelu_tanh_argument, approximate="tanh") @ self.W1.T
         force_z += fixed.x
         force_z.add_(z, alpha=-2)
         force_z += self.b2
@@ -189,57 +212,42 @@ class ThickTiedEquations:
         self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
-        (z,) = states
         (cot_z,) = cotangents
-        z_centered = z - z.mean(2)[:, :, None]
-        z_variance = (z_centered * z_centered).mean(2)
-        z_variance += 1e-05
-        z_variance_rsqrt = z_variance.rsqrt()
-        z_normalized = z_centered * z_variance_rsqrt[:, :, None]
-        n2 = z_normalized * self.g2
-        n2 += self.h2
-        gelu_tanh_argument = n2 @ self.W1
-        gelu_tanh_argument += self.b1
-        product = cot_z @ self.W1 * gelu_tanh_slope(gelu_tanh_argument)
+        lets = self._lets(states, fixed)
+        product = cot_z @ self.W1 * gelu_tanh_slope(lets.gelu_tanh_argument)
         pull_n2 = product @ self.W1.T
-        n1 = z_normalized * self.g1
-        n1 += self.h1
-        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
-        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(scale).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
-        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         W_o_cot_z = torch.einsum("Btd,had->Btha", cot_z, self.W_o)
-        pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_cot_z)
-        p_pull_p = p * pull_p
-        pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
-        product_2 = torch.einsum("Bhsa,Bhst->Bhta", q, pull_scores)
-        product_3 = torch.einsum("Bhsa,Bhts->Bhta", k, pull_scores)
-        pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_cot_z)
+        pull_p = torch.einsum("Bhsa,Btha->Bhts", lets.v, W_o_cot_z)
+        p_pull_p = lets.p * pull_p
+        pull_scores = p_pull_p - lets.p * p_pull_p.sum(3)[:, :, :, None]
+        product_2 = torch.einsum("Bhsa,Bhst->Bhta", lets.q, pull_scores)
+        product_3 = torch.einsum("Bhsa,Bhts->Bhta", lets.k, pull_scores)
+        pull_v = torch.einsum("Bhst,Bsha->Bhta", lets.p, W_o_cot_z)
         pull_n1 = scale * torch.einsum("Bhta,hda->Btd", product_2, self.W_k)
         pull_n1.add_(torch.einsum("Bhta,hda->Btd", product_3, self.W_q), alpha=scale)
         pull_n1 += torch.einsum("Bhta,hda->Btd", pull_v, self.W_v)
-        back_z_part = z_centered * pull_n2 @ self.g2
-        back_z_part += z_centered * pull_n1 @ self.g1
-        back_z_part_2 = pull_n2 * z_variance_rsqrt[:, :, None] * self.g2
-        back_z_part_2 += pull_n1 * z_variance_rsqrt[:, :, None] * self.g1
-        back_z_part_2.add_(z_centered * (z_variance ** -1.5 * back_z_part)[:, :, None], alpha=-1 / D)
+        back_z_part = lets.z_centered * pull_n2 @ self.g2
+        back_z_part += lets.z_centered * pull_n1 @ self.g1
+        back_z_part_2 = pull_n2 * lets.z_variance_rsqrt[:, :, None] * self.g2
+        back_z_part_2 += pull_n1 * lets.z_variance_rsqrt[:, :, None] * self.g1
+        back_z_part_2.add_(lets.z_centered * (lets.z_variance ** -1.5 * back_z_part)[:, :, None], alpha=-1 / D)
         back_z = back_z_part_2 - 2 * cot_z - back_z_part_2.mean(2)[:, :, None]
         if not params:
             return [back_z], {}
         return [back_z], {
             "tok": scatter_add(cot_z, fixed.idx, V),
             "pos": cot_z.sum(0),
-            "g1": (z_normalized * pull_n1).sum((0, 1)),
+            "g1": (lets.z_normalized * pull_n1).sum((0, 1)),
             "h1": pull_n1.sum((0, 1)),
-            "g2": (z_normalized * pull_n2).sum((0, 1)),
+            "g2": (lets.z_normalized * pull_n2).sum((0, 1)),
             "h2": pull_n2.sum((0, 1)),
-            "W_q": scale * torch.einsum("Bhta,Btd->hda", product_3, n1),
-            "W_k": scale * torch.einsum("Bhta,Btd->hda", product_2, n1),
-            "W_v": torch.einsum("Bhta,Btd->hda", pull_v, n1),
-            "W_o": torch.einsum("Bhta,Btd->had", torch.einsum("Bhsa,Bhts->Bhta", v, p), cot_z),
+            "W_q": scale * torch.einsum("Bhta,Btd->hda", product_3, lets.n1),
+            "W_k": scale * torch.einsum("Bhta,Btd->hda", product_2, lets.n1),
+            "W_v": torch.einsum("Bhta,Btd->hda", pull_v, lets.n1),
+            "W_o": torch.einsum("Bhta,Btd->had", torch.einsum("Bhsa,Bhts->Bhta", lets.v, lets.p), cot_z),
             "W1": (
-                torch.einsum("Btd,Btf->df", cot_z, F.gelu(gelu_tanh_argument, approximate="tanh"))
-                + torch.einsum("Btd,Btf->df", n2, product)
+                torch.einsum("Btd,Btf->df", cot_z, F.gelu(lets.gelu_tanh_argument, approximate="tanh"))
+                + torch.einsum("Btd,Btf->df", lets.n2, product)
             ),
             "b1": product.sum((0, 1)),
             "b2": cot_z.sum((0, 1)),
@@ -272,59 +280,48 @@ class ThickTiedEquations:
 
     def _correction(self, states: Tensors, fixed: Fixed, directions: Tensors) -> list[Tensor | None]:
         """(J_nc - J_nc^T) directions; J_nc is dF/dz of attention + ffn."""
-        (z,) = states
         (v_z,) = directions
-        z_centered = z - z.mean(2)[:, :, None]
-        z_variance = (z_centered * z_centered).mean(2)
-        z_variance += 1e-05
-        z_variance_rsqrt = z_variance.rsqrt()
-        z_normalized = z_centered * z_variance_rsqrt[:, :, None]
-        n1 = z_normalized * self.g1
-        n1 += self.h1
-        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
-        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(scale).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        lets = self._lets(states, fixed)
         v_z_centered = v_z - v_z.mean(2)[:, :, None]
-        product = v_z_centered * z_variance_rsqrt[:, :, None]
-        power = z_variance ** -1.5
-        product_2 = z_centered * (power * (z_centered * v_z_centered).sum(2))[:, :, None]
+        product = v_z_centered * lets.z_variance_rsqrt[:, :, None]
+        power = lets.z_variance ** -1.5
+        product_2 = lets.z_centered * (power * (lets.z_centered * v_z_centered).sum(2))[:, :, None]
         v_n1 = product * self.g1
         v_n1.add_(product_2 * self.g1, alpha=-1 / D)
         v_v = torch.einsum("Btd,hda->Bhta", v_n1, self.W_v)
-        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         v_q = torch.einsum("Btd,hda->Bhta", v_n1, self.W_q)
         v_k = torch.einsum("Btd,hda->Bhta", v_n1, self.W_k)
-        v_p_part = torch.einsum("Bhsa,Bhta->Bhts", k, v_q)
-        v_p_part += torch.einsum("Bhta,Bhsa->Bhts", q, v_k)
-        v_p_part_2 = p * v_p_part
+        v_p_part = torch.einsum("Bhsa,Bhta->Bhts", lets.k, v_q)
+        v_p_part += torch.einsum("Bhta,Bhsa->Bhts", lets.q, v_k)
+        v_p_part_2 = lets.p * v_p_part
         v_p = scale * v_p_part_2
-        v_p.add_(p * v_p_part_2.sum(3)[:, :, :, None], alpha=-scale)
-        turn_z_part = torch.einsum("Bhts,Bhsa->Bhta", p, v_v)
-        turn_z_part += torch.einsum("Bhsa,Bhts->Bhta", v, v_p)
-        n2 = z_normalized * self.g2
-        n2 += self.h2
-        gelu_tanh_slope_argument = n2 @ self.W1
-        gelu_tanh_slope_argument += self.b1
-        gelu_tanh_slope_2 = gelu_tanh_slope(gelu_tanh_slope_argument)
+        v_p.add_(lets.p * v_p_part_2.sum(3)[:, :, :, None], alpha=-scale)
+        turn_z_part = torch.einsum("Bhts,Bhsa->Bhta", lets.p, v_v)
+        turn_z_part += torch.einsum("Bhsa,Bhts->Bhta", lets.v, v_p)
+        gelu_tanh_slope_2 = gelu_tanh_slope(lets.gelu_tanh_argument)
         v_n2 = product * self.g2
         v_n2.add_(product_2 * self.g2, alpha=-1 / D)
         pull_n2 = v_z @ self.W1 * gelu_tanh_slope_2 @ self.W1.T
         W_o_v_z = torch.einsum("Btd,had->Btha", v_z, self.W_o)
-        pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_v_z)
-        p_pull_p = p * pull_p
-        pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
-        pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_v_z)
-        pull_n1 = scale * torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhst->Bhta", q, pull_scores), self.W_k)
+        pull_p = torch.einsum("Bhsa,Btha->Bhts", lets.v, W_o_v_z)
+        p_pull_p = lets.p * pull_p
+        pull_scores = p_pull_p - lets.p * p_pull_p.sum(3)[:, :, :, None]
+        pull_v = torch.einsum("Bhst,Bsha->Bhta", lets.p, W_o_v_z)
+        pull_n1 = scale * torch.einsum(
+            "Bhta,hda->Btd",
+            torch.einsum("Bhsa,Bhst->Bhta", lets.q, pull_scores),
+            self.W_k,
+        )
         pull_n1.add_(
-            torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhts->Bhta", k, pull_scores), self.W_q),
+            torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhts->Bhta", lets.k, pull_scores), self.W_q),
             alpha=scale,
         )
         pull_n1 += torch.einsum("Bhta,hda->Btd", pull_v, self.W_v)
-        turn_z_part_2 = z_centered * pull_n2 @ self.g2
-        turn_z_part_2 += z_centered * pull_n1 @ self.g1
-        turn_z_part_3 = pull_n2 * z_variance_rsqrt[:, :, None] * self.g2
-        turn_z_part_3 += pull_n1 * z_variance_rsqrt[:, :, None] * self.g1
-        turn_z_part_3.add_(z_centered * (power * turn_z_part_2)[:, :, None], alpha=-1 / D)
+        turn_z_part_2 = lets.z_centered * pull_n2 @ self.g2
+        turn_z_part_2 += lets.z_centered * pull_n1 @ self.g1
+        turn_z_part_3 = pull_n2 * lets.z_variance_rsqrt[:, :, None] * self.g2
+        turn_z_part_3 += pull_n1 * lets.z_variance_rsqrt[:, :, None] * self.g1
+        turn_z_part_3.add_(lets.z_centered * (power * turn_z_part_2)[:, :, None], alpha=-1 / D)
         turn_z = torch.einsum("Bhta,had->Btd", turn_z_part, self.W_o)
         turn_z += gelu_tanh_slope_2 * (v_n2 @ self.W1) @ self.W1.T
         turn_z -= turn_z_part_3
@@ -335,40 +332,27 @@ class ThickTiedEquations:
         self, states: Tensors, fixed: Fixed, directions: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """|J_nc directions|^2 of each sample, and its slope by theta, summed over the batch."""
-        (z,) = states
         (v_z,) = directions
-        z_centered = z - z.mean(2)[:, :, None]
-        z_variance = (z_centered * z_centered).mean(2)
-        z_variance += 1e-05
-        z_variance_rsqrt = z_variance.rsqrt()
-        z_normalized = z_centered * z_variance_rsqrt[:, :, None]
-        n1 = z_normalized * self.g1
-        n1 += self.h1
-        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
-        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(scale).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        lets = self._lets(states, fixed)
         v_z_centered = v_z - v_z.mean(2)[:, :, None]
-        product = v_z_centered * z_variance_rsqrt[:, :, None]
-        product_2 = z_centered * (z_variance ** -1.5 * (z_centered * v_z_centered).sum(2))[:, :, None]
+        product = v_z_centered * lets.z_variance_rsqrt[:, :, None]
+        product_2 = lets.z_centered * (
+            lets.z_variance ** -1.5 * (lets.z_centered * v_z_centered).sum(2)
+        )[:, :, None]
         v_n1 = product * self.g1
         v_n1.add_(product_2 * self.g1, alpha=-1 / D)
         v_v = torch.einsum("Btd,hda->Bhta", v_n1, self.W_v)
-        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         v_q = torch.einsum("Btd,hda->Bhta", v_n1, self.W_q)
         v_k = torch.einsum("Btd,hda->Bhta", v_n1, self.W_k)
-        total = torch.einsum("Bhsa,Bhta->Bhts", k, v_q)
-        total += torch.einsum("Bhta,Bhsa->Bhts", q, v_k)
-        product_3 = p * total
+        total = torch.einsum("Bhsa,Bhta->Bhts", lets.k, v_q)
+        total += torch.einsum("Bhta,Bhsa->Bhts", lets.q, v_k)
+        product_3 = lets.p * total
         part = product_3.sum(3)
         v_p = scale * product_3
-        v_p.add_(p * part[:, :, :, None], alpha=-scale)
-        total_2 = torch.einsum("Bhts,Bhsa->Bhta", p, v_v)
-        total_2 += torch.einsum("Bhsa,Bhts->Bhta", v, v_p)
-        n2 = z_normalized * self.g2
-        n2 += self.h2
-        gelu_tanh_core_argument = n2 @ self.W1
-        gelu_tanh_core_argument += self.b1
-        gelu_tanh_slope_2 = gelu_tanh_slope(gelu_tanh_core_argument)
+        v_p.add_(lets.p * part[:, :, :, None], alpha=-scale)
+        total_2 = torch.einsum("Bhts,Bhsa->Bhta", lets.p, v_v)
+        total_2 += torch.einsum("Bhsa,Bhts->Bhta", lets.v, v_p)
+        gelu_tanh_slope_2 = gelu_tanh_slope(lets.gelu_tanh_argument)
         v_n2 = product * self.g2
         v_n2.add_(product_2 * self.g2, alpha=-1 / D)
         W1_v_n2 = v_n2 @ self.W1
@@ -377,13 +361,13 @@ class ThickTiedEquations:
         total_3 += product_4 @ self.W1.T
         square = (total_3 * total_3).sum((1, 2))
         product_5 = torch.einsum("Btd,had->Btha", total_3, self.W_o)
-        product_6 = torch.einsum("Bhsa,Btha->Bhts", v, product_5)
+        product_6 = torch.einsum("Bhsa,Btha->Bhts", lets.v, product_5)
         total_4 = 2 * product_6
-        total_4.add_((p * product_6).sum(3)[:, :, :, None], alpha=-2)
-        product_7 = p * total_4
-        product_8 = torch.einsum("Bhsa,Bhst->Bhta", q, product_7)
-        product_9 = torch.einsum("Bhsa,Bhts->Bhta", k, product_7)
-        product_10 = torch.einsum("Bhst,Bsha->Bhta", p, product_5)
+        total_4.add_((lets.p * product_6).sum(3)[:, :, :, None], alpha=-2)
+        product_7 = lets.p * total_4
+        product_8 = torch.einsum("Bhsa,Bhst->Bhta", lets.q, product_7)
+        product_9 = torch.einsum("Bhsa,Bhts->Bhta", lets.k, product_7)
+        product_10 = torch.einsum("Bhst,Bsha->Bhta", lets.p, product_5)
         grad_g1_part = scale * torch.einsum("Bhta,hda->Btd", product_8, self.W_k)
         grad_g1_part.add_(torch.einsum("Bhta,hda->Btd", product_9, self.W_q), alpha=scale)
         grad_g1_part.add_(torch.einsum("Bhta,hda->Btd", product_10, self.W_v), alpha=2)
@@ -391,27 +375,27 @@ class ThickTiedEquations:
         pull_p = scale * (total * total_4)
         pull_p.add_(torch.einsum("Bhsa,Btha->Bhts", v_v, product_5), alpha=2)
         pull_p.add_(product_6 * part[:, :, :, None], alpha=-2 * scale)
-        p_pull_p = p * pull_p
-        pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        p_pull_p = lets.p * pull_p
+        pull_scores = p_pull_p - lets.p * p_pull_p.sum(3)[:, :, :, None]
         pull_k = scale * torch.einsum("Bhsa,Bhst->Bhta", v_q, product_7)
-        pull_k.add_(torch.einsum("Bhsa,Bhst->Bhta", q, pull_scores), alpha=scale)
+        pull_k.add_(torch.einsum("Bhsa,Bhst->Bhta", lets.q, pull_scores), alpha=scale)
         pull_q = scale * torch.einsum("Bhsa,Bhts->Bhta", v_k, product_7)
-        pull_q.add_(torch.einsum("Bhsa,Bhts->Bhta", k, pull_scores), alpha=scale)
+        pull_q.add_(torch.einsum("Bhsa,Bhts->Bhta", lets.k, pull_scores), alpha=scale)
         pull_n1 = 2 * torch.einsum("Bhta,hda->Btd", product_11, self.W_v)
         pull_n1 += torch.einsum("Bhta,hda->Btd", pull_k, self.W_k)
         pull_n1 += torch.einsum("Bhta,hda->Btd", pull_q, self.W_q)
         product_12 = total_3 @ self.W1
         product_13 = gelu_tanh_slope_2 * product_12
         grad_g2_part = product_13 @ self.W1.T
-        product_14 = gelu_tanh_core_argument * gelu_tanh_core_argument
+        product_14 = lets.gelu_tanh_argument * lets.gelu_tanh_argument
         gelu_tanh_scale_argument = 0.26829 * product_14
         gelu_tanh_scale_argument += 1
-        gelu_tanh_core_2 = gelu_tanh_core(gelu_tanh_core_argument)
+        gelu_tanh_core_2 = gelu_tanh_core(lets.gelu_tanh_argument)
         gelu_tanh_scale_argument_2 = 0.134145 * product_14
         gelu_tanh_scale_argument_2 += 1
         gelu_tanh_scale = math.sqrt(2 / math.pi) * gelu_tanh_scale_argument_2
         total_5 = math.sqrt(2 / math.pi) * gelu_tanh_scale_argument
-        total_5 -= gelu_tanh_core_argument * gelu_tanh_core_2 * (gelu_tanh_scale * gelu_tanh_scale)
+        total_5 -= lets.gelu_tanh_argument * gelu_tanh_core_2 * (gelu_tanh_scale * gelu_tanh_scale)
         total_6 = -(gelu_tanh_core_2 * gelu_tanh_core_2)
         total_6 += 1
         product_15 = W1_v_n2 * product_12 * (total_5 * total_6)
@@ -419,33 +403,33 @@ class ThickTiedEquations:
         return [square], {
             "g1": (
                 (product * grad_g1_part).sum((0, 1))
-                + (z_normalized * pull_n1).sum((0, 1))
+                + (lets.z_normalized * pull_n1).sum((0, 1))
                 - 1 / D * (product_2 * grad_g1_part).sum((0, 1))
             ),
             "h1": pull_n1.sum((0, 1)),
             "g2": (
                 2 * (product * grad_g2_part).sum((0, 1))
-                + 2 * (z_normalized * product_16).sum((0, 1))
+                + 2 * (lets.z_normalized * product_16).sum((0, 1))
                 - 2 / D * (product_2 * grad_g2_part).sum((0, 1))
             ),
             "h2": 2 * product_16.sum((0, 1)),
             "W_q": (
                 scale * torch.einsum("Bhta,Btd->hda", product_9, v_n1)
-                + torch.einsum("Bhta,Btd->hda", pull_q, n1)
+                + torch.einsum("Bhta,Btd->hda", pull_q, lets.n1)
             ),
             "W_k": (
                 scale * torch.einsum("Bhta,Btd->hda", product_8, v_n1)
-                + torch.einsum("Bhta,Btd->hda", pull_k, n1)
+                + torch.einsum("Bhta,Btd->hda", pull_k, lets.n1)
             ),
             "W_v": (
-                2 * torch.einsum("Bhta,Btd->hda", product_11, n1)
+                2 * torch.einsum("Bhta,Btd->hda", product_11, lets.n1)
                 + 2 * torch.einsum("Bhta,Btd->hda", product_10, v_n1)
             ),
             "W_o": 2 * torch.einsum("Bhta,Btd->had", total_2, total_3),
             "W1": (
                 2 * torch.einsum("Btf,Btd->df", product_4, total_3)
                 + 2 * torch.einsum("Btd,Btf->df", v_n2, product_13)
-                + 2 * torch.einsum("Btd,Btf->df", n2, product_15)
+                + 2 * torch.einsum("Btd,Btf->df", lets.n2, product_15)
             ),
             "b1": 2 * product_15.sum((0, 1)),
         }

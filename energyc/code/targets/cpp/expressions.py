@@ -138,4 +138,14 @@ def real(value: float) -> e.Expr:
         return e.call("T", e.Name("NAN"))
     if math.isinf(value):
         return e.call("T", e.Name("INFINITY") if value > 0 else e.Unary("-", e.Name("INFINITY")))
-    return e.call("T", e.Number(float(value)))
+    return e.call("T", _quotient(e.number(value)) if isinstance(value, e.Exact) else e.Number(float(value)))
+
+
+def _quotient(expr: e.Expr) -> e.Expr:
+    """A factor of whole numbers, divided as real ones."""
+    match expr:
+        case e.Binary("/", e.Number(value), below):
+            return e.Binary("/", e.Number(float(value)), below)
+        case e.Binary("/", above, below):
+            return e.Binary("/", e.call("double", above), below)
+    return expr

@@ -11,7 +11,7 @@ from energyc.code.targets.cpp.expressions import Expressions
 from energyc.code.targets.cpp.groups import type_of
 from energyc.code.targets.cpp.products import Products, Tables, largest_panel
 from energyc.code.targets.cpp.scatters import scattered
-from energyc.code.targets.functions import Functions, dims_of, outside
+from energyc.code.targets.functions import Functions, constants_of, outside
 from energyc.code.targets.names import Names
 from energyc.code.targets.sums import size, times, total
 from energyc.code.tree import expressions as e
@@ -33,7 +33,7 @@ class KernelWriter:
         self.kernel, self.functions = kernel, functions
         self.given = {buffer: k for k, (_, buffer) in enumerate(kernel.given)}
         self.layout = layout(kernel.body)
-        names = Names(dims_of(kernel))
+        names = Names(constants_of(kernel))
         buffers = [*self.given, *kernel.states, *kernel.moves, *self.layout.offsets]
         self.names = {buffer: names.new(buffer.name) for buffer in buffers}
         self.scalars = {name: names.new(name) for name in kernel.scalars}

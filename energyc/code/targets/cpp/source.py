@@ -9,7 +9,7 @@ from energyc.code.targets.cpp.groups import function
 from energyc.code.targets.cpp.kernels import KernelWriter
 from energyc.code.targets.cpp.products import Tables
 from energyc.code.targets.functions import Functions, constants
-from energyc.code.tree import cpp
+from energyc.code.tree import cpp, python
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 from energyc.resources import resource
@@ -27,10 +27,19 @@ def own_source(kernels: Sequence[Kernel]) -> str:
     structs = [writer.write() for writer in writers]
     places = list(tables.statements())
     used = constants(kernels, *places, *functions.made.values(), *structs)
-    sizes = [s.Declare("constexpr Int", name, e.Number(size)) for name, size in used.items()]
+    sizes = [declared for name, value in used.items() for declared in _constant(name, value)]
     inside = _apart([sizes, places, *([made] for made in functions.made.values()), *([struct] for struct in structs)])
     entries = _apart([[writer.entry_point()] for writer in writers])
     return cpp.program(s.Module((s.Block(tuple(inside), "namespace"), s.Blank(), *entries)))
+
+
+def _constant(name: str, value: float) -> Iterator[s.Statement]:
+    """A size, or a root of sizes, whose remark says of which."""
+    if isinstance(value, e.Exact):
+        yield s.Comment(python.expression(value.plus))
+        yield s.Declare("constexpr double", name, e.Number(float(value)))
+    else:
+        yield s.Declare("constexpr Int", name, e.Number(value))
 
 
 def _apart(parts: Sequence[Sequence[s.Statement]]) -> Iterator[s.Statement]:

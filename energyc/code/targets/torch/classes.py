@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -185,12 +185,12 @@ def _constants(writer: TorchWriter, constants: Mapping[Node, str]) -> Body:
     return tuple(Do(quote("self._constant({name}, {x})", name=String(n), x=code.expr)) for n, code in codes.items())
 
 
-def record(name: str, doc: str, fields: Sequence[tuple[str, bool]], *, rows: bool) -> Class:
-    """A NamedTuple of tensors; with ``rows`` one can take some of the samples of those that are batched."""
-    body: Body = tuple(Annotated(field, Name("Tensor")) for field, _ in fields)
+def record(name: str, doc: str, fields: Mapping[Node, str], *, rows: bool) -> Class:
+    """A NamedTuple of tensors of nodes; with ``rows`` one can take some of the samples of those that are batched."""
+    body: Body = tuple(Annotated(field, Name("Tensor")) for field in fields.values())
     if rows:
         own = Name("self")
-        parts = {field: Attribute(own, field)[Name("rows")] for field, batched in fields if batched}
+        parts = {field: Attribute(own, field)[Name("rows")] for node, field in fields.items() if node.batched}
         chosen = own.method("_replace", **parts) if parts else own
         parameters = (Parameter("self"), Parameter("rows", Name("Tensor")))
         said = ("The same for some of the samples.",)

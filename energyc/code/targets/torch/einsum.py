@@ -55,23 +55,26 @@ def _permuted(code: Code, order: Sequence[int]) -> Code:
 
 
 def letters(labels: Iterable[Label], wishes: Mapping[Label, str]) -> dict[Label, str]:
-    """A letter for each label; wishes are honoured in order, the batch is always ``B``."""
+    """A letter for each label; wishes are honoured in order, the batch is always ``B``.
+
+    A label without a wish of its own gets a letter that no other one wishes for, as long as there is any.
+    """
+    distinct = list(dict.fromkeys(labels))
+    wished = {letter for label in distinct for letter in wishes.get(label, "")}
+    alphabet = "abcdefghijklmnopqrstuvwxyzACDEFGHIJKLMNOPQRSTUVWXYZ"
+    free = [*(c for c in alphabet if c not in wished), *(c for c in alphabet if c in wished)]
     chosen: dict[Label, str] = {}
-    free = list("abcdefghijklmnopqrstuvwxyzACDEFGHIJKLMNOPQRSTUVWXYZ")
-    for label in dict.fromkeys(labels):
-        if label == BATCH:
-            chosen[label] = "B"
-            continue
-        letter = next((c for c in wishes.get(label, "") if c in free), free[0])
-        free.remove(letter)
-        chosen[label] = letter
+    for label in distinct:
+        chosen[label] = "B" if label == BATCH else next((c for c in wishes.get(label, "") if c in free), free[0])
+        if label != BATCH:
+            free.remove(chosen[label])
     return chosen
 
 
-def diagonal(code: Code, labels: Sequence[Label]) -> tuple[Code, list[Label]]:
+def diagonal(code: Code, labels: Sequence[Label], wishes: Mapping[Label, str]) -> tuple[Code, list[Label]]:
     """A tensor with a label twice, on that diagonal; the labels that it has then."""
     distinct = list(dict.fromkeys(labels))
-    names = letters(distinct, {})
+    names = letters(distinct, wishes)
     equation = "".join(names[x] for x in labels) + "->" + "".join(names[x] for x in distinct)
     return called("torch.einsum", equation, code), distinct
 

@@ -28,8 +28,10 @@ def held_methods(methods: MethodWriter) -> tuple[list[Function], Class]:
     held = [node for node in planned.fixed if node not in made]
     read = set(reached([o.node for o in planned.routines[0].outputs], {*held, *made}))
     held += [state for state in context.derivation.states.values() if state in read]
-    hold, fields = methods.hold(held, statements_for(held, made, planned.names, planned.passes))
-    names: dict[Node, Expr] = {node: Attribute(Name("held"), field) for node, field in fields.items()}
+    statements = statements_for(held, made, planned.names, planned.passes)
+    doc = "What the correction at these states needs, whatever the direction."
+    hold, kept = methods.recorded("_hold", "Held", doc, statements, held, context.fixed_names(held))
+    names: dict[Node, Expr] = {node: Attribute(Name("held"), field) for node, field in kept.fields.items()}
     method = methods.method(prepared, planned.routines[0], names)
-    entries = [(field, node.batched) for node, field in fields.items()]
-    return [hold, method], record("Held", "What a correction needs of the states it is taken at.", entries, rows=False)
+    doc = "What a correction needs of the states it is taken at."
+    return [hold, method], record("Held", doc, kept.fields, rows=False)

@@ -92,7 +92,8 @@ def _layer_context(
     name: str, layer: ModulePlan, options: Options, names: Identifiers, known: Sequence[Symbols]
 ) -> Context:
     own = class_name(name)
-    called = Called(names.new(own), names.new(f"{own}Equations"), names.new(f"{own}Fixed"), LAYER_BASES)
+    records = names.new(f"{own}Fixed"), names.new(f"{own}Lets")
+    called = Called(names.new(own), names.new(f"{own}Equations"), records[0], LAYER_BASES, records[1])
     chosen = replace(options, unproved=None, descends=False, biased={})
     return Context(layer, chosen, called, names, known)
 

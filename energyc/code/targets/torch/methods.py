@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from energyc.code.module.context import Context
 from energyc.code.plan import PlannedRoutine, statements_for
 from energyc.code.plan.routines import Prepared, Signature
+from energyc.code.plan.shared import Block
 from energyc.code.targets.torch.code import Code
 from energyc.code.targets.torch.nodes import TorchWriter
 from energyc.code.targets.torch.routines import Codes, RoutineWriter, last_name
 from energyc.code.tree import facts
-from energyc.code.tree.expressions import Constant, Dict, Expr, List, Name, Number, String, Tuple, call
+from energyc.code.tree.expressions import Attribute, Constant, Dict, Expr, List, Name, Number, String, Tuple, call
 from energyc.code.tree.prose import wrapped
-from energyc.code.tree.quotation import quote
+from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Assign, Body, Function, If, Parameter, Return, Statement
+from energyc.derivation.derive import Output
 from energyc.derivation.notation import left_side
 from energyc.mathematics.ir import Node
 
@@ -32,6 +34,30 @@ _RESULTS: Mapping[str, Expr] = MappingProxyType(
     }
 )
 _SELF = Parameter("self")
+_LETS = quote_body("lets = self._lets(states, fixed)")
+#: Outputs of routines.
+Outputs = Sequence[Output]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The fields of a record by their nodes; the tensors of ``owned`` nodes are nobody else's."""
+
+    fields: Mapping[Node, str]
+    owned: Collection[Node]
+
+
+@dataclass(frozen=True)
+class Lets:
+    """The block that routines share, and the record in which they find it."""
+
+    block: Block
+    kept: Kept
+
+    @property
+    def names(self) -> dict[Node, Expr]:
+        """How they call what is in it."""
+        return {node: Attribute(Name("lets"), field) for node, field in self.kept.fields.items()}
 
 
 class MethodWriter:
@@ -40,6 +66,7 @@ class MethodWriter:
     def __init__(self, context: Context, writer: TorchWriter) -> None:
         self.context = context
         self.writer = writer
+        self.lets: Lets | None = None  #: What routines share, once its method is written.
 
     def prepare(self, fixed: Mapping[Node, str]) -> Function:
         """``_prepare``: clamps in, clamps and what depends on clamps and params alone out, under the names given."""
@@ -64,18 +91,29 @@ class MethodWriter:
             value = Number(sizes[step.over or ""] - 1) if step is not None and last else quote("self.training")
             yield Assign(Name(name), quote("torch.tensor({value}, device=self.device)", value=value))
 
-    def hold(self, held: Sequence[Node], statements: Sequence[Node]) -> tuple[Function, dict[Node, str]]:
-        """``_hold``: states in, what depends on them and not on a direction out; also the names of the fields."""
+    def recorded(
+        self,
+        name: str,
+        record: str,
+        doc: str,
+        statements: Sequence[Node],
+        kept: Sequence[Node],
+        wishes: Mapping[Node, str],
+        part_of: Outputs = (),
+    ) -> tuple[Function, Kept]:
+        """A method that computes statements at states, and gives those that are ``kept`` in a record.
+
+        They have the names in ``wishes``, else such as say what they are in the outputs that they are ``part_of``.
+        """
         c = self.context
-        signature = Signature("_hold", ("states", "fixed"), "list", "", ())
-        names, loads = self._inputs(signature)
-        routine = PlannedRoutine("_hold", tuple(statements), ())
-        body, _ = self._body(routine, names, c.fixed_names(held), quote("len(states[0])"))
-        fields = {node: body.named.get(node) or last_name(names[node]) for node in held}
-        returned = Return(call("Held", *map(Name, fields.values())))
+        names, loads = self._inputs(Signature(name, ("states", "fixed"), "list", "", ()))
+        routine = PlannedRoutine(name, tuple(statements), ())
+        body, _ = self._body(routine, names, wishes, quote("len(states[0])"), part_of=part_of)
+        fields = {node: body.named.get(node) or last_name(names[node]) for node in kept}
+        returned = Return(call(record, *map(Name, fields.values())))
         parameters = (_SELF, Parameter("states", Name("Tensors")), Parameter("fixed", Name(c.called.fixed)))
-        doc = ("What the correction at these states needs, whatever the direction.",)
-        return Function("_hold", parameters, _needed(loads, [*body.body, returned]), Name("Held"), doc), fields
+        lines = _needed(loads, [*body.body, returned])
+        return Function(name, parameters, lines, Name(record), tuple(wrapped(doc))), Kept(fields, body.owned)
 
     def method(self, prepared: Prepared, planned: PlannedRoutine, given: Mapping[Node, Expr] | None = None) -> Function:
         """A routine as a method; ``given`` are names of what it finds made beside its inputs."""
@@ -85,11 +123,14 @@ class MethodWriter:
         batch = self.context.samples_fixed if batched is None else quote("len({x}[0])", x=Name(batched))
         split = signature.split and any(output.summed for output in planned.outputs)
         early = _early_return(signature) if split else None
-        body, codes = self._body(planned, {**names, **(given or {})}, self.context.plan.names, batch, early)
+        lets = self.lets if self.lets is not None and signature.name in self.lets.block.routines else None
+        if lets is not None:
+            planned = lets.block.without(planned)
+        body, codes = self._body(planned, {**names, **(given or {})}, self.context.plan.names, batch, early, lets)
         return Function(
             signature.name,
             _parameters(signature, self.context.called.fixed),
-            _needed(loads, [*body.body, _returned(signature, *codes)]),
+            _needed(loads, [*(() if lets is None else _LETS), *body.body, _returned(signature, *codes)]),
             _RESULTS[signature.gives],
             docstring(signature.doc, self._formulas(signature)),
         )
@@ -101,12 +142,17 @@ class MethodWriter:
         wishes: Mapping[Node, str],
         batch: Expr,
         early: EarlyReturn | None = None,
+        lets: Lets | None = None,
+        part_of: Outputs = (),
     ) -> tuple[RoutineWriter, Codes]:
         own, masks = self.context.own_names()
         self.writer.masks.update(masks)
-        with self.writer.scope({**own, **names}):
+        shared = {} if lets is None else lets.names
+        with self.writer.scope({**own, **names, **shared}):
             body = RoutineWriter(self.writer, self.context.globals.child(), wishes, self.context.options.passes, batch)
-            return body, body.write(routine, early)
+            if lets is not None:
+                body.finds(lets.kept.fields, lets.kept.owned)
+            return body, body.write(routine, early, part_of)
 
     def _inputs(self, signature: Signature) -> tuple[dict[Node, Expr], list[Assign]]:
         """The names of a method's inputs, and the statements that take them out of their containers."""

@@ -265,7 +265,7 @@ class TorchWriter:
         labels, out = self.labels(operand.node, operand.axes), self.labels(node, node.out)
         inner = self.code(operand.node)
         if len(set(labels)) != len(labels):
-            inner, labels = diagonal(inner, labels)
+            inner, labels = diagonal(inner, labels, self.wishes(node))
         have = [x for x in out if x in labels]
         return self._over(node, arranged(reduction(inner, labels, have), have, out))
 

@@ -10,6 +10,7 @@ from energyc.code.module.symbols import definitions
 from energyc.code.targets.torch import classes as torch_class
 from energyc.code.targets.torch import holomorphic
 from energyc.code.targets.torch.held import held_methods
+from energyc.code.targets.torch.lets import shared_method
 from energyc.code.targets.torch.methods import MethodWriter
 from energyc.code.targets.torch.nodes import TorchWriter
 from energyc.code.tree import facts
@@ -50,9 +51,13 @@ def equations_part(context: Context, about: str, head: Head, further: Methods = 
     """The records and the class of equations that relax; ``about`` is the first sentence on it."""
     writer = TorchWriter.of(context)
     methods = MethodWriter(context, writer)
+    equations, records, classes = list[Statement](), list[Class](), list[Class]()
+    if context.block is not None:
+        shared, record = shared_method(methods, context.block)
+        equations.append(shared)
+        records.append(record)
     planned = zip(context.prepared, context.plan.routines, strict=True)
-    equations: list[Statement] = [methods.method(p, r) for p, r in planned if not p.signature.complex]
-    records, classes = list[Class](), list[Class]()
+    equations += [methods.method(p, r) for p, r in planned if not p.signature.complex]
     if context.features.needs("held-correction"):
         held, record = held_methods(methods)
         equations += held
@@ -92,9 +97,8 @@ def equations_class(
 
 def fixed_record(context: Context) -> Class:
     """The record that ``_prepare`` gives."""
-    fields = [(context.local[n], True) for n in context.given]
-    fields += [(name, False) for name in context.set.values()]
-    fields += [(name, node.batched) for node, name in context.fields.items()]
+    fields: dict[Node, str] = {item.node: context.local[name] for name, item in context.given.items()}
+    fields |= {**context.set, **context.fields}
     return torch_class.record(context.called.fixed, torch_class.what_is_fixed(context), fields, rows=True)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from energyc.code.module.names import Identifiers
 from energyc.code.plan import Passes, PlannedRoutine
+from energyc.code.plan.late import summed_late
 from energyc.code.targets.torch.access import access_of
 from energyc.code.targets.torch.code import Code, called, product, quoted, tree
 from energyc.code.targets.torch.einsum import BATCH, pairwise, reduction, summed_where_unshared
@@ -15,6 +16,7 @@ from energyc.code.targets.torch.sums import Term, like_terms_collected, sum_of_t
 from energyc.code.targets.torch.wishes import Wishes
 from energyc.code.tree.expressions import Attribute, Expr, Name, Subscript, Tuple, number
 from energyc.code.tree.statements import Assign, Augment, Body, Do, Statement
+from energyc.derivation.derive import Output
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Indicator, Node, walk
 from energyc.mathematics.sparse import selection_of
 
@@ -35,19 +37,33 @@ class RoutineWriter:
         self.batch = batch
         self.body: list[Statement] = []
         self.named: dict[Node, str] = {}
+        self.owned: set[Node] = set()
         self.reads: Counter[Node] = Counter()
         self.wishes = Wishes(self._short_name, self._own_name, {}, names)
         writer.dying = set()
 
-    def write(self, routine: PlannedRoutine, early: Callable[[Mapping[str, Code]], Body] | None = None) -> Codes:
+    def finds(self, named: Mapping[Node, str], owned: Collection[Node]) -> None:
+        """Nodes that have a line elsewhere, under their names; the tensors of ``owned`` are this call's alone."""
+        self.named.update(named)
+        self.owned.update(owned)
+
+    def write(
+        self,
+        routine: PlannedRoutine,
+        early: Callable[[Mapping[str, Code]], Body] | None = None,
+        part_of: Sequence[Output] = (),
+    ) -> Codes:
         """The statements go to ``body``; returns the expressions of the outputs by key.
 
-        ``early`` gives an early return, for which only what is not summed is computed.
+        ``early`` gives an early return, for which only what is not summed is computed. ``part_of`` are outputs
+        of other routines that the statements are parts of, by which they are named.
         """
-        late = _summed_late(routine)
+        late = summed_late(routine)
         self.reads = _reads(routine, late)
-        wishes = {o.node: o.wish for o in routine.outputs}
+        wishes = {o.node: o.wish for o in (*routine.outputs, *part_of)}
         self.wishes = Wishes(self._short_name, self._own_name, wishes, self.names)
+        if self.passes.share:
+            self.writer.dying |= {node for node in self.owned if self.reads[node] == 1}
         statements = [node for node in routine.statements if node not in late]
         plain = [output for output in routine.outputs if not output.summed]
         before = set(walk([output.node for output in plain])) if early else set(statements)
@@ -89,6 +105,8 @@ class RoutineWriter:
             self.body.append(Assign(Name(name), code.expr))
         self.named[node] = name
         self.writer.names[node] = Name(name)
+        if own:
+            self.owned.add(node)
         if own and self.reads[node] == 1 and self.passes.share:  # else it may be written inside before it has a line
             self.writer.dying.add(node)
 
@@ -203,32 +221,3 @@ def _reads(routine: PlannedRoutine, late: set[Node]) -> Counter[Node]:
         for child in node.children:
             reads[child] += 1 if node in stated else reads[node]
     return reads
-
-
-def _summed_late(routine: PlannedRoutine) -> set[Node]:
-    """Nodes whose sum over the batch is taken inside their last operation, so that no sample's own is ever stored."""
-    late: set[Node] = set()
-    stack = [o.node for o in routine.outputs if o.summed]
-    while stack:
-        node = stack.pop()
-        if node in late:
-            continue
-        if isinstance(node, Add):
-            late.add(node)
-            stack.extend(node.children)
-        elif isinstance(node, Einsum):
-            late.add(node)
-            if len(node.operands) == 1 and not node.contracted:
-                stack.extend(node.children)
-    plain = _read_elsewhere(routine, late)
-    return late - plain
-
-
-def _read_elsewhere(routine: PlannedRoutine, late: set[Node]) -> set[Node]:
-    """Those of ``late`` that something else of the routine reads as they are."""
-    read: set[Node] = set()
-    for node in routine.statements:
-        if node not in late or (isinstance(node, Einsum) and len(node.operands) == 2):
-            read.update(node.children)
-    read.update(o.node for o in routine.outputs if not o.summed)
-    return read & late

@@ -196,7 +196,7 @@ def _operated(op: str, parts: Sequence[e.Expr], block: bool) -> e.Expr:
 
 def number(value: float) -> e.Expr:
     """A constant; one that is not finite is ``float("inf")``."""
-    return e.literal(float(value))
+    return e.number(value) if isinstance(value, e.Exact) else e.literal(float(value))
 
 
 def full(shape: e.Expr, value: e.Expr) -> e.Expr:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from energyc.code.loops.affine import labels_of
 from energyc.code.loops.fuse import LONGEST_ROW, passes
 from energyc.code.loops.nest import Group, Kernel, Statement
-from energyc.code.targets.functions import dims_of, outside
+from energyc.code.targets.functions import constants_of, outside
 from energyc.code.targets.names import POINTER, Names
 from energyc.code.targets.sums import ZERO, size, times
 from energyc.code.targets.triton.expressions import REAL, Expressions, full, number
@@ -102,7 +102,7 @@ class GroupWriter:
         doc = (f"{', '.join(written)}.",)
         live = facts.live(body)
         read = facts.reads(*live)
-        sizes = [s.Parameter(dim, e.name("tl.constexpr")) for dim in dims_of(self.kernel) if dim in read]
+        sizes = [s.Parameter(dim, e.name("tl.constexpr")) for dim in constants_of(self.kernel) if dim in read]
         parameters = (*map(s.Parameter, given), *sizes)
         return s.Function(name, parameters, live, doc=doc, before=(e.Name("jit"),))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from energyc.code.loops import Kernel
 from energyc.code.loops.memory import layout
 from energyc.code.loops.nest import Block, Buffer, Group, Product
-from energyc.code.targets.functions import Functions, constants, dims_of, outside
+from energyc.code.targets.functions import Functions, constants, constants_of, outside
 from energyc.code.targets.names import Names
 from energyc.code.targets.sums import size
 from energyc.code.targets.triton.groups import Blocks, function
@@ -23,8 +23,7 @@ def definitions(kernels: Sequence[Kernel]) -> s.Body:
     """Sizes, the kernels of all groups, each once, and a function for the step of each phase."""
     functions = Functions(function, "{}_kernel")
     steps = [_step(kernel, functions) for kernel in kernels]
-    sizes = constants(kernels, *steps)
-    return (*_sizes(sizes), *functions.made.values(), *steps)
+    return (*_constants(constants(kernels, *steps)), *functions.made.values(), *steps)
 
 
 def phases(kernels: Sequence[Kernel]) -> e.Expr:
@@ -32,12 +31,13 @@ def phases(kernels: Sequence[Kernel]) -> e.Expr:
     return e.call("TritonKernels", e.Dict(tuple((e.String(kernel.name), _phase(kernel)) for kernel in kernels)))
 
 
-def _sizes(sizes: Mapping[str, int]) -> Iterator[s.Statement]:
-    """The sizes of dims, on one line."""
-    if sizes:
+def _constants(known: Mapping[str, float]) -> Iterator[s.Statement]:
+    """The sizes of dims, on one line, and the roots of them."""
+    if sizes := {name: size for name, size in known.items() if isinstance(size, int)}:
         names, values = tuple(map(e.Name, sizes)), tuple(map(e.Number, sizes.values()))
         yield s.Comment("The sizes of the dims.", documents=True)
         yield s.Assign(e.Tuple(names, bare=True), e.Tuple(values, bare=True))
+    yield from (s.Assign(e.Name(name), e.number(root)) for name, root in known.items() if isinstance(root, e.Exact))
 
 
 def _phase(kernel: Kernel) -> e.Expr:
@@ -57,7 +57,7 @@ def _step(kernel: Kernel, functions: Functions) -> s.Statement:
     """The function that makes one step."""
     given = [buffer for _, buffer in kernel.given]
     places = layout(kernel.body)
-    own = Names(dims_of(kernel))
+    own = Names(constants_of(kernel))
     names = {b: own.new(b.name) for b in dict.fromkeys([*kernel.states, *kernel.moves, *given, *places.offsets])}
     body: list[s.Statement] = [_unpacked(kernel.states, names, "now"), _unpacked(kernel.moves, names, "then")]
     body += [_unpacked(given, names, "given")] if given else []

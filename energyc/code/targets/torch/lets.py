@@ -1,0 +1,18 @@
+"""The block that routines share: a method that computes it once a call, and the record in which they find it."""
+
+from __future__ import annotations
+
+from energyc.code.plan.shared import Block
+from energyc.code.targets.torch.classes import record
+from energyc.code.targets.torch.methods import Lets, MethodWriter
+from energyc.code.tree.statements import Class, Function
+
+
+def shared_method(methods: MethodWriter, block: Block) -> tuple[Function, Class]:
+    """``_lets`` and the record that it gives; the methods that are written afterwards begin with it."""
+    called, names = methods.context.called.lets, methods.context.plan.names
+    *others, last = block.routines
+    doc = f"The lets at some states, and parts of them: what {', '.join(others)} and {last} share."
+    function, kept = methods.recorded("_lets", called, doc, block.statements, block.gives, names, block.outputs)
+    methods.lets = Lets(block, kept)
+    return function, record(called, "The lets at some states, and parts of them.", kept.fields, rows=False)
