@@ -24,8 +24,10 @@ from energyc.language.resolve.memory import estimate
 from energyc.surfaces.cli.main import main
 from tests.fuzz.differential import quiet
 
-#: Seconds that a case may take; a spec that is resolved has each of its rules proved and printed.
+#: Seconds of the processor that a case may take: of a spec that is right all terms are judged, and all rules printed.
 SECONDS = 120
+#: So much longer it may wait, on a machine that does other things too.
+PATIENCE = 10
 #: How many of the right specs are looked at further: it takes ten times as long as all wrong ones.
 DEEP = 0.35
 STATUSES = (0, 1, 2)
@@ -47,18 +49,22 @@ class Find:
 
 @contextmanager
 def limited(seconds: int) -> Iterator[None]:
-    """Raise Hangs after so many seconds."""
+    """Raise Hangs after so many seconds of the processor, or ten times as many of the clock."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise Hangs
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    timers = {signal.ITIMER_PROF: (signal.SIGPROF, seconds), signal.ITIMER_REAL: (signal.SIGALRM, PATIENCE * seconds)}
+    before = {number: signal.signal(number, stop) for number, _ in timers.values()}
+    for timer, (_, limit) in timers.items():
+        signal.setitimer(timer, limit)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for timer in timers:
+            signal.setitimer(timer, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def tried(case: Callable[[], Find | None], seconds: int = SECONDS) -> Find | None:

@@ -19,6 +19,10 @@ METHODS = tuple(
     foldingRange formatting codeAction inlayHint semanticTokens/full semanticTokens/range selectionRange
     """.split()
 )
+CONTEXTS: dict[str, dict[str, Any]] = {
+    "completion": {"triggerKind": 1},
+    "signatureHelp": {"triggerKind": 1, "isRetrigger": False},
+}
 #: The code of an error inside of the server. Others say what was wrong with the request.
 INTERNAL = -32603
 ODD: tuple[Any, ...] = (None, -1, 2**31, 2**63, 1.5, "", "z", [], {}, True, "\x00", "file:///nowhere.energy")
@@ -45,13 +49,15 @@ def session(seed: int) -> Find | None:
 
 def _ask(editor: Editor, texts: dict[str, str], random: Random, number: int) -> Find | None:
     """A request about a place, which may lie outside of the text, or be no place at all."""
-    method, params = f"textDocument/{random.choice(METHODS)}", _params(texts, random)
+    word = random.choice(METHODS)
+    method, params = f"textDocument/{word}", _params(texts, random)
+    params["context"] = CONTEXTS.get(word, {"diagnostics": [], "includeDeclaration": True})
     if random.random() < 0.3:
         _spoil(params, random)
     try:
         editor.request(method, params)
     except Failed as error:
-        if error.code == INTERNAL and "Traceback" in error.message:
+        if error.code == INTERNAL:
             return Find(f"server: {method}: {error.message.splitlines()[-1][:200]}", json.dumps([method, params]))
     return None
 
@@ -67,7 +73,6 @@ def _params(texts: dict[str, str], random: Random) -> dict[str, Any]:
         "position": here,
         "positions": [here],
         "range": {"start": here, "end": {"line": line + random.randint(0, 3), "character": random.randint(0, 40)}},
-        "context": {"diagnostics": [], "includeDeclaration": True},
         "newName": random.choice(("q", "state", "1", "", "z z", "é")),
         "options": {"tabSize": 2, "insertSpaces": True},
     }
