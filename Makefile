@@ -3,7 +3,7 @@ PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 # Each core a worker, up to eight: a worker takes about 1 GB.
 WORKERS ?= -n auto --maxprocesses 8
 
-.PHONY: help test slow golden lint types format wheel editors docs
+.PHONY: help test slow fuzz golden lint types format wheel editors docs
 
 help:            ## list the targets
 	@grep -E '^[a-z]+: .*##' Makefile | sed -E 's/:.*## /\t/'
@@ -13,6 +13,10 @@ test:            ## the tests, with linting and typing
 
 slow:            ## the tests that take minutes
 	$(PYTHON) -m pytest $(WORKERS) -m slow
+
+fuzz:            ## look for what should not come out, until it is stopped (SECONDS=N: N s of each kind)
+	for kind in mutants differential requests; do \
+	  nice $(PYTHON) -m tests.fuzz $$kind --count 1000000000 --seconds $(or $(SECONDS),3600); done
 
 golden:          ## rewrite the golden files and the output in the pages, then look at the difference
 	$(PYTHON) -m pytest --update-golden tests/golden tests/pages tests/editors tests/functions

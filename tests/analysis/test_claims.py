@@ -339,3 +339,33 @@ def test_noise_is_no_part_of_a_descent() -> None:
     noisy = TANH.replace("state x[D]", "noise eps[D] ~ normal(0.1)\nstate x[D]")
     assert classes(noisy.replace("grad(e, g[d])", "grad(e, g[d]) - eps[d]")).verdict == "metric-descent"
     assert classes(noisy.replace("grad(e, g[d])", "grad(e, g[d]) - eps[d] * x[d] - x[d]")).verdict == "not-conservative"
+
+
+def test_a_slope_that_is_nowhere_a_number_shows_nothing() -> None:
+    found = classes(
+        """
+network nowhere
+dim D = 2
+param a = -1 in [-2, -1]
+state z[D]
+energy e = sum[d](1/2 * z[d]^2 * sqrt(a))
+"""
+    )
+    assert not [c for c in found.claims if c.claim == "contraction" and c.verdict != "undecided"]
+
+
+@pytest.mark.parametrize("function", ["relu", "erf"])
+def test_what_is_detached_is_evaluated_on_complex_states_too(function: str) -> None:
+    found = classes(
+        f"""
+network cut
+dim D = 2
+param w[D] ~ normal(1)
+target y[D]
+state z[D]
+energy e = sum[d](1/2 * z[d]^2 - w[d] * detach({function}(z[d])) * z[d])
+cost c = sum[d]((z[d] - y[d])^2)
+"""
+    )
+    rule = found.rules["holomorphic-ep"]
+    assert rule.verdict == "inadmissible" and f"{function} in e" in str(rule)

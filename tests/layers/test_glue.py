@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
+from torch import Tensor
 
 from tests.layers.judging import Tensors, agree, drawn, loaded
 
@@ -116,3 +118,102 @@ cost miss = sum[i]((out[i] - y[i])^2)
         return (2 * z - targets["y"]).square().sum(1)
 
     agree(loaded(text), transcribed)
+
+
+def test_training_is_read_around_layers_alone() -> None:
+    """The flag had no name where only what goes from copy to copy reads it."""
+    net = loaded(
+        """
+dim D = 3, L = 2
+clamp x[D]
+target y[D]
+param V[D, D] ~ normal(0.3)
+repeat L {
+  state h[D]
+  start h[d] = x[d]
+  layer memory {
+    state z[D]
+    energy e = 1/2 * sum[d]((z[d] - sum[k](V[d,k] * h[k]))^2)
+    relax { step = 1, steps = 1 }
+  }
+  next h[d] = where(training, memory.z[d], 2 * memory.z[d])
+}
+readout out[d] = h[d]
+cost c = sum[d]((out[d] - y[d])^2)
+"""
+    )
+    clamps, _targets = drawn(net)
+    trained = net.train()(clamps)["out"]
+    torch.testing.assert_close(net.eval()(clamps)["out"], 4 * trained)
+
+
+def test_what_is_detached_differs_from_copy_to_copy() -> None:
+    """It was taken for alike in all copies, since no derivative passes it, and read before it was there."""
+    net = loaded(REPEATED.format(next="h[d] + detach(tanh(memory.z[d]))"))
+    clamps, _targets = drawn(net)
+    h = clamps["x"]
+    for _ in range(2):
+        h = h + torch.tanh(h * net.params["v"])
+    torch.testing.assert_close(net(clamps)["out"], h, rtol=0, atol=1e-12)
+
+
+REPEATED = """
+dim D = 3, L = 2
+clamp x[D]
+target y[D]
+param v[D] ~ normal(1)
+repeat L {{
+  state h[D]
+  start h[d] = x[d]
+  layer memory {{
+    state z[D]
+    energy e = 1/2 * sum[d]((z[d] - h[d] * v[d])^2)
+    relax {{ step = 1, steps = 1 }}
+  }}
+  next h[d] = {next}
+}}
+readout out[d] = h[d]
+cost c = sum[d]((out[d] - y[d])^2)
+"""
+
+
+@pytest.mark.parametrize("rule", ["bptt", "implicit"])
+def test_a_cost_that_no_param_reaches_has_a_gradient_of_zeros(rule: str) -> None:
+    net = loaded(REPEATED.format(next="h[d] + detach(memory.z[d])"))
+    clamps, targets = drawn(net)
+    found = net.gradients(clamps, targets, rule=rule)
+    assert not found.params["v"].any() and found.cost.shape == (3,)
+
+
+@pytest.mark.parametrize("rule", ["bptt", "implicit"])
+def test_a_layer_that_reads_nothing_of_a_sample(rule: str) -> None:
+    """It relaxes once, for all samples."""
+    net = loaded(
+        """
+dim D = 3, K = 2
+clamp x[K]
+target y[K]
+param v[D] ~ normal(1)
+layer shared {
+  state z[D]
+  energy e = 1/2 * sum[d]((z[d] - v[d])^2)
+  relax { step = 1, steps = 1 }
+}
+layer own {
+  state u[K]
+  energy e = 1/2 * sum[k]((u[k] - x[k])^2)
+  relax { step = 1, steps = 1 }
+}
+readout out[k] = sum[d](shared.z[d]^2) * own.u[k]
+cost c = sum[k]((out[k] - y[k])^2)
+"""
+    )
+
+    def transcribed(p: Tensors, clamps: Tensors, targets: Tensors) -> Tensor:
+        return (p["v"].square().sum() * clamps["x"] - targets["y"]).square().sum(1)
+
+    agree(net, transcribed, (rule,))
+    clamps, targets = drawn(net)
+    found, relaxed = net.gradients(clamps, targets, rule=rule), net.relax(clamps)
+    assert found.states["shared.z"].shape == relaxed.states["shared.z"].shape == (3, 3)
+    assert found.residual.shape == relaxed.steps.shape == (3,)

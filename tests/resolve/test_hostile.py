@@ -10,6 +10,20 @@ STATE = "state z\n"
 LETS = "\n".join(f"let a{k} = a{k - 1} * z" for k in range(2999, 0, -1))
 DIMS = ", ".join(f"d{k} = d{k - 1} + 1" for k in range(2999, 0, -1))
 
+REPEAT = """dim D = 2, L = {count}
+repeat L {{
+  param g[D] = 1
+  state h[D]
+  layer a {{
+    state z[D]
+    energy e = 1/2 * sum[d](g[d] * (z[d] - h[d])^2)
+  }}
+  next h[d] = a.z[d]
+}}
+readout out[d] = h[d]
+cost c = sum[d](out[d]^2)
+"""
+
 
 @pytest.mark.parametrize(
     ("text", "code"),
@@ -35,6 +49,10 @@ DIMS = ", ".join(f"d{k} = d{k - 1} + 1" for k in range(2999, 0, -1))
         ("dim K = 3\nparam K[K] = 0\nstate z[K]\nenergy e = sum[k](z[k]^2)", "E0202"),
         ("dim K = 3\nparam a[K] = 0, a[K] = 1\nstate z[K]\nenergy e = sum[k](a[k]*z[k]^2)", "E0202"),
         ("const a = -4\n" + STATE + "energy e = z * sqrt(a)", "E0702"),
+        (REPEAT.format(count=0), "E0211"),
+        (REPEAT.format(count=-2), "E0211"),
+        (REPEAT.format(count=2) + "state z[D]\nenergy outside = sum[d](z[d]^2)", "E0202"),
+        ("layer a {\nrepeat L {\nstate h[D]\n}\nstate z[D]\nstart z[d] = h[d]\n}\ndim D = 2, L = 2", "E0190"),
         ("layer a {\ndim D = 2\nparam W[D] = 1\nstate z[D]\nenergy e = sum[d](W[d] * z[d]^2)\n}", "E0450"),
     ],
 )

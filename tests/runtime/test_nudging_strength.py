@@ -11,6 +11,7 @@ from torch import Tensor
 import energyc
 from energyc.studies.verify import random_probe
 from energyc.studies.verify.compare import measure_all
+from tests.emit.kernels import needs_compiler
 from tests.specs.judging import SPECS
 
 DECAYING = """\
@@ -110,3 +111,28 @@ def test_one_sample_that_does_not_settle_changes_nothing(rule: str, odd: float) 
     settled = chosen(net, rule, rates)
     assert chosen(net, rule, torch.cat([rates, torch.tensor([odd], dtype=torch.float64)])) == settled
     assert net.last_beta == settled
+
+BESIDE = """\
+network beside
+dim D = 8, K = 3
+clamp x[D]
+target t[K]
+param W[D, K] ~ normal(0.5)
+state y[K], u[D]
+energy driven = 1/2 * sum[k](y[k]^2) - sum[d,k](x[d] * W[d,k] * y[k])
+energy beside = 1/2 * sum[d](u[d]^2) - sum[d,k](x[d] * u[d] * (sin(y[k])^2 + cos(y[k])^2))
+cost c = sum[k]((y[k] - t[k])^2)
+relax { step = 0.5, steps = 60 }
+nudge { beta = auto, steps = 20 }
+"""
+
+
+@DTYPES
+@pytest.mark.parametrize("target", ["torch", pytest.param("cpp", marks=needs_compiler)])
+def test_a_state_that_moves_by_rounding_alone_has_no_say(target: str, dtype: torch.dtype) -> None:
+    """It asked for 2^12 times the strength, and only in C++, whose rounding is another."""
+    clamps, targets = {"x": torch.linspace(-1, 1, 32).view(4, 8)}, {"t": torch.linspace(0, 1, 12).view(4, 3)}
+    alone = "\n".join(line for line in BESIDE.replace("y[K], u[D]", "y[K]").splitlines() if "beside =" not in line)
+    whole, part = (energyc.load(text, target=target, dtype=dtype, rules=["centered-ep"]) for text in (BESIDE, alone))
+    found, expected = (net.gradients(clamps, targets, "centered-ep").beta for net in (whole, part))
+    assert found == expected

@@ -49,10 +49,12 @@ class Projection:
         return Load(self.put(name, self.outer, expr), tuple(self.place[k] for k in self.kept))
 
     def norm(self, buffer: Buffer, scale: float) -> Load:
-        """The root of the sum of the squares times the scale."""
+        """The root of the sum of the squares times the scale; NaN where it overflows."""
         entry = Load(buffer, self.across)
         mean = Total(((scale, self.sum("square", Times((entry, entry)))),))
-        return self.one("deviation", applied(scalar_function("sqrt", None), mean))
+        root = applied(scalar_function("sqrt", None), mean)
+        length = Load(self.put("length", self.outer, root), labels_of(len(self.outer)))
+        return self.one("deviation", unless(length, math.inf, length, difference(length, length)))
 
     def sphere(self, value: Expr) -> Buffer:
         """To norm 1; zero stays as it is."""
@@ -73,9 +75,13 @@ class Projection:
     def simplex(self, value: Expr) -> Buffer:
         """To the nearest nonnegative point of sum 1 (Held, Wolfe and Crowder 1974).
 
-        An entry is more than the threshold if what others exceed it by adds up to less than 1.
+        An entry is more than the threshold if what others exceed it by adds up to less than 1. The largest entry is
+        subtracted first, which changes no projection and keeps the threshold exact.
         """
-        here = self.put("moved", self.sizes, value)
+        moved = self.put("moved", self.sizes, value)
+        largest = self.put("largest", self.outer, Load(moved, self.across), "max", self.reduced)
+        top = Load(largest, tuple(self.place[k] for k in self.kept))
+        here = self.put("below", self.sizes, difference(Load(moved, self.place), top))
         entry, count = Load(here, self.place), len(self.sizes)
         other = tuple(axis(count + self.axes.index(k)) if k in self.axes else self.place[k] for k in range(count))
         exceeds = applied(scalar_function("relu", None), difference(Load(here, other), entry))

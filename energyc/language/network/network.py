@@ -33,6 +33,11 @@ class Layer:
     params: Mapping[str, Node]
     outputs: Mapping[str, Input]
 
+    @property
+    def reads(self) -> tuple[Node, ...]:
+        """What goes into it, in the graph around it."""
+        return (*self.clamps.values(), *self.params.values())
+
 
 @dataclass(frozen=True)
 class Stream:
@@ -53,6 +58,12 @@ class Repeat:
     dim: str
     streams: Mapping[str, Stream]
     layers: tuple[Layer, ...]
+
+    @property
+    def reads(self) -> tuple[Node, ...]:
+        """What goes into it: the starts, the next values of its states, and what goes into the layers of a copy."""
+        moved = [node for stream in self.streams.values() for node in (stream.start, stream.next)]
+        return (*moved, *(node for layer in self.layers for node in layer.reads))
 
 
 @dataclass(frozen=True)
@@ -167,11 +178,12 @@ class Network:
 
     @cached_property
     def roots(self) -> tuple[Node, ...]:
-        """The roots of the network: terms, starts, clamped values of states, answers."""
+        """The roots of the network: terms, starts, clamped values of states, what goes into blocks, answers."""
         quantities = [*self.readouts.values(), *([self.cost] if self.cost else []), *self.metrics.values()]
         starts = [state.start for state in self.states.values() if state.start is not None]
         terms = (term.node for term in self.terms.values())
-        return (*terms, *starts, *self.clamped.values(), *(q.node for q in quantities))
+        into = (node for block in self.blocks for node in block.reads)
+        return (*terms, *starts, *self.clamped.values(), *into, *(q.node for q in quantities))
 
     @cached_property
     def numbered(self) -> tuple[str, ...]:

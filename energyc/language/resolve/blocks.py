@@ -153,6 +153,10 @@ class Part:
         for repeat in self.repeats:
             if name in repeat.declared.states:
                 return repeat.end(name)
+        return None if name in self.names.own else self.around_it(name)
+
+    def around_it(self, name: str) -> Tensor | None:
+        """What is declared around a block, as it reads it; nothing is around the file."""
         return None
 
     def output(self, layer: str, name: ast.Name) -> Tensor | None:
@@ -201,16 +205,21 @@ class RepeatPart(Part):
         self.around, self.tree, self.dim = around, tree, tree.count.text
         names = collect(tree.body, around.file.reporter, around.names, tree.span)
         self.repeat: Repeat | None = None
+        self._is_counted = False
         self._lets: dict[str, Quantity] = {}
         super().__init__(around.file, tree.body, names, around.graph)
 
     def declare(self) -> Declared:
         """Read the declarations: a param is what one copy has of it."""
-        self.context.dim(self.tree.count)
+        self._is_counted = self.context.dim(self.tree.count) is not None
         return super().declare()
 
-    def tensor(self, name: str) -> Tensor | None:
-        """The declarations around it."""
+    def is_read(self) -> bool:
+        """Whether the number of its copies is known too, which is a dim of its params."""
+        return self._is_counted and super().is_read()
+
+    def around_it(self, name: str) -> Tensor | None:
+        """The declarations around it, as they are."""
         return self.around.equations.tensor(name)
 
     def output(self, layer: str, name: ast.Name) -> Tensor | None:
@@ -313,7 +322,7 @@ class LayerPart(Part):
 
     # ------------------------------------------------------------ what it reads from outside
 
-    def tensor(self, name: str) -> Tensor | None:
+    def around_it(self, name: str) -> Tensor | None:
         """The declarations around it as clamps, or as params where they are the same for all samples."""
         return self._imported(name, self.around.equations.tensor(name))
 

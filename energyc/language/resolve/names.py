@@ -166,7 +166,9 @@ def collect(
 
 
 def _declare(names: Names, entry: Entry, reporter: Reporter) -> None:
-    first = names.entries.setdefault(entry.name, entry)
+    first = names.entries.get(entry.name, entry)
+    if entry.name not in names.own:  # a name that is declared around a block is reported, and the block keeps its own
+        names.entries[entry.name] = entry
     names.own.add(entry.name)
     if first.tree is not entry.tree:
         reporter.error(

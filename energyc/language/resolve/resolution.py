@@ -11,6 +11,7 @@ from energyc.language.resolve.bindings import Bindings, Schemas
 from energyc.language.resolve.blocks import File, LayerPart, Part
 from energyc.language.resolve.checks import check_terms
 from energyc.language.resolve.clamped import check_clamped
+from energyc.language.resolve.constant_starts import check_starts
 from energyc.language.resolve.memory import BUDGET, check_memory
 from energyc.language.resolve.misplaced import check_blocks
 from energyc.language.resolve.names import collect
@@ -136,6 +137,7 @@ class _Resolution(Part):
             return
         network = replace(network, blocks=self._blocks(), real_selections=self.real_selections())
         check_trained(network, self.reporter)
+        check_starts(network, self.reporter)
         self.network = replace(network, warnings=self.reporter.in_order("warning"))
 
     def _typed(self) -> Network:

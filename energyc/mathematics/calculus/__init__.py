@@ -6,7 +6,7 @@ Imports: ``expressions``, ``ir``.
 """
 
 from energyc.mathematics.calculus.adjoint import adjoint, gradient
-from energyc.mathematics.calculus.dependence import DoesNotOccur, depends, is_cut, reached
+from energyc.mathematics.calculus.dependence import DoesNotOccur, depends, is_cut, reached, readers
 from energyc.mathematics.calculus.difference import difference
 from energyc.mathematics.calculus.linear import Linear, linear_in, moving
 from energyc.mathematics.calculus.scalar import antiderivative, derivative
@@ -27,6 +27,7 @@ __all__ = [
     "linear_in",
     "moving",
     "reached",
+    "readers",
     "substitute",
     "tangent",
 ]

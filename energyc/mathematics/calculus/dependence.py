@@ -34,6 +34,19 @@ def depends(roots: Iterable[Node], on: Collection[Node], *, frozen: bool = True)
     return active
 
 
+def readers(roots: Iterable[Node], of: Collection[Node]) -> set[Node]:
+    """The nodes under ``roots`` whose value is computed from one of ``of``, those themselves included.
+
+    Unlike a derivative a value passes everything, a ``detach(...)`` and a mean over the batch too.
+    """
+    found: set[Node] = set()
+    for node in walk(roots):
+        hidden = isinstance(node, Map) and body_reads(node.function, of)
+        if node in of or hidden or any(child in found for child in node.children):
+            found.add(node)
+    return found
+
+
 def reached(roots: Iterable[Node]) -> set[Node]:
     """The nodes that a derivative of ``roots`` passes to, themselves included."""
     found: set[Node] = set()

@@ -87,7 +87,10 @@ def _worst(
             (values_of,) = evaluate([slope], inputs, sizes=sizes, values=base.values)
         flat = values_of.reshape(len(values_of), -1)[:, 0] if values_of.ndim else values_of
         slopes = 1 + step * np.broadcast_to(flat, GRID.shape)
-        k = int(np.nanargmax(np.abs(slopes)))
+        sizes_of = np.where(np.isfinite(slopes), np.abs(slopes), -1)  # a point without a finite slope shows nothing
+        k = int(np.argmax(sizes_of))
+        if sizes_of[k] < 0:
+            continue
         if worst is None or abs(slopes[k]) > abs(worst[0]):
             at = {n.name: float(v) for n, v in zip(others, values, strict=True) if n.over is None}
             worst = float(slopes[k]), {state.name: float(GRID[k]), **at}

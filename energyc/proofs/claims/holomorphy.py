@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from energyc.language.network import Network
-from energyc.mathematics.calculus import depends, gradient
+from energyc.mathematics.calculus import gradient, readers
 from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import ArgMax, Input, Map, Max, Node, walk
 from energyc.proofs.conservativeness.classify import Classification
@@ -40,8 +40,9 @@ def _in_slopes(network: Network, name: str, states: list[Input]) -> list[str]:
 
 
 def _not_analytic(roots: Iterable[Node], states: Iterable[Node]) -> list[str]:
+    """What is not analytic in the states, in a ``detach(...)`` too: it is evaluated on complex states like all else."""
     roots = list(roots)
-    moving = depends(roots, set(states))
+    moving = readers(roots, set(states))
     culprits = []
     for node in walk(roots):
         if node not in moving:

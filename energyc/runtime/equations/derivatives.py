@@ -49,8 +49,12 @@ class Derivatives(Flow):
     def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """dC/dz, None where the cost does not read a state, and with ``params`` the direct dC/dtheta."""
-        raise ValueError(f"{self.name} has no cost")
+        """dC/dz, None where the cost does not read a state, and with ``params`` the direct dC/dtheta.
+
+        A module has its own unless the cost reads neither. Raises ValueError where there is no cost.
+        """
+        self._cost(states, fixed, targets)
+        return [None for _ in states], {}
 
     def _cost_force(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
         """dC/dz, None where the cost does not read a state."""

@@ -18,6 +18,7 @@ from energyc.runtime.equations.gradients import not_exploded
 from energyc.runtime.equations.inputs import (
     fixed_by,
     free_phase,
+    given,
     named_inputs,
     no_rule,
     ordered_states,
@@ -85,6 +86,11 @@ class Relaxation:
             free, values = relaxed_inside(layer, named, self.rule, phase)
         self.phases.setdefault(layer.name, []).append(free)
         return values
+
+    def spread(self, count: int) -> Self:
+        """Give all phases so many samples; a layer that reads nothing of a sample has relaxed for one."""
+        self.phases = {name: [over_samples(phase, count) for phase in own] for name, own in self.phases.items()}
+        return self
 
     def states(self, net: LayeredNetwork) -> dict[str, Tensor]:
         """The states of all layers: [batch, copies, ...], without the copies for a layer that has none."""
@@ -209,9 +215,9 @@ class LayeredNetwork(Answering):
         """
         if states is not None or record:
             raise ValueError(f"{self.name} relaxes layer by layer: it takes no states to start from and records none")
-        relaxation = Relaxation(None, steps, step, tolerance)
-        self._blocks(prepared(self, clamps), relaxation)
-        return relaxation.relaxed(self)
+        relaxation, fixed = Relaxation(None, steps, step, tolerance), prepared(self, clamps)
+        self._blocks(fixed, relaxation)
+        return relaxation.spread(samples(self, fixed)).relaxed(self)
 
     @torch.no_grad()
     def layer(self, name: str, clamps: Mapping[str, Tensor], number: int = 0) -> tuple[EnergyLayer, dict[str, Tensor]]:
@@ -235,8 +241,8 @@ class LayeredNetwork(Answering):
 
     def _values(self, states: Mapping[str, Tensor], fixed: Fixed) -> list[Tensor]:
         """The tensors that the answers read, with the layers at these states."""
-        given = ordered_states(self, states, fixed)
-        return self._blocks(fixed, AtStates(self, dict(zip(self.state_names, given))))
+        ordered = ordered_states(self, states, fixed)
+        return self._blocks(fixed, AtStates(self, dict(zip(self.state_names, ordered))))
 
     def gradients(
         self,
@@ -282,9 +288,10 @@ class LayeredNetwork(Answering):
         owners = self._owners()
         with torch.enable_grad():
             cost = self._cost(self._blocks(fixed, relaxation), fixed, targets)[0]
-            slopes = torch.autograd.grad(cost.mean(), list(owners.values()), allow_unused=True)
+            reads = cost.requires_grad  # else it reads no param
+            slopes = torch.autograd.grad(cost.mean(), list(owners.values()), allow_unused=True) if reads else ()
         named = {name: slope for name, slope in zip(owners, slopes) if slope is not None}
-        return relaxation, cost.detach(), named
+        return relaxation.spread(len(cost)), cost.detach(), named
 
     def forward(
         self,
@@ -309,7 +316,7 @@ class LayeredNetwork(Answering):
         fixed = prepared(self, named_inputs(self, clamps, named))
         relaxation = Relaxation(rule, steps, step, tolerance)
         readouts = dict(zip(self.readout_names, self._readouts(self._blocks(fixed, relaxation), fixed)))
-        return (readouts, relaxation.relaxed(self)) if relaxed else readouts
+        return (readouts, relaxation.spread(samples(self, fixed)).relaxed(self)) if relaxed else readouts
 
     @torch.no_grad()
     def project_params(self) -> None:
@@ -342,6 +349,21 @@ class LayeredNetwork(Answering):
     def correction(self, *_: Any, **__: Any) -> dict[str, Tensor]:
         """Not of the whole. Raises ValueError."""
         raise ValueError(f"{self.name} has no force of the whole that could be corrected")
+
+
+def samples(net: LayeredNetwork, fixed: Fixed) -> int:
+    """The number of samples that are given; one where nothing is."""
+    return len(fixed[:1][0]) if given(net) else 1
+
+
+def over_samples(phase: FreePhase, count: int) -> FreePhase:
+    """A phase for so many samples, each its only one where they are not there yet."""
+    if len(phase.residual) == count:
+        return phase
+    *ends, residual, steps, frozen = (
+        x.expand(count, *x.shape[1:]).clone() for x in (*phase.states, phase.residual, phase.steps, phase.frozen)
+    )
+    return FreePhase(ends, residual, steps, frozen, phase.step)
 
 
 def worst(values: Sequence[Tensor]) -> Tensor:

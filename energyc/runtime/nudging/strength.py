@@ -36,7 +36,8 @@ def nudging_strength(
 class Trial(NamedTuple):
     """How far a nudge of strength 1 moves each state in a nudged phase, and how far it moves without one.
 
-    Both are root mean squares relative to the state's size, or, where it has none but noise, to the largest one's.
+    Both are root mean squares relative to the state's size, or, where it has none but noise, to the largest one's. A
+    move that is nothing but rounding is 0: it says nothing about the strength.
     """
 
     moves: list[float]
@@ -94,7 +95,8 @@ def trial_nudge(
     floor = eps * max(sizes)
     scales = [size if size > 16 * max(drift, floor) else 0.0 for size, drift in zip(sizes, drifts)]
     scales = [scale or max(scales) or 1.0 for scale in scales]
-    moves = [rms(m - d) / (strength * scale) for m, d, scale in zip(moved, drifted, scales)]
+    pairs = [(rms(m - d), scale) for m, d, scale in zip(moved, drifted, scales)]
+    moves = [move / (strength * scale) if move > 4 * eps * scale else 0.0 for move, scale in pairs]
     return Trial(moves, [drift / scale for drift, scale in zip(drifts, scales)])
 
 

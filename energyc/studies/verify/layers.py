@@ -88,6 +88,8 @@ def by_autograd(network: Network, exact: Any, probe: Probe) -> dict[str, Tensor]
         0
     ]
     owners = plain._owners()
+    if not cost.requires_grad:  # it reads no param
+        return {name: torch.zeros_like(owner) for name, owner in owners.items()}
     slopes = torch.autograd.grad(cost.mean(), list(owners.values()), allow_unused=True, materialize_grads=True)
     return dict(zip(owners, slopes, strict=True))
 

@@ -140,7 +140,8 @@ def next_z_kernel(
     mean_ = tl.sum(tl.where(inside & (r < n_D), moved_, 0.0), 1, keep_dims=True)
     centred_ = moved_ - 0.0013020833333333333 * mean_
     square_ = tl.sum(tl.where(inside & (r < n_D), centred_ * centred_, 0.0), 1, keep_dims=True)
-    deviation_ = tl.sqrt(0.0013020833333333333 * square_)
+    length_ = tl.sqrt(0.0013020833333333333 * square_)
+    deviation_ = tl.where(length_ == float("inf"), length_ - length_, length_)
     next_z_ = tl.where(deviation_ == 0.0, moved_, centred_ / deviation_)
     tl.store(next_z_ptr + ((sample * n_G + i) * n_G + j) * n_D + r, next_z_, mask=inside & (r < n_D))
 
@@ -212,7 +213,8 @@ def next_z_2_kernel(
     mean_ = tl.sum(tl.where(inside & (r < n_D), moved_, 0.0), 1, keep_dims=True)
     centred_ = moved_ - 0.0013020833333333333 * mean_
     square_ = tl.sum(tl.where(inside & (r < n_D), centred_ * centred_, 0.0), 1, keep_dims=True)
-    deviation_ = tl.sqrt(0.0013020833333333333 * square_)
+    length_ = tl.sqrt(0.0013020833333333333 * square_)
+    deviation_ = tl.where(length_ == float("inf"), length_ - length_, length_)
     next_z_ = tl.where(deviation_ == 0.0, moved_, centred_ / deviation_)
     tl.store(next_z_ptr + ((sample * n_G + i) * n_G + j) * n_D + r, next_z_, mask=inside & (r < n_D))
 

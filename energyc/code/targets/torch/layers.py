@@ -23,7 +23,7 @@ from energyc.code.tree.prose import wrapped
 from energyc.code.tree.quotation import quote
 from energyc.code.tree.statements import Assign, Body, Class, For, Function, Parameter, Return
 from energyc.language.network import Layer, Network, Param, Repeat
-from energyc.mathematics.calculus import depends
+from energyc.mathematics.calculus import readers
 from energyc.mathematics.ir import Node, walk
 
 #: What the network and its layers inherit from: the runtime's class first, then the classes behind it.
@@ -231,7 +231,7 @@ class BlocksWriter:
         inputs: list[Node] = [stream.node for stream in block.streams.values()]
         inputs += [node for layer in block.layers for node in layer.outputs.values()]
         inputs += [param.each for param in self._params(block).values() if param.each is not None]
-        differing = depends(roots, inputs)
+        differing = readers(roots, inputs)
         return [node for node in walk(roots) if node not in differing]
 
     def _layer(self, layer: Layer, number: Expr) -> Body:

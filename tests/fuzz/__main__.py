@@ -1,0 +1,115 @@
+"""The fuzzer of energyc: only diagnostics may come out, and all ways to compute must agree.  ``make fuzz``
+
+    python -m tests.fuzz mutants --count 1000          specs with tokens, lines and numbers changed
+    python -m tests.fuzz differential --count 100      random specs by torch, C++, the interpreter and autograd
+    python -m tests.fuzz requests --count 10           sessions with the language server
+    python -m tests.fuzz mutants --seed 17 --count 1   one case again
+
+A case is its kind and its seed: ``--seed S`` begins at S, else with ``ENERGYC_SEED``, else anywhere; the seed is
+printed. What is found is printed once for each cause, with its first seed, and kept in ``build/fuzz``. The status is 1
+where anything was. ``KINDS`` is what else can be fuzzed: a kind is a function from a seed to what it found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+KEPT = Path("build") / "fuzz"
+TARGETS = ("torch", "interpreter")
+
+
+def prepare() -> None:
+    """Set what torch and Triton read when they are imported."""
+    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+    os.environ.setdefault("ENERGYC_TARGET", "torch")
+    os.environ.setdefault("CXXFLAGS", "-O0")  # kernels are built once for each spec
+    if not any(Path("/dev").glob("nvidia[0-9]*")):
+        os.environ.setdefault("TRITON_INTERPRET", "1")
+
+
+prepare()
+
+from tests.fuzz import cases, differential, mutations, requests  # noqa: E402
+
+Kind = Callable[[int], "cases.Find | None"]
+
+
+def mutant_case(seed: int) -> cases.Find | None:
+    """A mutant, and what a person may ask of it."""
+    text, settings = mutations.mutant(seed), mutations.settings(seed)
+    found = cases.tried(partial(cases.of_text, text, seed, settings))
+    return None if found is None else cases.Find(found.cause, f"{' '.join(settings)}\n{text}\n{found.about}")
+
+
+def differential_case(seed: int, targets: tuple[str, ...] = TARGETS) -> cases.Find | None:
+    """A spec that is right, by every way to compute it."""
+
+    def compared() -> cases.Find | None:
+        wrong = differential.disagreements(seed, targets)
+        return cases.Find(f"{', '.join(wrong)} differ", str(wrong)) if wrong else None
+
+    found = cases.tried(compared)
+    text = differential.random_spec(seed).text()
+    return None if found is None else cases.Find(found.cause, f"{text}\n{found.about}")
+
+
+def requests_case(seed: int) -> cases.Find | None:
+    """A session with the language server."""
+    return cases.tried(partial(requests.session, seed))
+
+
+KINDS: Mapping[str, Kind] = {
+    "mutants": mutant_case,
+    "differential": differential_case,
+    "requests": requests_case,
+}
+
+
+def run(kind: str, case: Kind, seed: int, count: int, seconds: float) -> Counter[str]:
+    """Run cases until they or the time are over, and print what they find; returns how often each cause was met."""
+    causes, until, done = Counter[str](), time.monotonic() + seconds, 0
+    for number in range(seed, seed + count):
+        if time.monotonic() > until:
+            break
+        done += 1
+        found = case(number)
+        if found is None:
+            continue
+        causes[found.cause] += 1
+        if causes[found.cause] == 1:
+            KEPT.mkdir(parents=True, exist_ok=True)
+            (KEPT / f"{kind}-{number}.txt").write_text(found.about, encoding="utf-8", errors="surrogatepass")
+            print(f"{kind} {number}: {found.cause}", flush=True)
+    print(f"{kind}: {done} cases from seed {seed}, {sum(causes.values())} finds of {len(causes)} causes", flush=True)
+    return causes
+
+
+def main() -> int:
+    """Run one kind of cases."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Look for what should not come out.")
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--count", type=int, default=1000, help="how many cases")
+    parser.add_argument("--seed", type=int, default=None, help="the seed of the first case")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further case after this time")
+    parser.add_argument("--targets", default=",".join(TARGETS), help="of differential: torch, cpp, triton, interpreter")
+    given = parser.parse_args()
+    start = random.SystemRandom().randrange(2**31)
+    seed = int(os.environ.get("ENERGYC_SEED", start)) if given.seed is None else given.seed
+    print(f"ENERGYC_SEED={seed}", flush=True)
+    case = KINDS[given.kind]
+    if given.kind == "differential":
+        case = partial(differential_case, targets=tuple(given.targets.split(",")))
+    return 1 if run(given.kind, case, seed, given.count, given.seconds) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""Random specs by every way to compute them: torch, C++, Triton, the interpreter, and autograd of an own evaluation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import energyc
+from energyc import pipeline
+from energyc.mathematics.ir import Input
+from energyc.mathematics.ir.interpreter import evaluate
+from tests.fuzz.drawing_specs import random_spec
+from tests.fuzz.networks import Declared, Spec, Tensors
+
+SAMPLES = 3
+#: A difference relative to the largest entry, or to 1. Few steps of bounded functions in float64 lose no more.
+TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Values for what a spec is given: [samples, ...], of params [1, ...]."""
+
+    clamps: Tensors
+    targets: Tensors
+    params: Tensors
+
+    @staticmethod
+    def drawn(spec: Spec, seed: int) -> Inputs:
+        """Random values."""
+        random = torch.Generator().manual_seed(seed)
+
+        def draw(made: Declared, first: Sequence[int], name: str = "") -> Tensor:
+            shape = (*first, *(spec.sizes[dim] for dim in made.dims))
+            if made.over is not None:
+                return torch.randint(spec.sizes[made.over], shape, generator=random)
+            return 0.7 * torch.randn(shape, generator=random, dtype=torch.float64)
+
+        inner = spec.relaxing.params if spec.layer else []
+        copies = [spec.sizes[spec.copies]] if spec.copies else []
+        params = {param.name: draw(param, [1]) for param in spec.params}
+        params |= {f"{spec.layer}.{param.name}": draw(param, [1, *copies]) for param in inner}
+        clamps = {clamp.name: draw(clamp, [SAMPLES]) for clamp in [*spec.clamps, *spec.noises]}
+        return Inputs(clamps, {target.name: draw(target, [SAMPLES]) for target in spec.targets}, params)
+
+
+def disagreements(seed: int, targets: Sequence[str] = ("torch",), layered: bool | None = None) -> dict[str, float]:
+    """What differs from the own evaluation of the spec of a seed, with the relative error."""
+    spec = random_spec(seed, layered)
+    given, text = Inputs.drawn(spec, seed), spec.text()
+    expected = by_autograd(spec, given)
+    if not all(bool(value.isfinite().all()) for value in expected.values()):
+        return {}
+    found: dict[str, float] = {}
+    for target in targets:
+        with quiet():
+            computed = by_interpreter(spec, given) if target == "interpreter" else by_module(spec, given, text, target)
+        for name, value in computed.items():
+            error = difference(value, expected[name])
+            if not error <= TOLERANCE:
+                found[f"{target} {name}"] = error
+    return found
+
+
+def difference(found: Tensor, expected: Tensor) -> float:
+    """The largest difference, relative to the largest entry expected or to 1; infinite where shapes differ."""
+    if found.shape != expected.shape:
+        return float("inf")
+    scale = max(1.0, float(expected.abs().max())) if expected.numel() else 1.0
+    return float((found - expected).abs().max()) / scale if expected.numel() else 0.0
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without warnings: of what does not settle, of unused names."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+# -------------------------------------------------------------------- the ways
+
+
+def by_autograd(spec: Spec, given: Inputs) -> Tensors:
+    """States at the end, the energy and forces at the start, answers, the cost and its gradient, by autograd."""
+    params = {name: value.clone().requires_grad_() for name, value in given.params.items()}
+    inputs = {**given.clamps, **params}
+    states, read = spec.at_rest(dict(inputs), SAMPLES)
+    costs = spec.costs(read, given.targets)
+    found = {f"state {name}": value for name, value in states.items()}
+    found |= {f"readout {name}": _full(value) for name, value in spec.answers(read).items()}
+    found["cost"] = _full(costs)
+    if not spec.layer:
+        tied = spec.tied(inputs)
+        starts = spec.relaxing.starts(tied, spec.lets, SAMPLES, True)
+        energies = spec.relaxing.energy(starts, tied, spec.lets)
+        found["energy"] = _full(sum(energies.values(), torch.zeros(1)))
+        forces = spec.relaxing.force(starts, tied, spec.lets)
+        found |= {f"force {name}": _full(value) for name, value in forces.items()}
+    slopes = _slopes(costs, params)
+    found |= {f"gradient {name}": value[0] for name, value in slopes.items()}
+    return {name: value.detach() for name, value in found.items()}
+
+
+def _slopes(costs: Tensor, params: Tensors) -> Tensors:
+    if not costs.requires_grad:
+        return {name: torch.zeros_like(value) for name, value in params.items()}
+    mean = costs.expand(SAMPLES).mean()
+    found = torch.autograd.grad(mean, list(params.values()), allow_unused=True, materialize_grads=True)
+    return dict(zip(params, found, strict=True))
+
+
+def _full(value: Tensor) -> Tensor:
+    """The value of every sample."""
+    return value.expand(SAMPLES, *value.shape[1:])
+
+
+def by_module(spec: Spec, given: Inputs, text: str, target: str) -> Tensors:
+    """The same of a generated module."""
+    net = energyc.load(text, dtype=torch.float64, target=target, rules=["bptt"])
+    _fill(net, given.params)
+    relaxed = net.relax(given.clamps, steps=None)
+    states = dict(relaxed.states)
+    found = {f"state {name}": value for name, value in states.items()}
+    found |= {f"readout {name}": value for name, value in net.readout(states, given.clamps).items()}
+    found["cost"] = net.cost(states, given.clamps, given.targets)
+    if not spec.layer:
+        starts = spec.relaxing.starts(spec.tied({**given.clamps, **given.params}), spec.lets, SAMPLES, True)
+        starts = {name: value.contiguous() for name, value in starts.items()}
+        found["energy"] = net.energy(starts, given.clamps)
+        found |= {f"force {name}": value for name, value in net.force(starts, given.clamps).items()}
+    slopes = net.gradients(given.clamps, given.targets, rule="bptt").params
+    return found | {f"gradient {name}": value for name, value in slopes.items()}
+
+
+def _fill(net: Any, params: Mapping[str, Tensor]) -> None:
+    with torch.no_grad():
+        for name, value in params.items():
+            net.params[name].copy_(value[0])
+
+
+def by_interpreter(spec: Spec, given: Inputs) -> Tensors:
+    """The energy and the cost at the start, by the interpreter of the graph; of a network without layers."""
+    if spec.layer:
+        return {}
+    network = pipeline.resolve(pipeline.read(spec.text()))
+    starts = spec.relaxing.starts(spec.tied({**given.clamps, **given.params}), spec.lets, SAMPLES, True)
+    values = {"state": starts, "param": {name: value[0] for name, value in given.params.items()}}
+    noises = {noise.name for noise in spec.noises}
+    values["noise"] = {name: value for name, value in given.clamps.items() if name in noises}
+    values["clamp"] = {name: value for name, value in given.clamps.items() if name not in noises}
+    inputs: dict[tuple[str, str], Any] = {
+        (kind, name): value.numpy() for kind, group in values.items() for name, value in group.items()
+    }
+    if isinstance(network.training, Input):
+        inputs[network.training.kind, network.training.name] = np.asarray(True)
+    nodes = [term.node for term in network.energies.values()]
+    found = evaluate(nodes, inputs, sizes=network.extents, values=network.values)
+    total = sum((np.broadcast_to(value, (SAMPLES,)) for value in found), np.zeros(SAMPLES))
+    return {"energy": torch.from_numpy(np.asarray(total))}

@@ -1,0 +1,126 @@
+"""Some seconds of the fuzzer, and in the slow tests some minutes: ``python -m tests.fuzz`` runs it for hours."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from energyc import pipeline
+from energyc.language.diagnostics import SpecError
+from tests.drawing import SEED, draws
+from tests.emit.kernels import needs_compiler
+from tests.fuzz import cases, differential, mutations, requests
+from tests.fuzz.drawing_specs import random_spec
+
+ROOT = Path(__file__).parents[2]
+
+
+def mutants_without_finds(seeds: range, deep: float) -> None:
+    for seed in seeds:
+        text, settings = mutations.mutant(seed), mutations.settings(seed)
+        found = cases.tried(lambda text=text, seed=seed, s=settings: cases.of_text(text, seed, s, deep))  # type: ignore[misc]
+        assert found is None, f"python -m tests.fuzz mutants --count 1 --seed {seed}\n{found.cause}\n{found.about}"
+
+
+def test_mutants_are_answered_by_diagnostics() -> None:
+    mutants_without_finds(range(60), 0.0)
+
+
+@pytest.mark.slow
+def test_mutants_are_answered_by_diagnostics_at_length() -> None:
+    mutants_without_finds(range(SEED, SEED + draws(600)), cases.DEEP)
+
+
+def agree(seeds: range, *targets: str) -> None:
+    for seed in seeds:
+        print(f"python -m tests.fuzz differential --count 1 --seed {seed} --targets {','.join(targets)}")
+        assert differential.disagreements(seed, targets) == {}, random_spec(seed).text()
+
+
+def test_torch_and_the_interpreter_do_what_autograd_does() -> None:
+    agree(range(3), "torch", "interpreter")
+
+
+@pytest.mark.slow
+def test_torch_and_the_interpreter_do_what_autograd_does_at_length() -> None:
+    agree(range(SEED, SEED + draws(60)), "torch", "interpreter")
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_kernels_do_what_autograd_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    agree(range(SEED, SEED + draws(20)), "cpp")
+
+
+@pytest.mark.slow
+def test_kernels_of_triton_do_what_autograd_does() -> None:
+    pytest.importorskip("triton")
+    agree(range(SEED, SEED + draws(10)), "triton")
+
+
+@pytest.mark.slow
+def test_the_language_server_answers() -> None:
+    for seed in range(SEED, SEED + draws(10)):
+        found = cases.tried(lambda seed=seed: requests.session(seed))  # type: ignore[misc]
+        assert found is None, f"python -m tests.fuzz requests --count 1 --seed {seed}\n{found.cause}\n{found.about}"
+
+
+def test_random_specs_are_right() -> None:
+    for seed in range(20):
+        text = random_spec(seed).text()
+        try:
+            pipeline.resolve(pipeline.read(text))
+        except SpecError as error:
+            pytest.fail(f"seed {seed}: {error}\n{text}")
+
+
+# -------------------------------------------------------------------- the fuzzer notices
+
+
+def test_an_exception_that_escapes_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("energyc.language.resolve.resolution.check_repeats", lambda *_: {}["missing"])
+    found = cases.tried(lambda: cases.of_text(random_spec(1).text(), 1, []))
+    assert found is not None and "KeyError" in found.cause
+    found = cases.tried(lambda: cases.of_text(random_spec(1).text(), 1, ["relax.step=1"]))
+    assert found is not None and "status 70" in found.cause and "KeyError" in found.cause
+
+
+def test_a_hang_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(*_: object) -> None:
+        while True:
+            pass
+
+    monkeypatch.setattr("energyc.language.resolve.resolution.check_repeats", endless)
+    found = cases.tried(lambda: cases.of_text(random_spec(1).text(), 1, []), seconds=1)
+    assert found is not None and "more than 1 s" in found.cause
+
+
+def test_a_wrong_derivative_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(differential.random_spec.__globals__["UNARY"], "tanh({})", lambda u: u.sin())
+    assert any(differential.disagreements(seed) for seed in range(3))
+
+
+def test_an_error_of_torch_is_not_one_of_ours() -> None:
+    import torch
+
+    try:
+        torch.ones(2) + torch.ones(3)
+    except RuntimeError as error:
+        assert not cases.raised_by_us(error)
+    try:
+        pipeline.check_seed("x")
+    except Exception as error:
+        assert cases.raised_by_us(error)
+
+
+def test_a_case_is_repeated_by_its_seed() -> None:
+    command = [sys.executable, "-m", "tests.fuzz", "mutants", "--count", "2", "--seed", "5"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and "2 cases from seed 5, 0 finds" in done.stdout, done.stdout + done.stderr
+    assert mutations.mutant(5) == mutations.mutant(5)
