@@ -134,9 +134,7 @@ class Relaxing:
         at = self._at(states, given, lets, training)
         return {name: _sample_sums(made.value(at)) for name, made in self.energies.items()}
 
-    def force(
-        self, states: Tensors, given: Tensors, lets: Mapping[str, Definition], training: bool = True
-    ) -> Tensors:
+    def force(self, states: Tensors, given: Tensors, lets: Mapping[str, Definition], training: bool = True) -> Tensors:
         """How each state moves; differentiable."""
         with torch.enable_grad():
             own = {name: (x if x.requires_grad else x.clone().requires_grad_()) for name, x in states.items()}

@@ -112,6 +112,7 @@ def test_one_sample_that_does_not_settle_changes_nothing(rule: str, odd: float) 
     assert chosen(net, rule, torch.cat([rates, torch.tensor([odd], dtype=torch.float64)])) == settled
     assert net.last_beta == settled
 
+
 BESIDE = """\
 network beside
 dim D = 8, K = 3

@@ -52,5 +52,3 @@ def _generic(node: Input, network: Network) -> NDArray[np.float64]:
     if node.over is not None:
         return np.asarray(places % network.extents[node.over])
     return np.asarray(1.25 + np.sin(1.7 * places + 0.3))
-
-

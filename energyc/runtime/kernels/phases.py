@@ -51,6 +51,13 @@ class KernelNetwork(EnergyNetwork):
         """The tensors that a kernel reads, in its order."""
         raise NotImplementedError
 
+    def _serving(self, phase: str, states: Tensors) -> str | None:
+        """The kernel of a phase, if it takes these states."""
+        if self.training and not self._kernels_in_training:
+            return None
+        name = self._kernel_prefix + phase
+        return name if self.kernels.serve(name, states, self.products) else None
+
     def _ran(
         self,
         phase: str,
@@ -62,10 +69,8 @@ class KernelNetwork(EnergyNetwork):
         change: Tensor | None = None,
     ) -> bool:
         """Whether the kernel of a phase took these states, and moved them."""
-        if self.training and not self._kernels_in_training:
-            return False
-        name = self._kernel_prefix + phase
-        if not self.kernels.serve(name, states, self.products):
+        name = self._serving(phase, states)
+        if name is None:
             return False
         given = self._given(name, fixed, targets)
         return self.kernels.run(name, states, given, scalars, steps, change, self.products)
