@@ -369,3 +369,20 @@ cost c = sum[d]((z[d] - y[d])^2)
     )
     rule = found.rules["holomorphic-ep"]
     assert rule.verdict == "inadmissible" and f"{function} in e" in str(rule)
+
+
+def test_a_cost_is_differentiated_through_what_is_frozen() -> None:
+    """Its slope has a step, which has no holomorphic extension; the verdict looked at the cost as forces see it."""
+    found = classes(
+        """
+network cut
+dim D = 2
+param w[D] ~ normal(1)
+target y[D]
+state z[D]
+energy e = sum[d](1/2 * z[d]^2 - w[d] * z[d])
+cost c = sum[d]((frozen(max(0.3, z[d])) - y[d])^2)
+"""
+    )
+    rule = found.rules["holomorphic-ep"]
+    assert rule.verdict == "inadmissible" and "in the cost c" in str(rule)

@@ -52,6 +52,7 @@ cost c = sum[d](out[d]^2)
         (REPEAT.format(count=0), "E0211"),
         (REPEAT.format(count=-2), "E0211"),
         (REPEAT.format(count=2) + "state z[D]\nenergy outside = sum[d](z[d]^2)", "E0202"),
+        ("dim D = 2\nparam W[D] = 1\nlayer a {\ntie V[a] = W[a]\nstate z[D]\nenergy e = sum[d](V[d]*z[d])\n}", "E0427"),
         ("layer a {\nrepeat L {\nstate h[D]\n}\nstate z[D]\nstart z[d] = h[d]\n}\ndim D = 2, L = 2", "E0190"),
         ("layer a {\ndim D = 2\nparam W[D] = 1\nstate z[D]\nenergy e = sum[d](W[d] * z[d]^2)\n}", "E0450"),
     ],

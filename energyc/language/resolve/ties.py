@@ -35,6 +35,11 @@ def _source(context: Context, equations: Equations, tree: ast.Equation) -> Tenso
         help = f"write `tie {tree.left.name.text}[d,f] = W[f,d]`"
         context.reporter.error("E0427", "only a param can be tied", right.span, help=help)
         return None
+    if entry.name not in context.names.own:
+        help = f"write the tie beside `{entry.name}`, outside of the block: it can be read there and in the block"
+        message = f"a tie stands where its param is declared, and `{entry.name}` is declared around this block"
+        context.reporter.error("E0427", message, right.span, labels=[entry.label()], help=help)
+        return None
     return equations.tensor(entry.name)
 
 

@@ -22,7 +22,7 @@ def obstacles(network: Network, classification: Classification) -> list[str]:
         kinks = [f"{what} in {name}" for what in _not_analytic(forces.values(), states)]
         reasons += kinks or _in_slopes(network, name, states)
     if network.cost is not None:
-        slopes = gradient(fork(network.graph), network.cost.node, states, strict=False)
+        slopes = gradient(fork(network.graph), network.cost.node, states, frozen=True, strict=False)
         reasons += [f"{what} in the cost {network.cost.name}" for what in _not_analytic(slopes.values(), states)]
     for name, state in network.states.items():
         if state.constraint is not None and state.constraint.kind in CORNERED:
@@ -35,7 +35,7 @@ def _in_slopes(network: Network, name: str, states: list[Input]) -> list[str]:
     if name not in network.energies:
         return []
     params = [param.node for param in network.params.values()]
-    slopes = gradient(fork(network.graph), network.energies[name].node, params, strict=False)
+    slopes = gradient(fork(network.graph), network.energies[name].node, params, frozen=True, strict=False)
     return [f"{what} in the slopes of {name} by params" for what in _not_analytic(slopes.values(), states)]
 
 
