@@ -3,6 +3,7 @@
     python -m tests.fuzz mutants --count 1000          specs with tokens, lines and numbers changed
     python -m tests.fuzz differential --count 100      random specs by torch, C++, the interpreter and autograd
     python -m tests.fuzz requests --count 10           sessions with the language server
+    python -m tests.fuzz folders --count 100           run folders with a random thing wrong
     python -m tests.fuzz mutants --seed 17 --count 1   one case again
 
 A case is its kind and its seed: ``--seed S`` begins at S, else with ``ENERGYC_SEED``, else anywhere; the seed is
@@ -38,7 +39,7 @@ def prepare() -> None:
 
 prepare()
 
-from tests.fuzz import cases, differential, mutations, requests  # noqa: E402
+from tests.fuzz import cases, differential, folders, mutations, requests  # noqa: E402
 
 Kind = Callable[[int], "cases.Find | None"]
 
@@ -67,7 +68,13 @@ def requests_case(seed: int) -> cases.Find | None:
     return cases.tried(partial(requests.session, seed))
 
 
+def folder_case(seed: int) -> cases.Find | None:
+    """A command on a run folder that something is wrong with."""
+    return cases.tried(partial(folders.case, seed))
+
+
 KINDS: Mapping[str, Kind] = {
+    "folders": folder_case,
     "mutants": mutant_case,
     "differential": differential_case,
     "requests": requests_case,

@@ -30,7 +30,7 @@ SECONDS = 120
 PATIENCE = 10
 #: How many of the right specs are looked at further: it takes ten times as long as all wrong ones.
 DEEP = 0.35
-STATUSES = (0, 1, 2)
+STATUSES = (0, 1, 2, 3, 4)
 #: What needs more memory for a sample is not relaxed.
 BYTES = 20_000_000
 

@@ -5,15 +5,22 @@ Every command that reads a run either does its work or gives one message, and ch
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
 import random
 import shutil
 import struct
+import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from energyc.surfaces.cli import main
+from tests.cli.run import SMALL
+from tests.fuzz.cases import Find, command
 
 #: The commands that read a run.
 COMMANDS = (
@@ -43,7 +50,9 @@ def mutated(run: Path, rng: random.Random) -> str:
 
 
 def _link(path: Path, rng: random.Random) -> str:
-    target = rng.choice(["/dev/zero", "/etc/passwd", "nowhere", path.name, str(path.parents[1]), "/dev/null"])
+    target = rng.choice(
+        ["/dev/zero", "../secret", "../../../secret", "nowhere", path.name, str(path.parents[1]), "/dev/null"]
+    )
     path.unlink()
     path.symlink_to(target)
     return target
@@ -164,7 +173,29 @@ def _product(shape: list[int]) -> int:
     return product
 
 
-def copied(made: Path, folder: Path) -> Path:
-    """A fresh copy of a run, to be changed."""
-    shutil.rmtree(folder, ignore_errors=True)
-    return Path(shutil.copytree(made, folder))
+@cache
+def _made() -> Path:
+    """A small run, made once."""
+    folder = Path(tempfile.mkdtemp(prefix="energyc-fuzz-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    spec = folder / "small.energy"
+    spec.write_text(SMALL)
+    arguments = ["train", spec, "--steps", "4", "--out", folder / "run", "--quiet", "--set", "train.eval_every=2"]
+    assert main([str(argument) for argument in arguments]) == 0
+    return folder / "run"
+
+
+def case(seed: int) -> Find | None:
+    """A command on a run folder with something wrong in it; beside the folder nothing may change."""
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory(prefix="energyc-fuzz-") as folder:
+        run = Path(shutil.copytree(_made(), Path(folder) / "run"))
+        secret = Path(folder) / "secret"
+        secret.write_text("precious")
+        changes = "; ".join(mutated(run, rng) for _ in range(rng.choice([1, 1, 2])))
+        words = [word.format(run=run) for word in rng.choice(COMMANDS)]
+        found = command(*words)
+        about = f"{' '.join(words)}\n{changes}\n"
+        if secret.read_text() != "precious" or sorted(os.listdir(folder)) != ["run", "secret"]:
+            return Find("something beside the folder changed", about)
+        return None if found is None else Find(found.cause, about + found.about)

@@ -202,6 +202,9 @@ def _ended(line: Line, width: int) -> Iterator[str]:
 
 def _filled(line: Line, width: int, tail: str) -> Iterator[str]:
     """As many words on each line as fit; those after the first line stand to the right."""
+    if len(line.text) + len(tail) <= width:
+        yield line.text + tail
+        return
     text = ""
     for word in _words(joined(line, tail)):
         if text.strip() and len(text) + len(word.rstrip()) > width:

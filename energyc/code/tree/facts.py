@@ -98,7 +98,7 @@ def _read(node: Node) -> Iterator[Node]:
                 yield from map(e.Name, names)
             case _:
                 yield top
-                stack += reversed(list(top.children))
+                stack += reversed(top.children)
 
 
 def _read_of_target(target: e.Expr) -> list[Node]:

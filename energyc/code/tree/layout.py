@@ -53,7 +53,7 @@ class Line:
     @property
     def whole(self) -> Line:
         """The line as something that is not broken at its operators."""
-        return Line(self.parts)
+        return Line(self.parts) if self.cuts or self.start else self
 
 
 def joined(*pieces: str | Group | Line) -> Line:

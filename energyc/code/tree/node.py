@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 
@@ -11,11 +12,10 @@ from typing import Any, Self
 class Node:
     """A piece of a program. Nodes are values: two of the same form are equal."""
 
-    @property
-    def children(self) -> Iterator[Node]:
+    @cached_property
+    def children(self) -> tuple[Node, ...]:
         """The nodes directly below, in the order of the fields."""
-        for name in self.__dataclass_fields__:
-            yield from _nodes(getattr(self, name))
+        return tuple(node for name in self.__dataclass_fields__ for node in _nodes(getattr(self, name)))
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it, parents first, in the order of the text. Iterative: depth is not limited."""
@@ -23,7 +23,7 @@ class Node:
         while stack:
             node = stack.pop()
             yield node
-            stack += reversed(list(node.children))
+            stack += reversed(node.children)
 
     def mapped(self, function: Callable[[Node], Node]) -> Self:
         """The same with a function of each child in its place; this very node where no child changes."""
@@ -36,12 +36,12 @@ class Node:
         return replace(self, **changed) if changed else self
 
 
-def _nodes(value: object) -> Iterator[Node]:
+def _nodes(value: object) -> list[Node]:
     if isinstance(value, Node):
-        yield value
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from _nodes(part)
+        return [value]
+    if not isinstance(value, tuple):
+        return []
+    return [node for part in value for node in _nodes(part)]
 
 
 def _mapped(value: Any, function: Callable[[Node], Node]) -> Any:
