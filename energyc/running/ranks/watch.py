@@ -182,7 +182,18 @@ class Watch:
         self._claimed.release()
         if self._claim():
             self._report(cause)
+        self._end_silent()
         os._exit(1)
+
+    def _end_silent(self) -> None:
+        """End ranks of this machine that are stopped: the launcher would wait half a minute for them to end."""
+        now = time.monotonic()
+        for other, sign in self._signs.items():
+            _, pid, _, host = self._names[other].split(maxsplit=3)
+            silent = sign.text != _FINISHED and now - sign.changed > SILENT
+            if other != self._rank and silent and host == socket.gethostname():
+                with suppress(OSError):
+                    os.kill(int(pid), signal.SIGKILL)
 
     def _dead(self) -> UserError | None:
         """Return an error that names a rank without a sign of life, or whose process is gone from this machine."""
