@@ -333,9 +333,10 @@ def test_a_cache_that_cannot_be_written_costs_a_folder(tmp_path: Path, monkeypat
     blocked.write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
     monkeypatch.setenv("CXXFLAGS", "-O0")
-    library = built(kernel_module(shipped(SPEC_OF["hopfield"])).kernels.source, "double")
-    assert library.exists()
-    assert blocked not in library.parents
+    with pytest.warns(RuntimeWarning, match="nothing is kept for another process"):
+        library = built(kernel_module(shipped(SPEC_OF["hopfield"])).kernels.source, "double")
+    assert library.place.exists() and library.ran == set()
+    assert blocked not in library.place.path.parents
 
 
 @needs_compiler
@@ -348,6 +349,73 @@ def test_a_full_disk_leaves_torch_operations(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("energyc.runtime.kernels.library.build", full)
     with pytest.warns(RuntimeWarning, match="they cannot be built: .*No space left on device"):
         net.relax({"x": torch.rand(3, 12, dtype=torch.float64)})
+
+
+#: A kernel that does nothing, one that ends its process, one that never ends.
+ENDS = """
+#include <cstdint>
+#include <csignal>
+using p = void*;
+extern "C" {
+void good(int64_t, int64_t, p*, p*, p, p, int64_t) {}
+void bad(int64_t, int64_t, p*, p*, p, p, int64_t) { raise(SIGILL); }
+void endless(int64_t, int64_t, p*, p*, p, p, int64_t) { for (volatile int k = 0;; k = k + 1) {} }
+}
+"""
+
+
+@needs_compiler
+def test_a_kernel_that_dies_is_tried_once_and_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("energyc.runtime.kernels.library.LONGEST_TRIAL", 2)
+    states, numbers = [torch.zeros(3, 4)], torch.zeros(2)
+    library = built(ENDS)
+    for name in ("bad", "endless"):
+        assert f"{name} ended the process in which it was tried" in str(
+            library.survives(name, states, [], numbers, None)
+        )
+    assert library.survives("good", states, [], numbers, torch.zeros(3)) is None
+    again = built(ENDS)
+    assert (again.ran, again.died) == ({"good"}, {"bad", "endless"})
+    assert str(again.place) in str(again.survives("bad", states, [], numbers, None))
+
+
+@needs_compiler
+def test_a_network_whose_kernel_dies_runs_as_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = unbuilt(monkeypatch)
+    monkeypatch.setenv("CXXFLAGS", "-O0 -DDIES")
+    monkeypatch.setattr("energyc.runtime.kernels.library.Library._makes_a_step", lambda *_: False)
+    images = torch.rand(3, 12, dtype=torch.float64)
+    with pytest.warns(RuntimeWarning, match="free_phase ended the process in which it was tried") as warned:
+        found = [net.relax({"x": images}).states["s"] for _ in range(2)]
+    assert len(warned) == 1 and torch.equal(*found)
+    by_torch = pipeline.instantiate(pipeline.emit(shipped(SPEC_OF["hopfield"])), "cpu", torch.float64, 0)
+    by_torch.load_state_dict(net.state_dict())
+    assert torch.equal(by_torch.relax({"x": images}).states["s"], found[0])
+
+
+@needs_compiler
+@pytest.mark.parametrize("size", [0, 1, 64, 200, 1000, 9000, -1])
+def test_a_kept_library_that_was_cut_off_is_built_again(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    library = built(ENDS)
+    content = library.place.read()
+    library.place.write(content[:size])
+    assert built(ENDS).loaded.good is not None
+    assert len(library.place.read()) == len(content)
+
+
+@needs_compiler
+def test_what_is_loaded_is_what_was_hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    library = built(ENDS)
+    line, _, content = library.place.read().partition(b"\n")
+    other = built(ENDS.replace("good", "fine")).content
+    library.place.write(line + b"\n" + other)
+    again = built(ENDS)
+    assert again.content == content and hasattr(again.loaded, "good")
 
 
 @needs_compiler
