@@ -154,7 +154,7 @@ WRONG: dict[str, tuple[str, Callable[[Any], Any]]] = {
     ),
     "an optimizer of another param": (
         "optimizer.safetensors",
-        lambda tensors: {name.replace("W", "V"): value for name, value in tensors.items()},
+        lambda tensors: {name.replace("W", "Q"): value for name, value in tensors.items()},
     ),
 }
 

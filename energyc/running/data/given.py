@@ -139,7 +139,7 @@ class _ArraySplit:
             raise _wrong(f"{name} has no sample", "give at least one")
         split = _ArraySplit(arrays, frozenset(f for f, about in schema.fields.items() if about.kind == "real"))
         checked = Schema({f: about for f, about in schema.fields.items() if arrays[f].dtype != np.uint8})
-        check_batch(name, checked, arrays, range(len(split)))
+        check_batch(name, checked, arrays, len(split))
         return split
 
     def __len__(self) -> int:
@@ -203,7 +203,7 @@ class _SampleSplit:
             else np.zeros((0, *about.shape), np.float32 if about.kind == "real" else np.int64)
             for field, about in self.schema.fields.items()
         }
-        check_batch(self.name, self.schema, batch, indices)
+        check_batch(self.name, self.schema, batch, len(rows), indices)
         return batch
 
     def _sample(self, number: int, notes: dict[str, None]) -> dict[str, np.ndarray]:

@@ -108,12 +108,13 @@ def checked_split(binding: str, dataset: Dataset, part: SplitName, readers: Mapp
 
 
 def check_batch(
-    binding: str, schema: Schema, batch: Mapping[str, np.ndarray], samples: Sequence[int] | np.ndarray
+    binding: str, schema: Schema, batch: Mapping[str, np.ndarray], size: int, numbers: np.ndarray | None = None
 ) -> None:
-    """Raise ``UserError`` unless each field is there as ``[samples, *shape]``, of its kind, finite and in its range.
+    """Raise ``UserError`` unless each field is there as ``[size, *shape]``, of its kind, finite and in its range.
 
-    ``samples`` are the numbers by which the user knows them.
+    ``numbers`` are those by which the user knows the samples, by default their places.
     """
+    samples = range(size) if numbers is None else numbers
     for name, field in schema.fields.items():
         _check_field(f"{binding}.{name}", field, batch.get(name), samples, "sample")
 
