@@ -80,6 +80,11 @@ class SafePath:
         return self.path.suffix
 
     @property
+    def stem(self) -> str:
+        """The name without its ending."""
+        return self.path.stem
+
+    @property
     def name(self) -> str:
         """The last part."""
         return self.parts[-1] if self.parts else self.root.name

@@ -166,7 +166,8 @@ def claimed(path: Path) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            if not RunFolder(path).info.exists():  # it cannot be resumed, and would be refused as it is
+            folder = RunFolder(path)
+            if not (folder.info.exists() or folder.summary.exists()):  # it cannot be resumed, and would be refused
                 _empty(path)
             raise
 

@@ -314,7 +314,7 @@ def _draw_pictures(prepared: Prepared, folder: Path, console: Console) -> list[P
     from energyc.surfaces.report.plots import plot_run
 
     try:
-        return [picture.path for picture in plot_run(folder, prepared.session(folder), prepared.network).paths]
+        return plot_run(folder, prepared.session(folder), prepared.network).paths
     except UserError as error:
         console.note(f"no pictures: {error.message}")
         return []

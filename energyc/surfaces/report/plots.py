@@ -26,7 +26,7 @@ Notify = Callable[[str], None]
 class Drawn:
     """The paths of the pictures, in the order of drawing, and the reason for each kind that has no meaning here."""
 
-    paths: list[SafePath]
+    paths: list[Path]
     without: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -64,15 +64,19 @@ def plot_run(
 
     folder = RunFolder(Path(path))
     if folder.of_several and set(choice.kinds) <= {"curves"}:
-        return Drawn(_plot_seeds(folder))
+        return _drawn(*_plot_seeds(folder))
     run = load_run(folder.path)
-    drawn = Drawn(_plot_curves(run) if choice.has("curves") else [])
+    drawn = _drawn(*(_plot_curves(run) if choice.has("curves") else []))
     if session is not None and set(choice.kinds) != {"curves"}:
         drawn = _and(drawn, _plot_network(run, session, network, choice, notify))
     for kind in choice.kinds:
         if kind in drawn.without:
             raise UserError(f"there is no picture of {kind} of {run.folder.path}: {drawn.without[kind]}", code="E0530")
     return drawn
+
+
+def _drawn(*pictures: SafePath) -> Drawn:
+    return Drawn([picture.path for picture in pictures])
 
 
 def _and(first: Drawn, second: Drawn) -> Drawn:
@@ -127,7 +131,7 @@ def _plot_energy(run: SavedRun, session: Session, batch: Batch) -> Drawn:
     path = run.folder.pictures / "energy.png"
     forces, energies = session.info.get("forces", ()), session.info.get("energies") != []
     relaxation.energy_curves(session.net, batch, path, forces=forces, energies=energies)
-    return Drawn([path])
+    return _drawn(path)
 
 
 def _plot_images(run: SavedRun, session: Session, network: Network | None, batch: Batch) -> Drawn:
@@ -139,9 +143,9 @@ def _plot_images(run: SavedRun, session: Session, network: Network | None, batch
     triples, growing = (run.folder.pictures / f"{name}.png" for name in ("triples", "growing"))
     relaxation.triples(session.net, batch, answer, triples)
     if session.info.get("layers"):
-        return Drawn([triples])
+        return _drawn(triples)
     relaxation.growing_reconstructions(session.net, batch, answer, growing)
-    return Drawn([triples, growing])
+    return _drawn(triples, growing)
 
 
 def _plot_inside(
@@ -156,7 +160,7 @@ def _plot_inside(
     for kind, draw in INSIDE.items():
         if choice.has(kind):
             try:
-                drawn = _and(drawn, Drawn(draw(scene)))
+                drawn = _and(drawn, _drawn(*draw(scene)))
             except Nothing as nothing:
                 drawn = _and(drawn, Drawn([], {kind: str(nothing)}))
     return drawn

@@ -274,9 +274,8 @@ def _picture(path: SafePath) -> Markup:
         content = b64encode(path.read(LARGEST)).decode()
     except OSError as error:
         return tag("p", f"{path.name} cannot be read: {error.strerror}", class_="nothing")
-    stem = path.name.removesuffix(path.suffix)
-    image = tag("img", src=f"data:image/png;base64,{content}", alt=stem)
-    return tag("figure", image, tag("figcaption", stem), class_="picture")
+    image = tag("img", src=f"data:image/png;base64,{content}", alt=path.stem)
+    return tag("figure", image, tag("figcaption", path.stem), class_="picture")
 
 
 def _spec(facts: RunFacts) -> Content:
