@@ -21,7 +21,7 @@ def _page() -> str:
 
 
 def _python(target: str) -> str:
-    return "".join(f"\n\n{text}" for text in definitions(target))
+    return "".join(f"\n\n{text}" for text in definitions(target)) + "\n\n"
 
 
 #: A file, the lines between which the text stands, and what belongs there.

@@ -115,7 +115,7 @@ class EtAnomalyEquations:
         return Fixed(feature, src, dst, offset, offset_2)
 
     def _lets(self, states: Tensors, fixed: Fixed) -> Lets:
-        """The lets at some states, and parts of them: what _readouts, _cost, _cost_vjp and _readout_vjp share."""
+        """The lets, and parts of them, that _readouts, _cost, _cost_vjp and _readout_vjp share."""
         (x,) = states
         x0 = fixed.feature @ self.W_in
         x0 += self.lambda_

@@ -101,9 +101,7 @@ class EtImageEquations:
         return Fixed(img, hidden)
 
     def _lets(self, states: Tensors, fixed: Fixed) -> Lets:
-        """The lets at some states, and parts of them: what _terms, _force, _readouts, _cost, _cost_vjp and _force_vjp
-        share.
-        """
+        """The lets, and parts of them, that _terms, _force, _readouts, _cost, _cost_vjp and _force_vjp share."""
         (x,) = states
         x_centered = x - x.mean(3)[:, :, :, None]
         x_variance = (x_centered * x_centered).mean(3)

@@ -115,7 +115,7 @@ class ThickTiedEquations:
         return Fixed(idx, x)
 
     def _lets(self, states: Tensors, fixed: Fixed) -> Lets:
-        """The lets at some states, and parts of them: what _force, _force_vjp, _correction and _penalty share."""
+        """The lets, and parts of them, that _force, _force_vjp, _correction and _penalty share."""
         (z,) = states
         z_centered = z - z.mean(2)[:, :, None]
         z_variance = (z_centered * z_centered).mean(2)
