@@ -52,8 +52,8 @@ def case(name: str) -> Any:
 @pytest.mark.parametrize("name", [case(name) for name in (*SPECS, *MODELS)])
 def test_the_formulas_of_a_file_are_those_of_the_interpreter(name: str) -> None:
     network = small(name)
-    names = executed(source(Formulas(network)))
-    check(network, Formulas(network), names, "")
+    formulas = Formulas(network)
+    check(network, formulas, executed(source(formulas)), "")
 
 
 def check(network: Network, formulas: Formulas, names: dict[str, Any], prefix: str) -> None:
