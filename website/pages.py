@@ -23,7 +23,7 @@ COPIED = {
 }
 PICTURES = ("benchmarks/results/against.png",)
 #: A style sheet of the reports that the site takes as it is.
-DIAGRAM_STYLE = ROOT / "energyc" / "html" / "diagram.css"
+DIAGRAM_STYLE = ROOT / "energyc" / "surfaces" / "html" / "diagram.css"
 _SECTION = re.compile(r"^## .*?: `(?P<spec>\w+)`\n(?P<body>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 
