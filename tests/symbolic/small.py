@@ -25,7 +25,7 @@ SPECS: Mapping[str, Mapping[str, int]] = {
     "et_graph": {"M": 2, "F": 2, "D": 2, "H": 1, "Y": 1, "K": 2, "E": 1, "R": 2, "L": 1, "T": 1, "Z": 2},
     "et_image": {"C": 1, "S": 2, "P": 1, "D": 2, "H": 1, "Y": 1, "K": 2},
     "hopfield": {"I": 2, "J": 2, "K": 2},
-    "hopfield_conv": {"C": 1, "S": 12, "P": 3, "R": 2, "C1": 1, "C2": 1, "K": 2},
+    "hopfield_conv": {"C": 1, "S": 9, "P": 2, "R": 2, "C1": 1, "C2": 1, "K": 2},
     "modern_hopfield": {"D": 2, "M": 3},
     "predictive_coding": {"I": 2, "J": 2, "L": 2, "K": 2},
     "resistive": {"I": 2, "J": 2, "K": 2},
