@@ -95,11 +95,6 @@ class SafePath:
         """Whether anything is there, a broken link too."""
         return self._status() is not None
 
-    def is_file(self) -> bool:
-        """Whether a regular file is there."""
-        status = self._status()
-        return status is not None and stat.S_ISREG(status.st_mode)
-
     def is_dir(self) -> bool:
         """Whether a folder is there, and not a link to one."""
         status = self._status()

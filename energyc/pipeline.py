@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from energyc.code.targets import TARGETS, find_target
 from energyc.language.diagnostics import Source, UserError, arithmetic, stage
@@ -107,6 +107,11 @@ class Compiled:
 # ------------------------------------------------------------------ the passes
 
 
+def is_text(spec: object) -> TypeGuard[str]:
+    """Whether a spec is given as its text, which has more than one line, rather than by its path."""
+    return isinstance(spec, str) and "\n" in spec
+
+
 def read(spec: str | Path) -> Source:
     """The source of a spec: a path, ``-`` for standard input, or the text itself (which has more than one line).
 
@@ -116,7 +121,7 @@ def read(spec: str | Path) -> Source:
 
     if not isinstance(spec, str | os.PathLike):
         raise wrong_argument("the spec", spec, "the path of a .energy file, or the text of a spec")
-    if isinstance(spec, str) and "\n" in spec:
+    if is_text(spec):
         return decode(spec.encode(errors="surrogatepass"), "<text>")
     with stage("read", str(spec)):
         return read_source(spec)

@@ -17,7 +17,7 @@ from energyc import pipeline
 from energyc.language.diagnostics import SpecError
 from energyc.resources import resource
 from energyc.runtime.equations.inputs import prepared
-from energyc.runtime.kernels.library import built
+from energyc.runtime.kernels.library import DIED, built
 from energyc.runtime.networks.network import EnergyNetwork
 from tests.emit.judge import resolved
 from tests.emit.kernels import (
@@ -353,7 +353,7 @@ def test_a_full_disk_leaves_torch_operations(monkeypatch: pytest.MonkeyPatch) ->
         net.relax({"x": torch.rand(3, 12, dtype=torch.float64)})
 
 
-#: A kernel that does nothing, one that ends its process, one that never ends.
+#: A kernel that does nothing, one that ends its process, one that never ends, one that is killed.
 ENDS = """
 #include <cstdint>
 #include <csignal>
@@ -361,7 +361,8 @@ using p = void*;
 extern "C" {
 void good(int64_t, int64_t, p*, p*, p, p, int64_t) {}
 void bad(int64_t, int64_t, p*, p*, p, p, int64_t) { raise(SIGILL); }
-void endless(int64_t, int64_t, p*, p*, p, p, int64_t) { for (volatile int k = 0;; k = k + 1) {} }
+void late(int64_t, int64_t, p*, p*, p, p, int64_t) { for (volatile int k = 0;; k = k + 1) {} }
+void killed(int64_t, int64_t, p*, p*, p, p, int64_t) { raise(SIGKILL); }
 }
 """
 
@@ -372,21 +373,20 @@ def test_a_kernel_that_dies_is_tried_once_and_not_run(tmp_path: Path, monkeypatc
     monkeypatch.setattr("energyc.runtime.kernels.library.LONGEST_TRIAL", 2)
     states, numbers = [torch.zeros(3, 4)], torch.zeros(2)
     library = built(ENDS)
-    for name in ("bad", "endless"):
-        assert f"{name} ended the process in which it was tried" in str(
-            library.survives(name, states, [], numbers, None)
-        )
-    assert library.survives("good", states, [], numbers, torch.zeros(3)) is None
+    deaths = {name: str(library.refusal(name, states, [], numbers, None)) for name in ("bad", "late", "killed")}
+    assert deaths["bad"] == "bad ended the process in which it was tried"
+    assert "made no step in the time" in deaths["late"] and "was killed at its first step" in deaths["killed"]
+    assert library.refusal("good", states, [], numbers, torch.zeros(3)) is None
     again = built(ENDS)
-    assert (again.ran, again.died) == ({"good"}, {"bad", "endless"})
-    assert str(again.place) in str(again.survives("bad", states, [], numbers, None))
+    assert (again.ran, again.died) == ({"good"}, {"bad"})
+    assert f"to try again, delete {again.place}" in str(again.refusal("bad", states, [], numbers, None))
 
 
 @needs_compiler
 def test_a_network_whose_kernel_dies_runs_as_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     net = unbuilt(monkeypatch)
     monkeypatch.setenv("CXXFLAGS", "-O0 -DDIES")
-    monkeypatch.setattr("energyc.runtime.kernels.library.Library._makes_a_step", lambda *_: False)
+    monkeypatch.setattr("energyc.runtime.kernels.library.Library._tried", lambda *_: DIED)
     images = torch.rand(3, 12, dtype=torch.float64)
     with pytest.warns(RuntimeWarning, match="free_phase ended the process in which it was tried") as warned:
         found = [net.relax({"x": images}).states["s"] for _ in range(2)]
@@ -394,6 +394,18 @@ def test_a_network_whose_kernel_dies_runs_as_torch(monkeypatch: pytest.MonkeyPat
     by_torch = pipeline.instantiate(pipeline.emit(shipped(SPEC_OF["hopfield"])), "cpu", torch.float64, 0)
     by_torch.load_state_dict(net.state_dict())
     assert torch.equal(by_torch.relax({"x": images}).states["s"], found[0])
+
+
+@needs_compiler
+def test_a_disk_without_space_for_a_trial_leaves_torch_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    net = unbuilt(monkeypatch)
+    monkeypatch.setenv("CXXFLAGS", "-O0 -DFULL")
+    monkeypatch.setattr("energyc.runtime.kernels.library.Library._tried", full)
+    with pytest.warns(RuntimeWarning, match="free_phase cannot be tried: No space left on device"):
+        net.relax({"x": torch.rand(3, 12, dtype=torch.float64)})
 
 
 @needs_compiler

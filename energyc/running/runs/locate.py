@@ -6,17 +6,12 @@ import os
 from pathlib import Path
 
 from energyc.language.diagnostics import Source, UserError
-from energyc.pipeline import read
+from energyc.pipeline import is_text, read
 
 
 def is_run(path: object) -> bool:
     """Whether a path is a run folder."""
-    return isinstance(path, os.PathLike | str) and not _is_text(path) and os.path.isdir(path)
-
-
-def _is_text(spec: object) -> bool:
-    """Whether a spec is given as its text rather than by its path."""
-    return isinstance(spec, str) and "\n" in spec
+    return isinstance(path, os.PathLike | str) and not is_text(path) and os.path.isdir(path)
 
 
 def read_spec(spec: str | Path) -> Source:
@@ -24,7 +19,7 @@ def read_spec(spec: str | Path) -> Source:
     try:
         return read(spec)
     except UserError as error:
-        if error.code == "E0901" and not _is_text(spec) and not os.path.exists(spec):
+        if error.code == "E0901" and not is_text(spec) and not os.path.exists(spec):
             help_text = "give the path of a .energy file, `-` for standard input, or the folder of a run"
             raise UserError(f"there is no file or folder {spec}", code=error.code, help=help_text) from None
         raise

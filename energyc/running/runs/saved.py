@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
 from numpy.typing import NDArray
 
 from energyc.language.diagnostics import Source, UserError, listed
@@ -18,6 +19,7 @@ from energyc.running.data import FieldSchema, Schema
 from energyc.running.runs.given import DIRECT, Given
 from energyc.running.training.checkpoint import Checkpoint, load_best, load_last
 from energyc.running.training.disk import unreadable
+from energyc.running.training.fit import refuse_unfit_params
 from energyc.running.training.folder import RunFolder
 from energyc.running.training.formats import RunInfo
 from energyc.running.training.metrics_log import Row, read_rows
@@ -119,9 +121,11 @@ class SavedRun:
         return checkpoint
 
     def copy_into(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy the weights of the best checkpoint into arrays by the names of the spec."""
-        for name, weights in self.checkpoint("best").params.items():
-            arrays[name][...] = weights.numpy()
+        """Copy the weights of the best checkpoint into arrays by the names of the spec. Raises UserError E0514."""
+        saved = self.checkpoint("best").params
+        refuse_unfit_params({name: torch.as_tensor(array) for name, array in arrays.items()}, saved)
+        for name, array in arrays.items():
+            array[...] = saved[name].numpy()
 
 
 def load_run(path: Path | str) -> SavedRun:

@@ -24,10 +24,15 @@ _NEEDED = ("samples", "best", "evaluated", "idle", "partial", "controller")
 
 def refuse_unfit(net: Network, checkpoint: Checkpoint, optimizer: torch.optim.Optimizer | None = None) -> None:
     """Raise UserError E0514, with the first thing that is wrong, if the tensors are not of this network."""
-    _refuse(_wrong_params(learnable(net), checkpoint.params))
+    refuse_unfit_params(learnable(net), checkpoint.params)
     _refuse(_wrong_buffers(net.state_dict(), checkpoint.buffers))
     if optimizer is not None:
         _refuse(_wrong_optimizer(optimizer, checkpoint.optimizer))
+
+
+def refuse_unfit_params(params: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> None:
+    """Raise UserError E0514 if saved params are not those of a network, by their names."""
+    _refuse(_wrong_params(params, saved))
 
 
 def refuse_unfit_state(checkpoint: Checkpoint, options: TrainOptions) -> None:

@@ -64,9 +64,9 @@ class Kernels:
         read = [(x.detach() if x.dtype.is_floating_point else x).contiguous() for x in given]
         numbers = torch.tensor(scalars, dtype=kind)
         library = self.libraries[kind]
-        death = library.survives(f"{name}_phase", whole, read, numbers, change)
-        if death is not None:
-            self._fail(death)
+        refusal = library.refusal(f"{name}_phase", whole, read, numbers, change)
+        if refusal is not None:
+            self._fail(refusal)
             return False
         function = getattr(library.loaded, f"{name}_phase")
         number, pointer = ctypes.c_int64, ctypes.c_void_p

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,9 @@ from energyc.runtime.tensors.states import Tensors
 FLAGS = "-std=c++17 -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math -shared -fPIC -pthread".split()
 #: Seconds that a first step may take.
 LONGEST_TRIAL = 60
+DIED = "ended the process in which it was tried"
+#: Ends of a trial that say little of the kernel: another time the machine may have more time, or more memory.
+LATE, KILLED = "made no step in the time that it has for the first", "was killed at its first step, perhaps for memory"
 #: Loads a library and makes one step of a kernel on zeros: its path, the kernel's name, the numbers of samples and of
 #: bytes. Zeros are valid indices, and every size and address is as it will be.
 TRIAL = """
@@ -66,28 +70,30 @@ class Library:
     @cached_property
     def loaded(self) -> ctypes.CDLL:
         """The library in this process, from a copy that nobody else can reach. Raises OSError."""
-        with tempfile.TemporaryDirectory(prefix="energyc-") as folder:
+        with self._private_folder() as folder:
             return ctypes.CDLL(self._copied(folder))
 
-    def survives(
-        self, name: str, states: Tensors, given: Tensors, scalars: Tensor, change: Tensor | None
-    ) -> str | None:
+    def refusal(self, name: str, states: Tensors, given: Tensors, scalars: Tensor, change: Tensor | None) -> str | None:
         """Why a kernel cannot be run here; None if it can. The first time it makes a step in a process of its own."""
         if name in self.ran:
             return None
-        if name not in self.died:
-            sizes = {
-                "samples": len(states[0]),
-                "states": [_bytes_of(x) for x in states],
-                "given": [_bytes_of(x) for x in given],
-                "scalars": _bytes_of(scalars),
-                "change": 0 if change is None else _bytes_of(change),
-            }
-            (self.ran if self._makes_a_step(name, json.dumps(sizes)) else self.died).add(name)
-            self.keep()
         if name in self.died:
-            return f"{name} ended the process in which it was tried; to try again, delete {self.place}"
-        return None
+            return f"{name} {DIED}; to try again, delete {self.place}"
+        sizes = {
+            "samples": len(states[0]),
+            "states": [_bytes_of(x) for x in states],
+            "given": [_bytes_of(x) for x in given],
+            "scalars": _bytes_of(scalars),
+            "change": 0 if change is None else _bytes_of(change),
+        }
+        try:
+            death = self._tried(name, json.dumps(sizes))
+        except OSError as error:  # no space for a copy, no process to spare
+            return f"{name} cannot be tried: {error.strerror or error}"
+        if death not in (LATE, KILLED):
+            (self.ran if death is None else self.died).add(name)
+            self.keep()
+        return None if death is None else f"{name} {death}"
 
     def keep(self) -> None:
         """Write the library where the next process finds it, if it can be written."""
@@ -96,15 +102,23 @@ class Library:
         with suppress(OSError):
             self.place.write(json.dumps(head).encode() + b"\n" + self.content)
 
-    def _makes_a_step(self, name: str, sizes: str) -> bool:
+    def _tried(self, name: str, sizes: str) -> str | None:
+        """How a kernel ended the process that made its first step; None where it did not, or there was no process."""
         if not sys.executable:  # an application that embeds Python
-            return True
-        with tempfile.TemporaryDirectory(prefix="energyc-") as folder:
+            return None
+        with self._private_folder() as folder:
             command = [sys.executable, "-I", "-S", "-c", TRIAL, self._copied(folder), name, sizes]
             try:
-                return subprocess.run(command, capture_output=True, timeout=LONGEST_TRIAL).returncode == 0
+                status = subprocess.run(command, capture_output=True, timeout=LONGEST_TRIAL).returncode
             except subprocess.TimeoutExpired:
-                return False
+                return LATE
+        if status >= 0:
+            return None
+        return KILLED if status == -signal.SIGKILL else DIED
+
+    def _private_folder(self) -> tempfile.TemporaryDirectory[str]:
+        """A folder in the cache: from a folder for temporary files, systems may run nothing."""
+        return tempfile.TemporaryDirectory(dir=self.place.root)
 
     def _copied(self, folder: str) -> str:
         path = os.path.join(folder, "kernels.so")
@@ -160,7 +174,7 @@ def kept_library(place: SafePath) -> Library | None:
 
 def build(command: Sequence[str], source: str, place: SafePath) -> Library:
     """Compile, in a folder of its own, and keep. Raises NoCompiler, OSError."""
-    with tempfile.TemporaryDirectory(prefix="energyc-") as folder:
+    with tempfile.TemporaryDirectory(dir=place.root) as folder:
         text, made = Path(folder) / "kernels.cpp", Path(folder) / "kernels.so"
         text.write_text(source)
         done = subprocess.run([*command, str(text), "-o", str(made)], capture_output=True, text=True)
