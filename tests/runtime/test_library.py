@@ -32,6 +32,7 @@ def test_a_name_is_defined_once() -> None:
             if isinstance(node, ast.ClassDef | ast.FunctionDef):
                 names[node.name] += 1
             if isinstance(node, ast.Assign):
+                assert all(isinstance(target, ast.Name) for target in node.targets), "only a plain name is carried"
                 names.update(target.id for target in node.targets if isinstance(target, ast.Name))
     assert [name for name, count in names.items() if count > 1] == []
     assert names.keys() == library().definitions.keys()

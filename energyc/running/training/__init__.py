@@ -15,6 +15,7 @@
 | ``run_health`` | how a run settled and learned, from its rows, with symptoms and remedies |
 | ``identity`` | the spec and the data of a run, compared when it resumes |
 | ``checkpoint``, ``folder``, ``metrics_log``, ``writer`` | the files of a run, and who writes them |
+| ``formats``, ``fit`` | whether those files are well-formed, and of this network, optimizer and settings |
 
 It depends on these interfaces only, not on specs or the compiler.
 

@@ -32,7 +32,8 @@ FLAGS = "-std=c++17 -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math -shared
 LONGEST_TRIAL = 60
 DIED = "ended the process in which it was tried"
 #: Ends of a trial that say little of the kernel: another time the machine may have more time, or more memory.
-LATE, KILLED = "made no step in the time that it has for the first", "was killed at its first step, perhaps for memory"
+LATE = "made no step in the time that it has for the first"
+KILLED = "was killed at its first step, perhaps for memory"
 #: Loads a library and makes one step of a kernel on zeros: its path, the kernel's name, the numbers of samples and of
 #: bytes. Zeros are valid indices, and every size and address is as it will be.
 TRIAL = """
