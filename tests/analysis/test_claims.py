@@ -80,7 +80,7 @@ def test_rules_along_a_metric_descent_tend_to_the_gradient(rule: str) -> None:
 
 
 def test_a_nudge_by_the_state_would_be_wrong() -> None:
-    """What the rules do instead of the nudge dC/dg is seen by the gradients: the contrast under dC/dx is far off."""
+    """Gradients show that the rules do not nudge by dC/dg: the contrast under dC/dx is far off."""
     torch.manual_seed(0)
     net = energyc.load(TANH, dtype=torch.float64, seed=3)
     clamps = {"b": 0.3 * torch.randn(5, 6, dtype=torch.float64)}
@@ -215,10 +215,13 @@ def test_random_quadratic_forms_are_never_called_positive_wrongly() -> None:
         ("x[D] in [-1, 1]", "-sum[d,k](W[d,k] * relu(x[d]) * relu(x[k]))", "proved"),
         ("x[D] in sphere[D]", "sum[d,k](W[d,k] * x[d] * x[k])", "proved"),
         ("x[D] in nonnegative", "-sum[d](x[d])", "refuted"),
-        ("x[D]", "sum[d](exp(x[d]) - x[d])", "undecided"),
+        ("x[D]", "sum[d](exp(x[d]) - x[d])", "proved"),
+        ("x[D]", "sum[d](exp(x[d]) - exp(2*x[d]) + x[d]^2)", "undecided"),
+        ("x[D]", "sum[d](2*abs(x[d]) - x[d])", "proved"),
+        ("x[D]", "sum[d](b[d]*x[d] + sqrt(1 + x[d]^2))", "undecided"),
         ("x[D]", "sum[d](b[d] * x[d])", "refuted"),
         ("x[D]", "c * sum[d](x[d]^2) - 3 * logsumexp[k](sum[d](W[d,k] * x[d]))", "proved"),
-        ("x[D]", "sum[d](x[d]^4) - sum[d](x[d]^2)", "undecided"),
+        ("x[D]", "sum[d](x[d]^4) - sum[d](x[d]^2)", "proved"),
         ("x[D]", "sum[d](tanh(x[d])) - sum[d](W[d,0] * sigmoid(x[d]))", "proved"),
     ],
 )
@@ -236,9 +239,14 @@ def test_a_ray_can_be_replayed() -> None:
         "energy e = 1/2 * sum[d](x[d]^2) - sum[k](relu(sum[d](W[d,k] * x[d]))^2)\n"
     )
     numbers = claim(classes(text), "e", "bounded below").numbers
-    W, x = (np.array(numbers["point"][name]) for name in ("W", "x"))
+    W, x = np.array(numbers["point"]["W"]), np.array(numbers["direction"]["x"])
+    assert not np.any(numbers["point"]["x"])
     energies = [0.5 * (t * x) @ (t * x) - np.sum(np.maximum(t * x @ W, 0) ** 2) for t in numbers["reach"]]
     assert energies == pytest.approx(numbers["energy"], rel=1e-9)
+    leading = numbers["leading"]
+    assert leading["power"] == 2
+    assert leading["low"] <= leading["high"] < 0
+    assert energies[-1] / numbers["reach"][-1] ** 2 == pytest.approx(leading["low"], rel=1e-9)
 
 
 def test_memories_without_a_floor() -> None:
@@ -262,6 +270,18 @@ def test_memories_without_a_floor() -> None:
         ("state x[D] in sphere[D]\nforce f on x[d] = sum[k](W[d,k] * x[k])", "undecided"),
         ("state x[D] in [0, 1]\nforce f on x[d] = sum[k](W[d,k] * relu'(x[k] - 1/2))", "undecided"),
         ("state x[D]\nenergy e = 1/2 * sum[d](x[d]^2)\nforce f on x[d] = x[d] + sum[k](W[d,k])", "undecided"),
+        ("state x[D]\nenergy e = sum[d](x[d]^4)\nflow x[d] = -sum[k](W[d,k] * grad(e, x[k]))", "proved"),
+        ("state x[D]\nenergy e = sum[d](x[d]^4)\nflow x[d] = -sum[k](W[d,k] * grad(e, x[k])) + W[d,d]", "undecided"),
+        ("state x[D]\nenergy e = sum[d](exp(x[d]))\nflow x[d] = -sum[k](W[d,k] * grad(e, x[k]))", "undecided"),
+        (
+            "state x[D] in nonnegative\nenergy e = sum[d](x[d]^4)\nflow x[d] = -sum[k](W[d,k] * grad(e, x[k]))",
+            "undecided",
+        ),
+        (
+            "state x[D], y[D]\nenergy e = sum[d](x[d]^4 + y[d]^2)\nenergy a = sum[d]((x[d] - y[d])^2)\n"
+            "flow x[d] = -sum[k](W[d,k] * grad(e, x[k]))\nflow y[d] = -grad(e + a, y[d])",
+            "undecided",
+        ),
     ],
 )
 def test_equilibria(lines: str, verdict: str) -> None:

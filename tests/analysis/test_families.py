@@ -17,7 +17,7 @@ BEYOND_JACOBIANS = {"jumps", "holes", "selections"}
 
 
 def outcome(family: str, number: int) -> tuple[str, str]:
-    """What is true, and what is said, of one draw."""
+    """The truth about one draw, and the verdict on it."""
     generator = np.random.default_rng([SEED, number, *family.encode()])
     field, conservative = FAMILIES[family](generator)
     return "conservative" if conservative else "not-conservative", decide(field, generator).kind

@@ -130,7 +130,7 @@ def vortices(rng: Rng) -> Draw:
 
 
 def central(rng: Rng) -> Draw:
-    """``h(r^2) (u, v)`` is a gradient for every h, and so is no other multiple of one of the two parts."""
+    """``h(r^2) (u, v)`` is a gradient for every h, and no other multiple of one of the two parts is one."""
     u, v = f"(x - {number(rng)})", f"(y - {number(rng)})"
     square = f"({u}^2 + {v}^2)"
     h = str(
@@ -174,7 +174,7 @@ def tokens(force: str, dims: str, param: str = "", functions: str = "") -> str:
 
 
 def dims_of_one(rng: Rng) -> Draw:
-    """What mixes positions by a free matrix is a gradient where there is one position."""
+    """A force that mixes positions by a free matrix is a gradient where there is one position."""
     one = coin(rng)
     n = 1 if one else int(rng.integers(2, 4))
     f = str(

@@ -1,4 +1,4 @@
-"""Derivatives on the graph: forward mode, reverse mode, derivatives and antiderivatives of scalar functions.
+"""Derivatives on the graph: forward mode, reverse mode, of scalar functions; monomials, dependence and signs of nodes.
 
 It knows nodes; whether one is an energy, a force or a cost is not its concern.
 
@@ -9,13 +9,18 @@ from energyc.mathematics.calculus.adjoint import adjoint, gradient
 from energyc.mathematics.calculus.dependence import DoesNotOccur, depends, is_cut, reached, readers
 from energyc.mathematics.calculus.difference import difference
 from energyc.mathematics.calculus.linear import Linear, linear_in, moving
+from energyc.mathematics.calculus.monomials import Monomial, monomials
 from energyc.mathematics.calculus.scalar import antiderivative, derivative
+from energyc.mathematics.calculus.signs import Bounds, Signs
 from energyc.mathematics.calculus.substitute import lift, substitute
 from energyc.mathematics.calculus.tangent import tangent
 
 __all__ = [
+    "Bounds",
     "DoesNotOccur",
     "Linear",
+    "Monomial",
+    "Signs",
     "adjoint",
     "antiderivative",
     "depends",
@@ -25,6 +30,7 @@ __all__ = [
     "is_cut",
     "lift",
     "linear_in",
+    "monomials",
     "moving",
     "reached",
     "readers",

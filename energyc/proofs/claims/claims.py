@@ -2,113 +2,186 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Any, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from energyc.derivation.notation import of_network
+from energyc.derivation.notation import Notation, of_network
 from energyc.language.network import Network, Term
-from energyc.mathematics.ir import ONE, Einsum, Input, Node, walk
+from energyc.mathematics.ir import ONE, Einsum, Node, walk
+from energyc.proofs.claims import contraction, floor, positivity, rest
+from energyc.proofs.claims.adversary import Adversary
 from energyc.proofs.claims.classes import Claim
-from energyc.proofs.claims.contraction import contraction_of
-from energyc.proofs.claims.equilibrium import reason_for_rest
-from energyc.proofs.claims.floor import floor_of
-from energyc.proofs.claims.positivity import Positivity, positivity
-from energyc.proofs.conservativeness.classify import Classification, field_from, ranges_of
+from energyc.proofs.claims.judgement import Judgement, Step, at_sizes
+from energyc.proofs.claims.sets import enclosures_of
+from energyc.proofs.conservativeness.classify import Classification, field_from
 from energyc.proofs.conservativeness.decide import decide
 from energyc.proofs.conservativeness.descent import SEED, Descent, by_let, lets_of, only_through
 from energyc.proofs.conservativeness.scales import Scales
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.conservativeness.witness_data import witness_data
-from energyc.proofs.fields.domain import Signs
-from energyc.proofs.fields.problem import Bounds, ForceField, field_of
+from energyc.proofs.enclosures.nodes import Enclosures
+from energyc.proofs.fields.problem import ForceField, field_of
 
 SECONDS = 0.4
-EQUILIBRIUM = "an equilibrium exists"
+EQUILIBRIUM = rest.CLAIM
 
 
 def claims_of(network: Network, classification: Classification, called: str = "the network") -> Iterator[Claim]:
     """The claims about a network, or a layer that is ``called`` so, in the order of a report."""
-    base, signs = field_from(network), Signs(network.values, ranges_of(network))
-    for descent in classification.descents.values():
-        yield from _metric_claims(network, descent, signs)
-    for name, flow in network.flows.items():
-        for matrix in preconditioners(network, flow, base):
-            yield from _matrix_claims(*matrix, signs)
-        if name not in classification.descents and classification.terms[name].kind != "conservative":
-            yield from _gradient_claims(network, flow, base)
-    if classification.scales is not None:
-        yield _scales_claim(network, classification.scales, base)
-    yield from _rest_claims(network, classification, base, called)
+    yield from Judge(network, classification, called).claims()
 
 
-def _scales_claim(network: Network, scales: Scales, base: ForceField) -> Claim:
-    """That the forces are one gradient once each is divided by its factor, and what a contrast makes of it."""
-    notation = of_network(network)
-    written = {
-        state.name: notation.text(factor.node(base.graph, state), notation.indices(state))
-        for state, factor in scales.factors.items()
-    }
-    claim = "minus a gradient" + (f" {_at_sizes(scales.verdict.pinned)}" if scales.verdict.pinned else "")
-    evidence = "J is symmetrisable by that diagonal; a contrast has each state's part of the adjoint times its factor"
-    if scales.exact:
-        evidence += f": ep, centered-ep and vf are exact for {', '.join(scales.exact)}"
-    about = " and ".join(f"that on {name} divided by {text}" for name, text in written.items())
-    about = f"the forces, with {about}"
-    if not any(factor.tensors for factor in scales.factors.values()):
-        steps = " and ".join(f"relax.step.{name} times {text}" for name, text in written.items())
-        evidence += f"; written so, with {steps}, the steps are the same and these rules exact"
-    return Claim(about, claim, "proved", evidence, numbers={"factors": written})
+@dataclass(frozen=True)
+class Judge:
+    """Judges every claim about a network by the rules of docs/claims.md; an adversary tries what they prove."""
 
+    network: Network
+    classification: Classification
+    called: str
 
-def _rest_claims(network: Network, classification: Classification, base: ForceField, called: str) -> Iterator[Claim]:
-    """That the energy has a floor, and that there is an equilibrium."""
-    ranges = ranges_of(network)
-    floor = floor_of(network, base, ranges) if network.energies else None
-    if floor is not None:
-        yield Claim(
-            " + ".join(network.energies), "bounded below", floor.verdict, floor.because, numbers=floor.numbers or {}
+    @cached_property
+    def base(self) -> ForceField:
+        """The states without a force."""
+        return field_from(self.network)
+
+    @cached_property
+    def enclosures(self) -> Enclosures:
+        """The enclosures of nodes as the states move on their sets."""
+        return enclosures_of(self.network, self.base)
+
+    @cached_property
+    def notation(self) -> Notation:
+        """How formulas are written."""
+        return of_network(self.network)
+
+    @cached_property
+    def forces(self) -> dict[str, Node]:
+        """The whole force on each state that has one."""
+        parts = [(state, node) for forces in self.classification.forces.values() for state, node in forces.items()]
+        whole = field_of(self.base, parts).force
+        return {name: whole[state.node] for name, state in self.network.states.items() if state.node in whole}
+
+    @cached_property
+    def adversary(self) -> Adversary:
+        """The search for numbers against what is proved."""
+        return Adversary(self.network, self.base, self.forces)
+
+    def claims(self) -> Iterator[Claim]:
+        """All claims."""
+        network, classification = self.network, self.classification
+        for descent in classification.descents.values():
+            yield from self._of_metric(descent)
+        for name, flow in network.flows.items():
+            for matrix in preconditioners(network, flow, self.base):
+                yield from self._of_matrix(*matrix)
+            if name not in classification.descents and classification.terms[name].kind != "conservative":
+                yield from self._of_written_flow(flow)
+        if classification.scales is not None:
+            yield self._of_scales(classification.scales)
+        yield from self._of_rest()
+
+    # ------------------------------------------------------------ energies and equilibria
+
+    def _of_rest(self) -> Iterator[Claim]:
+        """That the energy has a floor, that steps contract, and that there is an equilibrium."""
+        network = self.network
+        least = floor.floor_of(network, self.base, self.notation.text) if network.energies else None
+        if least is not None:
+            judged = self.adversary.against_floor(least.judgement)
+            yield _claim(" + ".join(network.energies), floor.CLAIM, judged)
+            least = replace(least, judgement=judged, attained=least.attained and judged.verdict == "proved")
+        contracts = False
+        for name in network.flows:
+            found = contraction.contraction_of(network, name, self.forces[name], self.base, self.enclosures)
+            if found is not None:
+                found = self.adversary.against_contraction(name, found)
+                contracts = found.verdict == "proved" and len(self.forces) == 1
+                yield _claim(f"a step S of {name}, all else held", contraction.CLAIM, found)
+        judged = rest.Rest(network, self.base, self.forces, self.enclosures, least, contracts).judged(self.called)
+        yield _claim(self.called, EQUILIBRIUM, self.adversary.against_rest(judged))
+
+    def _of_scales(self, scales: Scales) -> Claim:
+        """That the forces are one gradient once each is divided by its factor, and what a contrast makes of it."""
+        written = {
+            state.name: self.notation.text(factor.node(self.base.graph, state), self.notation.indices(state))
+            for state, factor in scales.factors.items()
+        }
+        claim = "minus a gradient" + (f" {at_sizes(scales.verdict.pinned)}" if scales.verdict.pinned else "")
+        evidence = (
+            "J is symmetrisable by that diagonal; a contrast has each state's part of the adjoint times its factor"
         )
-    parts = [(state, node) for forces in classification.forces.values() for state, node in forces.items()]
-    whole = field_of(base, parts).force
-    forces = {name: whole[state.node] for name, state in network.states.items() if state.node in whole}
-    steps = list(_contraction_claims(network, base, forces, ranges))
-    yield from steps
-    contracts = len(forces) == 1 and any(claim.verdict == "proved" for claim in steps)
-    because = (
-        "a step contracts (Banach)"
-        if contracts
-        else reason_for_rest(network, base, forces, ranges, classification.kind == "conservative", floor)
-    )
-    verdict: Literal["proved", "undecided"] = "undecided" if because is None else "proved"
-    yield Claim(called, EQUILIBRIUM, verdict, because or "nothing shows one; it need not rest")
+        if scales.exact:
+            evidence += f": ep, centered-ep and vf are exact for {', '.join(scales.exact)}"
+        about = " and ".join(f"that on {name} divided by {text}" for name, text in written.items())
+        about = f"the forces, with {about}"
+        if not any(factor.tensors for factor in scales.factors.values()):
+            steps = " and ".join(f"relax.step.{name} times {text}" for name, text in written.items())
+            evidence += f"; written so, with {steps}, the steps are the same and these rules exact"
+        return Claim(about, claim, "proved", evidence, numbers={"factors": written})
+
+    # ------------------------------------------------------------ matrices
+
+    def _of_metric(self, descent: Descent) -> Iterator[Claim]:
+        """That the matrix of a metric descent is symmetric and positive."""
+        flow = self.network.flows[descent.state]
+        if descent.by == descent.state and (descent.plain or [*preconditioners(self.network, flow, self.base)]):
+            return  # the matrix is the identity, or a let with a claim of its own
+        about = f"{descent.metric} of flow {descent.state}"
+        yield _claim(about, "symmetric", _symmetric(descent.symmetric))
+        at = descent.at if descent.plain else None
+        yield self._positive(about, descent.matrix, at, self.network.states[descent.state].node)
+
+    def _of_matrix(self, name: str, flow: str, matrix: ForceField) -> Iterator[Claim]:
+        """That a preconditioner is symmetric and positive."""
+        about = f"{name} in flow {flow}"
+        verdict = decide(matrix, np.random.default_rng(SEED), SECONDS)
+        yield _claim(about, "symmetric", _symmetric(verdict))
+        if verdict.kind == "conservative":
+            yield self._positive(about, matrix, None, matrix.states[0])
+
+    def _positive(self, about: str, matrix: ForceField, at: Node | None, state: Node) -> Claim:
+        judged = positivity.positivity(matrix, at, state, self.enclosures)
+        return _claim(about, positivity.CLAIM, self.adversary.against_positivity(matrix, judged))
+
+    # ------------------------------------------------------------ written flows
+
+    def _of_written_flow(self, flow: Term) -> Iterator[Claim]:
+        """That a flow which is written out is a gradient by one of the lets through which alone it reads its state."""
+        state = self.network.states[str(flow.state)].node
+        for name, at in lets_of(self.network, state) if not flow.slopes else ():
+            if only_through(flow.node, state, at):
+                field, _ = by_let(self.base, flow.node, name, at)
+                verdict = decide(field, np.random.default_rng(SEED), SECONDS)
+                if verdict.kind != "conservative":
+                    claim = f"minus the gradient of an energy by {name}"
+                    yield _claim(f"flow {flow.name}", claim, _symmetric(verdict))
 
 
-def _contraction_claims(
-    network: Network, base: ForceField, forces: Mapping[str, Node], ranges: Mapping[Input, Bounds]
-) -> Iterator[Claim]:
-    """That a step contracts in each state that has a flow, all other states held."""
-    for name in network.flows:
-        state, step = network.states[name].node, network.relax.step_for(name)
-        judged = contraction_of(state, forces[name], step, base, ranges)
-        if judged is not None:
-            about, numbers = f"a step S of {name}, all else held", {"low": judged.low, "high": judged.high}
-            yield Claim(about, "contraction", judged.verdict, str(judged), numbers=numbers)
+def _claim(about: str, claim: str, judged: Judgement) -> Claim:
+    return Claim(about, claim, judged.verdict, judged.because, judged.condition, judged.numbers, judged.proof)
 
 
-# -------------------------------------------------------------------- matrices
+def _symmetric(verdict: Verdict) -> Judgement:
+    if verdict.kind == "conservative":
+        because = at_sizes(verdict.pinned) or "for all sizes"
+        return Judgement("proved", because, Step("symmetry", f"M = M^T {because}"))
+    if verdict.kind == "undecided":
+        return Judgement("undecided", "; ".join(verdict.tried))
+    return _witnessed(verdict)
 
 
-def _metric_claims(network: Network, descent: Descent, signs: Signs) -> Iterator[Claim]:
-    """That the matrix of a metric descent is symmetric and positive."""
-    if descent.by == descent.state:  # the matrix is P, or nothing to speak of
-        return
-    about = f"{descent.metric} of flow {descent.state}"
-    yield _symmetric(about, descent.symmetric)
-    at = descent.at if descent.plain else None
-    yield _positive(about, positivity(descent.matrix, at, network.states[descent.state].node, signs))
+def _witnessed(verdict: Verdict) -> Judgement:
+    assert verdict.witness is not None
+    data: dict[str, Any] = witness_data(verdict.witness)
+    entries = f"two mirrored entries are {data['entry']:.6g} and {data['mirror']:.6g}" if "entry" in data else "a loop"
+    return Judgement("refuted", f"{entries} {at_sizes(verdict.witness.sizes)}", numbers=data)
+
+
+# -------------------------------------------------------------------- preconditioners
 
 
 def preconditioners(network: Network, flow: Term, base: ForceField) -> Iterator[tuple[str, str, ForceField]]:
@@ -137,57 +210,3 @@ def _product(
     out = [free[0] if a == summed[0] else a for a in vector_axes]
     moved = base.graph.einsum(ONE, [(matrix, axes), (vector, vector_axes)], dict(enumerate(node.labels)), out)
     return replace(base, states=(vector,), force={vector: moved})
-
-
-def _matrix_claims(name: str, flow: str, matrix: ForceField, signs: Signs) -> Iterator[Claim]:
-    """That a preconditioner is symmetric and positive."""
-    about = f"{name} in flow {flow}"
-    verdict = decide(matrix, np.random.default_rng(SEED), SECONDS)
-    yield _symmetric(about, verdict)
-    if verdict.kind == "conservative":
-        yield _positive(about, positivity(matrix, None, matrix.states[0], signs))
-
-
-def _symmetric(about: str, verdict: Verdict) -> Claim:
-    if verdict.kind == "conservative":
-        return Claim(about, "symmetric", "proved", _at_sizes(verdict.pinned) or "for all sizes")
-    if verdict.kind == "undecided":
-        return Claim(about, "symmetric", "undecided", "; ".join(verdict.tried))
-    return Claim(about, "symmetric", "refuted", *_witnessed(verdict))
-
-
-def _witnessed(verdict: Verdict) -> tuple[str, None, dict[str, Any]]:
-    assert verdict.witness is not None
-    data = witness_data(verdict.witness)
-    entries = f"two mirrored entries are {data['entry']:.6g} and {data['mirror']:.6g}" if "entry" in data else "a loop"
-    return f"{entries} {_at_sizes(verdict.witness.sizes)}", None, data
-
-
-def _at_sizes(sizes: tuple[tuple[str, int], ...]) -> str:
-    return f"at {', '.join(f'{dim} = {size}' for dim, size in sizes)}" if sizes else ""
-
-
-def _positive(about: str, judged: Positivity) -> Claim:
-    claim, negative = "positive semidefinite", judged.witness
-    if negative is None:
-        return Claim(about, claim, judged.verdict, judged.because, judged.condition)
-    evidence = f"v . M v = {negative.value:.6g} < 0 {_at_sizes(negative.sizes)} (certified)"
-    numbers = {"value": negative.value, "sizes": dict(negative.sizes), "point": dict(negative.point)}
-    return Claim(about, claim, "refuted", evidence, numbers=numbers)
-
-
-# -------------------------------------------------------------------- written flows
-
-
-def _gradient_claims(network: Network, flow: Term, base: ForceField) -> Iterator[Claim]:
-    """That a flow which is written out is a gradient by one of the lets through which alone it reads its state."""
-    state = network.states[str(flow.state)].node
-    for name, at in lets_of(network, state) if not flow.slopes else ():
-        if only_through(flow.node, state, at) and isinstance(state, Input):
-            field, _ = by_let(base, flow.node, name, at)
-            verdict = decide(field, np.random.default_rng(SEED), SECONDS)
-            claim = f"minus the gradient of an energy by {name}"
-            if verdict.kind == "not-conservative":
-                yield Claim(f"flow {flow.name}", claim, "refuted", *_witnessed(verdict))
-            elif verdict.kind == "undecided":
-                yield Claim(f"flow {flow.name}", claim, "undecided", "; ".join(verdict.tried))

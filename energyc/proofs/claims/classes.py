@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
+
+from energyc.proofs.claims.judgement import Step, Word
 
 
 @dataclass(frozen=True)
@@ -88,20 +90,23 @@ def _verdict_json(report: TermReport | SumReport) -> dict[str, Any]:
 class Claim:
     """A statement ``claim`` ``about`` a part of the network, proved, refuted or undecided; ``evidence`` in words.
 
-    ``condition``: it is proved where this holds; ``numbers`` are the figures behind it, or a witness.
+    ``condition``: it is proved where this holds; ``numbers`` are the figures behind it, or a witness; ``proof`` has the
+    rules of inference by which it follows.
     """
 
     about: str
     claim: str
-    verdict: Literal["proved", "refuted", "undecided"]
+    verdict: Word
     evidence: str = ""
     condition: str | None = None
     numbers: Mapping[str, Any] = field(default_factory=dict)
+    proof: Step | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The entry of ``claims``."""
         entry = {"about": self.about, "claim": self.claim, "verdict": self.verdict, "evidence": self.evidence}
-        optional = {"condition": self.condition, "numbers": dict(self.numbers)}
+        proof = self.proof.to_json() if self.proof else None
+        optional = {"condition": self.condition, "numbers": dict(self.numbers), "proof": proof}
         return {**entry, **{key: value for key, value in optional.items() if value}}
 
 

@@ -1,256 +1,224 @@
 """Whether the energy of a network is bounded below on the sets of its states, and whether it takes its least value.
 
-Proved by compact sets, by terms that are never negative, or by squares of the states that outgrow all other terms;
-refuted by numbers along a ray.
+The rules: a continuous energy on compact sets; terms that are each bounded below; powers of the states that outgrow all
+terms that may be negative. It is refuted by a ray along which the leading term of its expansion is negative.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Literal
 
-import numpy as np
-
-from energyc.language.network import ConstraintSet, Network
-from energyc.mathematics.calculus import derivative, tangent
-from energyc.mathematics.ir import ONE, Add, Coefficient, Input, Map, Node, walk
+from energyc.language.network import Network
+from energyc.mathematics.calculus import derivative, gradient, tangent
+from energyc.mathematics.ir import Coefficient, Input, Map, Node, walk
+from energyc.proofs.claims.alone import driven_back
+from energyc.proofs.claims.energy import has_cuts, summands, whole_energy
+from energyc.proofs.claims.judgement import Judgement, Step, Write, undecided
+from energyc.proofs.claims.rays import falling_ray
+from energyc.proofs.claims.sets import enclosures_of, roaming
 from energyc.proofs.conservativeness.selections import continuous_masks
-from energyc.proofs.enclosures.enclosure import Enclosures
-from energyc.proofs.enclosures.growth import Growth
-from energyc.proofs.fields.domain import Signs, jumps, poles
-from energyc.proofs.fields.local_field import LocalField
-from energyc.proofs.fields.problem import Bounds, ForceField
-from energyc.proofs.fields.sampling import Point, draw, draw_input, in_floats
-from energyc.proofs.fields.sizes import small_sizes
+from energyc.proofs.enclosures.enclosure import BOUNDED, Enclosure
+from energyc.proofs.enclosures.nodes import Enclosures
+from energyc.proofs.fields.problem import ForceField
 from energyc.proofs.fields.structured import Structures
 from energyc.proofs.normal_form.products import Product, multiplied_out
 
-#: Sets of finite extent.
-COMPACT = ("standardized", "sphere", "simplex")
-#: Where the energy is looked at along a ray, in multiples of a random direction.
-REACH = (1.0, 10.0, 100.0, 1000.0, 10000.0)
-#: A fall from each of the last reaches to the next by at least this factor counts as unbounded.
-FALL = 5.0
-DRAWS = 12
+#: What grows by less than this share of a power of the states is outgrown by it.
+WHOLE = 1 - 1e-9
+CLAIM = "bounded below"
 
 
 @dataclass(frozen=True)
 class Floor:
-    """``attained``: the energy takes its least value. ``numbers`` are those of a ray along which it falls."""
+    """The judgement on a floor; ``attained``: the energy is continuous and takes its least value."""
 
-    verdict: Literal["proved", "refuted", "undecided"]
-    because: str
+    judgement: Judgement
     attained: bool = False
-    numbers: Mapping[str, object] | None = None
 
 
-def is_compact(constraint: ConstraintSet | None) -> bool:
-    """Whether a set has a finite extent."""
-    if constraint is None:
-        return False
-    bounded = constraint.low is not None and constraint.high is not None
-    return constraint.kind in COMPACT or (constraint.kind == "box" and bounded)
-
-
-def roaming(network: Network) -> list[Input]:
-    """The states that no set keeps in a finite extent."""
-    return [state.node for state in network.states.values() if not is_compact(state.constraint)]
-
-
-def floor_of(network: Network, base: ForceField, ranges: Mapping[Input, Bounds]) -> Floor:
+def floor_of(network: Network, base: ForceField, write: Write) -> Floor:
     """Whether the sum of all energies is bounded below."""
-    signs, free = Signs(network.values, ranges), roaming(network)
-    terms = [part for term in network.energies.values() for part in _summands(term.node)]
-    roots = [node for _, node in terms]
     energies = [term.node for term in network.energies.values()]
     meeting = [node for energy in energies for node in continuous_masks(network.real_selections, energy, base)[0]]
-    undefined = poles(roots, base.states, signs) or jumps(roots, base.states, harmless=meeting)
-    if not free and not undefined:
-        return Floor("proved", "continuous, and its states are kept in compact sets", attained=True)
-    if not undefined:
-        proved = _confined(network, base, terms, signs, ranges, free)
-        if proved is not None:
-            return proved
-    falling = _falling_ray(network, base)
-    return falling or Floor("undecided", "no rule shows a floor, and no ray was met along which it falls")
+    enclosures = enclosures_of(network, base, harmless=meeting)
+    whole = " + ".join(network.energies)
+    if not roaming(network) and enclosures.continuous(energies):
+        because = "continuous, and its states are kept in compact sets"
+        return Floor(Judgement("proved", because, Step("compact", f"{whole} is bounded below")), attained=True)
+    terms = [part for term in network.energies.values() for part in summands(term.node)]
+    proved = _outgrown(enclosures, terms, base, write, whole)
+    if proved is not None:
+        return Floor(proved[0], attained=proved[1] and enclosures.continuous(energies))
+    slopes = gradient(base.graph, whole_energy(network, base), base.states, frozen=True, strict=False)
+    own = {state: slope for state, slope in slopes.items() if isinstance(state, Input)}
+    if enclosures.continuous(energies) and not has_cuts(network, base) and driven_back(base, enclosures, own):
+        because = "each element stands alone, and is driven back from far out"
+        return Floor(Judgement("proved", because, Step("alone", f"{whole} is bounded below")), attained=True)
+    refuted = falling_ray(network, base, roaming(network))
+    return Floor(refuted or undecided("no rule shows a floor, and no ray was met along which it falls"))
 
 
-def _summands(node: Node) -> Iterator[tuple[Coefficient, Node]]:
-    if isinstance(node, Add):
-        for factor, term in node.terms:
-            for inner, leaf in _summands(term):
-                yield factor * inner, leaf
-    else:
-        yield ONE, node
+@dataclass(frozen=True)
+class Load:
+    """A product that lowers the energy: parts, each with the states that it reads and the power of its growth."""
 
+    parts: tuple[tuple[frozenset[Node], float], ...]
 
-# -------------------------------------------------------------------- proof
+    def is_outgrown(self, powers: Mapping[Node, float]) -> bool:
+        """Whether powers of the states outgrow the product of its parts (Young's inequality)."""
+        moving = [(states, growth) for states, growth in self.parts if growth > 0]
+        if any(not states or not states <= powers.keys() for states, _ in moving):
+            return False
+        return sum(growth / min(powers[state] for state in states) for states, growth in moving) < WHOLE
 
 
 @dataclass
 class Confinement:
-    """Collects what confines states and what opposes it, term by term."""
+    """Collects the powers of the states that terms contain, and the loads that they must outgrow."""
 
-    growth: Growth
-    signs: Signs
+    enclosures: Enclosures
     free: Sequence[Input]
     structures: Structures
-    squared: set[Node] = field(default_factory=set)
-    opposed: set[Node] = field(default_factory=set)
+    powers: dict[Node, float] = field(default_factory=dict)
+    loads: list[Load] = field(default_factory=list)
 
     def take(self, factor: Coefficient, node: Node) -> bool:
         """Whether a term could be taken into account; one that could not may be on a later turn."""
-        harmless = self.signs.positive_number(factor) and self.signs.nonnegative(node)
+        term = self.enclosures.of_multiple(factor, node)
         products = multiplied_out(node, self.structures)
-        squares, others = _squares(factor, products or (), self)
-        steep = not harmless and self.growth.of(node) >= 2 and products is not None
-        if (squares or steep) and all(self._is_outgrown(other, harmless) for other in others):
-            self.squared |= squares
-            self.opposed |= {state for other in others for state in self._states(other)}
-            return True
-        if harmless:
-            return not squares
-        if self.growth.of(node) >= 2 and not self._is_convex(factor, node):
-            return False
-        self.opposed |= {state for state in walk([node]) if state in self.free and self.growth.of(node) > 0}
+        gains, others = self._split(factor, products or ())
+        if gains:
+            loads = [load for other in others if (load := self._load(other, gains, term.has_floor)) is not None]
+            if not term.has_floor or all(load.is_outgrown({**self._of_two(), **gains}) for load in loads):
+                self.powers |= {state: max(power, self.powers.get(state, 0.0)) for state, power in gains.items()}
+                self.loads += loads
+                return True
+        if term.has_floor:
+            return not gains
+        self.loads += self._loads_of(factor, node, term, None if products is None else others)
         return True
 
-    def _is_outgrown(self, product: Product, harmless: bool) -> bool:
-        """Whether a product grows more slowly than squares, or, in a term >= 0, is linear in what is not confined."""
-        if sum(self.growth.of(factor.node) for factor in product.factors) < 2:
-            return True
-        moving = [f.node for f in product.factors if self._reads(f.node)]
-        fresh = [node for node in moving if node not in self.squared]
-        return harmless and len(moving) == 2 and set(moving) <= set(self.free) and len(fresh) <= 1
+    def _of_two(self) -> dict[Node, float]:
+        """The powers that will confine the states, as far as one can hope; the loads are judged again at the end."""
+        return {state: self.powers.get(state, 2.0) for state in self.free}
 
-    def _reads(self, node: Node) -> bool:
-        return any(state in self.free for state in walk([node]))
+    def _split(self, factor: Coefficient, products: Sequence[Product]) -> tuple[dict[Node, float], list[Product]]:
+        """The states whose powers a term adds up with positive factors, and its products that may fall."""
+        gains: dict[Node, float] = {}
+        others: list[Product] = []
+        for product in products:
+            multiple = Product(factor * product.coefficient, product.factors)
+            gain = self._gain(multiple)
+            if gain is not None:
+                gains[gain[0]] = max(gain[1], gains.get(gain[0], 0.0))
+            elif not self._enclosed(multiple).has_floor:
+                others.append(multiple)
+        return gains, others
 
-    def _states(self, product: Product) -> set[Node]:
-        return {state for factor in product.factors for state in walk([factor.node]) if state in self.free}
+    def _enclosed(self, product: Product) -> Enclosure:
+        number = self.enclosures.number(product.coefficient)
+        part = self.enclosures.of_product(product.factors)
+        return part if number.positive else part.negated() if (-number).positive else Enclosure()
+
+    def _gain(self, product: Product) -> tuple[Node, float] | None:
+        """z and p of ``sum(c |z|^p)`` over all elements of z, where c stays above a positive number."""
+        if not self.enclosures.number(product.coefficient).positive:
+            return None
+        scales = [f for f in product.factors if not self._base(f.node)]
+        ends = [(f, base) for f in product.factors if (base := self._base(f.node))]
+        if not ends or len({(state, f.axes) for f, (state, _) in ends}) != 1:
+            return None
+        (first, (state, _)), power = ends[0], sum(power for _, (_, power) in ends)
+        signed = sum(power for f, (_, power) in ends if not self.enclosures.range(f.node).nonnegative)
+        even = signed % 2 == 0
+        positive = all((e := self.enclosures.of(f.node)).away and e.range.nonnegative for f in scales)
+        each = len(set(first.axes)) == len(first.axes)
+        return (state, power) if even and positive and each else None
+
+    def _base(self, node: Node) -> tuple[Node, float] | None:
+        """A free state and the power to which a factor raises its absolute value."""
+        if node in self.free:
+            return node, 1.0
+        if isinstance(node, Map) and node.function.slope is None and node.argument in self.free:
+            exponent = node.function.exponent
+            if exponent is not None and exponent > 0 and exponent.denominator == 1:
+                return node.argument, float(exponent)
+            if node.function.named("abs"):
+                return node.argument, 1.0
+        return None
+
+    def _load(self, product: Product, gains: Mapping[Node, float], has_floor: bool) -> Load | None:
+        """The load of a product; none of ``x y`` in a term with a floor that contains ``y^2``, if x is confined.
+
+        A small share of that term is enough to confine y, and pulls on x by as little as one likes.
+        """
+        moving = [f.node for f in product.factors if self._states(f.node)]
+        fresh = {node for node in moving if self.powers.get(node, 0.0) < 2}
+        two = len(moving) == 2 and len(set(moving)) == 2 and set(moving) <= set(self.free)
+        held = (f.node for f in product.factors if f.node not in moving)
+        crossed = has_floor and two and all(self.enclosures.of(node).growth <= BOUNDED for node in held)
+        if crossed and len(fresh) <= 1 and all(gains.get(node, 0.0) >= 2 for node in fresh):
+            return None
+        return self._product_load(product)
+
+    def _product_load(self, product: Product) -> Load:
+        return Load(tuple((self._states(f.node), self.enclosures.of(f.node).growth) for f in product.factors))
+
+    def _loads_of(
+        self, factor: Coefficient, node: Node, term: Enclosure, falling: Sequence[Product] | None
+    ) -> list[Load]:
+        """The loads of a term without gains: of its products, or of the linear function below a convex one."""
+        states = self._states(node)
+        if term.down > 1 and self._is_convex(factor, node):
+            return [Load(((states, 1.0),))]
+        return [Load(((states, term.down),))] if falling is None else [self._product_load(part) for part in falling]
+
+    def _states(self, node: Node) -> frozenset[Node]:
+        return frozenset(state for state in walk([node]) if state in self.free)
 
     def _is_convex(self, factor: Coefficient, node: Node) -> bool:
         """Whether a term is a sum of convex functions of what grows linearly, which stay above a linear bound."""
-        products = multiplied_out(node, self.structures) if self.signs.positive_number(factor) else None
-        return products is not None and all(self._is_convex_product(product) for product in products)
+        products = multiplied_out(node, self.structures)
+        positive = self.enclosures.number(factor).positive
+        return positive and products is not None and all(self._is_convex_product(product) for product in products)
 
     def _is_convex_product(self, product: Product) -> bool:
-        moving = [f.node for f in product.factors if self._reads(f.node)]
+        moving = [f.node for f in product.factors if self._states(f.node)]
         scales = [f.node for f in product.factors if f.node not in moving]
-        if len(moving) != 1 or not isinstance(moving[0], Map) or self.growth.of(moving[0].argument) > 1:
+        if len(moving) != 1 or not isinstance(moving[0], Map):
             return False
-        graph, function, argument = self.growth.graph, moving[0].function, moving[0].argument
-        (bend,) = tangent(graph, [derivative(graph, function, argument)], {argument: graph.constant(1, argument.dims)})
-        positive = self.signs.positive_number(product.coefficient) and all(map(self.signs.nonnegative, scales))
-        return positive and self.growth.enclosures.of(bend)[0] >= 0
+        graph, function, argument = self.enclosures.graph, moving[0].function, moving[0].argument
+        if self.enclosures.of(argument).growth > 1:
+            return False
+        slope = derivative(graph, function, argument)
+        (bend,) = tangent(graph, [slope], {argument: graph.constant(1, argument.dims)})
+        positive = self.enclosures.number(product.coefficient).positive
+        rising = self.enclosures.range(bend).nonnegative and self.enclosures.of(slope).continuous
+        known = [self.enclosures.of(scale) for scale in scales]
+        return positive and rising and all(scale.range.nonnegative and scale.growth <= BOUNDED for scale in known)
 
 
-def _confined(
-    network: Network,
-    base: ForceField,
-    terms: Sequence[tuple[Coefficient, Node]],
-    signs: Signs,
-    ranges: Mapping[Input, Bounds],
-    free: Sequence[Input],
-) -> Floor | None:
-    """Squares of the states outgrow every term that may be negative."""
-    growth = Growth(base.graph, set(free), Enclosures(network.values, ranges))
-    confinement, pending = Confinement(growth, signs, free, base.structure), list(terms)
-    while pending:
-        remaining = [term for term in pending if not confinement.take(*term)]
+def _outgrown(
+    enclosures: Enclosures, terms: Sequence[tuple[Coefficient, Node]], base: ForceField, write: Write, whole: str
+) -> tuple[Judgement, bool] | None:
+    """Powers of the states outgrow every term that may be negative; whether they confine all that is free."""
+    confinement = Confinement(enclosures, list(enclosures.free), base.structure)
+    pending = list(terms)
+    while remaining := [term for term in pending if not confinement.take(*term)]:
         if len(remaining) == len(pending):
             break
         pending = remaining
-    if confinement.opposed - confinement.squared or any(
-        not (signs.positive_number(factor) and signs.nonnegative(node)) for factor, node in pending
-    ):
+    if not all(load.is_outgrown(confinement.powers) for load in confinement.loads):
         return None
-    if not confinement.opposed and not confinement.squared:
-        return Floor("proved", "each of its terms is bounded, or never negative")
-    because = "squares of the states outgrow all terms that may be negative"
-    return Floor("proved", because, confinement.squared >= set(free))
-
-
-def _squares(factor: Coefficient, products: Sequence[Product], within: Confinement) -> tuple[set[Node], list[Product]]:
-    """The states whose squares a term adds up with positive factors, and its other products that may be negative."""
-    squares: set[Node] = set()
-    others: list[Product] = []
-    for product in products:
-        positive = within.signs.positive_number(factor * product.coefficient)
-        state = _squared_state(product, within.free, within.signs) if positive else None
-        if state is not None:
-            squares.add(state)
-        elif not (positive and _is_nonnegative(product, within.signs)):
-            others.append(product)
-    return squares, others
-
-
-def _is_nonnegative(product: Product, signs: Signs) -> bool:
-    """Whether each factor is nowhere negative, or there twice: ``where(u > 0, u^2, 0)``."""
-    times = Counter((factor.node, factor.axes) for factor in product.factors)
-    return all(count % 2 == 0 or signs.nonnegative(node) for (node, _), count in times.items())
-
-
-def _squared_state(product: Product, free: Sequence[Input], signs: Signs) -> Node | None:
-    """z of ``sum(c z^2)`` with c > 0."""
-    ends = [factor for factor in product.factors if factor.node in free]
-    scales = [factor.node for factor in product.factors if factor.node not in free]
-    if len(ends) != 2 or ends[0] != ends[1] or len(set(ends[0].axes)) != len(ends[0].axes):
-        return None
-    return ends[0].node if all(signs.positive(scale) for scale in scales) else None
-
-
-# -------------------------------------------------------------------- refutation
-
-
-def _falling_ray(network: Network, base: ForceField) -> Floor | None:
-    """A direction in which the energy falls by a power of the distance, as far as was looked."""
-    total = base.graph.add([(ONE, term.node) for term in network.energies.values()], ())
-    free = roaming(network)
-    still = base.with_force({})
-    sizes, generator = small_sizes([total], network.extents, structures=base.structure), np.random.default_rng(7)
-    inputs = [node for node in walk([total]) if isinstance(node, Input) and node.kind != "argument"]
-    for scale in (1, 4):
-        for _ in range(DRAWS):
-            point = draw(still, sizes, generator)
-            point |= {n: draw_input(base, n, sizes, generator, scale) for n in inputs if n.kind == "param"}
-            point |= {n: draw_input(base, n, sizes, generator) for n in inputs if n not in point}
-            values = _along(still, sizes, point, total, free)
-            if _falls(values):
-                reached = ", ".join(f"{value:.3g}" for value in values)
-                bounded = any(n in base.ranges or n in base.structure for n in inputs if n.kind == "param")
-                weights = f"weights drawn from [-{scale}, {scale}]" + " or on their sets" * bounded
-                return Floor(
-                    "refuted",
-                    f"with {weights} it is {reached} at {', '.join(f'{t:g}' for t in REACH)} times a direction",
-                    numbers={
-                        "reach": list(REACH),
-                        "energy": [float(v) for v in values],
-                        "sizes": dict(sizes),
-                        "point": {n.name: in_floats(np.asarray(x)).tolist() for n, x in point.items()},
-                    },
-                )
-    return None
-
-
-def _along(
-    still: ForceField, sizes: Mapping[str, int], point: Point, total: Node, free: Sequence[Input]
-) -> list[float]:
-    around = LocalField(still, sizes, point)
-    rays = []
-    for reach in REACH:
-        parts = [reach * np.ravel(point[s]) if s in free else np.ravel(point[s]) for s in still.states]
-        rays.append(around.inside(np.concatenate(parts)))
-    (values,) = around.values([total], np.array(rays))
-    return [float(value) for value in values[:, 0]]
-
-
-def _falls(values: Sequence[float]) -> bool:
-    """Whether the last three values are negative and fall by the factor from each reach to the next."""
-    last = values[-3:]
-    steps = pairwise(last)
-    return all(math.isfinite(value) for value in last) and last[0] < 0 and all(b < FALL * a for a, b in steps)
+    powers = confinement.powers
+    if not confinement.loads and not powers:
+        premises = tuple(Step("range", f"{write(node)} is bounded below, times {factor}") for factor, node in terms)
+        because = "each of its terms is bounded below"
+        return Judgement("proved", because, Step("sum", f"{whole} is bounded below", premises)), False
+    names = {state.name: power for state, power in powers.items() if isinstance(state, Input)}
+    premises = tuple(Step("power", f"a positive multiple of |{name}|^{power:g}") for name, power in names.items())
+    kind = "squares" if set(names.values()) <= {2.0} else "powers"
+    because = f"{kind} of the states outgrow all terms that may be negative"
+    proof = Step("outgrown", f"{whole} is bounded below", premises)
+    return Judgement("proved", because, proof), set(powers) >= set(enclosures.free)

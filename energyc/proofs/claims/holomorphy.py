@@ -40,7 +40,7 @@ def _in_slopes(network: Network, name: str, states: list[Input]) -> list[str]:
 
 
 def _not_analytic(roots: Iterable[Node], states: Iterable[Node]) -> list[str]:
-    """What is not analytic in the states, in a ``detach(...)`` too: it is evaluated on complex states like all else."""
+    """The parts that are not analytic in the states, in a ``detach(...)`` too: all are evaluated on complex states."""
     roots = list(roots)
     moving = readers(roots, set(states))
     culprits = []

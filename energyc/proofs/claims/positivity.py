@@ -6,19 +6,19 @@ A matrix is given as a field: v -> M v on one vector.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from energyc.derivation.notation.recognise import normalisers
 from energyc.mathematics.ir import Add, Coefficient, Einsum, Input, Map, Node, Operand, Softmax, Stop, walk
+from energyc.proofs.claims.judgement import Judgement, Step, at_sizes, undecided
 from energyc.proofs.conservativeness.witness import Sample, sample_at, search_sizes
 from energyc.proofs.enclosures.exact import Evaluation, Intervals
 from energyc.proofs.enclosures.intervals import NoEnclosure
-from energyc.proofs.fields.domain import Signs
+from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.instances import used_dims
 from energyc.proofs.fields.problem import ForceField, linearise
 from energyc.proofs.fields.sampling import draw, in_floats
@@ -40,61 +40,41 @@ JACOBIANS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True)
-class NegativeDirection:
-    """A point and a vector v at which ``v . M v`` is below ``high`` < 0."""
-
-    value: float
-    high: float
-    sizes: tuple[tuple[str, int], ...]
-    point: tuple[tuple[str, object], ...]
+CLAIM = "positive semidefinite"
 
 
-@dataclass(frozen=True)
-class Positivity:
-    """``proved``, maybe under a ``condition``, ``refuted`` by a witness or ``undecided``; ``because`` is the reason."""
-
-    verdict: Literal["proved", "refuted", "undecided"]
-    because: str = ""
-    condition: str | None = None
-    witness: NegativeDirection | None = None
-
-
-def positivity(matrix: ForceField, at: Node | None, state: Node, signs: Signs) -> Positivity:
+def positivity(matrix: ForceField, at: Node | None, state: Node, enclosures: Enclosures) -> Judgement:
     """Whether a matrix is positive semidefinite; with ``at``, it is known to be the Jacobian of that by the state."""
-    by_table = None if at is None else _by_table(at, state, signs)
+    by_table = None if at is None else _by_table(at, state, enclosures)
     if by_table is not None:
         return by_table
     (vector,) = matrix.states
     form = matrix.graph.product(vector, matrix.force[vector])
     form = matrix.graph.sum(form, range(len(form.dims)))
-    if _is_sum_of_squares(form, vector, signs, matrix.structure):
-        return Positivity("proved", "a sum of squares with coefficients that are never negative")
-    negative = _negative_direction(matrix)
-    if negative is not None:
-        return Positivity("refuted", witness=negative)
-    return Positivity("undecided", "no rule of the table fits, and no negative direction was found")
+    if _is_sum_of_squares(form, vector, enclosures, matrix.structure):
+        because = "a sum of squares with coefficients that are never negative"
+        return Judgement("proved", because, Step("squares", "v . M v >= 0 for all v"))
+    return _negative_direction(matrix) or undecided("no rule of the table fits, and no negative direction was found")
 
 
 # -------------------------------------------------------------------- the table
 
 
-def _by_table(at: Node, state: Node, signs: Signs) -> Positivity | None:
+def _by_table(at: Node, state: Node, enclosures: Enclosures) -> Judgement | None:
     """The Jacobian of ``scale * N(x) + rest`` where N is in the table."""
     term = _moving_term(_inside(at), state)
     if term is None:
         return None
     factor, node = term
-    because, scales = _read(node, state, signs)
-    if because is None:
+    because, scales = _read(node, state, enclosures)
+    if because is None or not enclosures.number(factor).positive:
         return None
-    if not signs.positive_number(factor):
-        return None
-    unknown = [scale for scale in scales if not signs.nonnegative(scale)]
-    if not unknown:
-        return Positivity("proved", because)
+    unknown = [scale for scale in scales if not enclosures.range(scale).nonnegative]
     names = [scale.name for scale in unknown if isinstance(scale, Input)]
-    return Positivity("proved", because, f"{' * '.join(names)} >= 0") if len(names) == len(unknown) else None
+    if len(names) < len(unknown):
+        return None
+    proof = Step("jacobian", "v . M v >= 0 for all v", (Step("table", because),))
+    return Judgement("proved", because, proof, condition=f"{' * '.join(names)} >= 0" if names else None)
 
 
 def _inside(node: Node) -> Node:
@@ -111,27 +91,30 @@ def _moving_term(node: Node, state: Node) -> tuple[Coefficient, Node] | None:
     return moving[0] if len(moving) == 1 else None
 
 
-def _read(node: Node, state: Node, signs: Signs) -> tuple[str | None, list[Node]]:
-    """The reason why the Jacobian of a node is positive, and the factors on which its sign depends."""
+def _read(node: Node, state: Node, enclosures: Enclosures) -> tuple[str | None, list[Node]]:
+    """The reason why the Jacobian of a node is positive, and the factors on which its sign depends.
+
+    None of those factors reads the state: its own slope would be a part of the Jacobian.
+    """
     if node is state:
         return "it is the identity", []
     if isinstance(node, Softmax) and node.argument is state and node.guard is None:
         return JACOBIANS["softmax"], []
     if isinstance(node, Map) and node.argument is state and node.function.slope is None:
         return ("its slope is never negative", []) if node.function.entry.monotone == 1 else (None, [])
-    if not isinstance(node, Einsum) or node.contracted or not signs.positive_number(node.coefficient):
+    if not isinstance(node, Einsum) or node.contracted or not enclosures.number(node.coefficient).positive:
         return None, []
     for normaliser in normalisers(node):
         if normaliser.argument is state:
             scales = [o for o in node.operands if o not in normaliser.operands]
             along = normaliser.operands[0].axes[normaliser.axis]
-            if not any(along in scale.axes for scale in scales):
+            if not any(along in scale.axes or state in set(walk([scale.node])) for scale in scales):
                 return JACOBIANS[normaliser.name], [scale.node for scale in scales]
     moving = [o for o in node.operands if state in set(walk([o.node]))]
     if len(moving) != 1 or moving[0].axes != node.out:
         return None, []
     inner, others = moving[0].node, [o for o in node.operands if o is not moving[0]]
-    because, factors = _read(inner, state, signs)
+    because, factors = _read(inner, state, enclosures)
     if inner is not state and not isinstance(inner, Map) and any(other.axes for other in others):
         return None, []
     return because, [*factors, *(other.node for other in others)]
@@ -140,15 +123,15 @@ def _read(node: Node, state: Node, signs: Signs) -> tuple[str | None, list[Node]
 # -------------------------------------------------------------------- sums of squares
 
 
-def _is_sum_of_squares(form: Node, vector: Node, signs: Signs, structures: Structures) -> bool:
+def _is_sum_of_squares(form: Node, vector: Node, enclosures: Enclosures, structures: Structures) -> bool:
     products = multiplied_out(form, structures)
-    return products is not None and all(_is_square(product, vector, signs) for product in products)
+    return products is not None and all(_is_square(product, vector, enclosures) for product in products)
 
 
-def _is_square(product: Product, vector: Node, signs: Signs) -> bool:
+def _is_square(product: Product, vector: Node, enclosures: Enclosures) -> bool:
     """Whether a product is ``(sum of something)^2`` times a positive number and what is never negative."""
     ends = [f for f in product.factors if f.node is vector]
-    if len(ends) != 2 or not signs.positive_number(product.coefficient):
+    if len(ends) != 2 or not enclosures.number(product.coefficient).positive:
         return False
     turn = dict(zip(ends[0].axes, ends[1].axes, strict=True)) | dict(zip(ends[1].axes, ends[0].axes, strict=True))
     others = sorted({a for f in product.factors for a in f.axes} - turn.keys())
@@ -156,12 +139,12 @@ def _is_square(product: Product, vector: Node, signs: Signs) -> bool:
         return False
     for image in permutations(others):
         exchange = turn | dict(zip(others, image, strict=True))
-        if all(exchange[exchange[a]] == a for a in exchange) and _splits(product.factors, exchange, signs):
+        if all(exchange[exchange[a]] == a for a in exchange) and _splits(product.factors, exchange, enclosures):
             return True
     return False
 
 
-def _splits(factors: Sequence[Operand], exchange: Mapping[int, int], signs: Signs) -> bool:
+def _splits(factors: Sequence[Operand], exchange: Mapping[int, int], enclosures: Enclosures) -> bool:
     """Whether an exchange of labels pairs the factors, but for those of fixed labels that are never negative.
 
     The pairs must fall into two halves that share fixed labels only.
@@ -174,7 +157,7 @@ def _splits(factors: Sequence[Operand], exchange: Mapping[int, int], signs: Sign
             remaining.remove(mirror)
             if mirror != factor:
                 halves.append((_moved(factor, exchange), _moved(mirror, exchange)))
-        elif _moved(factor, exchange) or not signs.nonnegative(factor.node):
+        elif _moved(factor, exchange) or not enclosures.range(factor.node).nonnegative:
             return False
     return _two_sided(halves)
 
@@ -200,7 +183,7 @@ def _two_sided(halves: Sequence[tuple[frozenset[int], frozenset[int]]]) -> bool:
 # -------------------------------------------------------------------- refutation
 
 
-def _negative_direction(matrix: ForceField) -> NegativeDirection | None:
+def _negative_direction(matrix: ForceField) -> Judgement | None:
     """A point of small size at which an eigenvalue of the symmetric part is negative, confirmed by intervals."""
     linear, generator = linearise(matrix), np.random.default_rng(5)
     for sizes in search_sizes(linear):
@@ -216,23 +199,26 @@ def _negative_direction(matrix: ForceField) -> NegativeDirection | None:
     return None
 
 
-def _confirmed(matrix: ForceField, sample: Sample, direction: Any) -> NegativeDirection | None:
+def _confirmed(matrix: ForceField, sample: Sample, direction: Any) -> Judgement | None:
     (vector,) = matrix.states
     shape = tuple(sample.sizes[dim] for dim in vector.dims)
     if int(np.prod(shape)) != len(direction):
         return None
-    point = {**sample.point, vector: (np.round(direction * 64) / 64).reshape(shape)}
+    inputs = {**sample.point, vector: (np.round(direction * 64) / 64).reshape(shape)}
     form = matrix.graph.product(vector, matrix.force[vector])
     form = matrix.graph.sum(form, range(len(form.dims)))
     fractions = {**matrix.fractions, **{name: Fraction(size) for name, size in sample.sizes.items()}}
     numbers = Intervals({**matrix.values, **sample.sizes}, fractions)
     try:
-        value = Evaluation(matrix.graph, numbers, sample.sizes, point)(form)
+        value = Evaluation(matrix.graph, numbers, sample.sizes, inputs)(form)
     except (NoEnclosure, ZeroDivisionError, OverflowError, ValueError):
         return None
     low, high = float(value.low), float(value.high)
     if not high < 0:
         return None
-    named = tuple((node.name, in_floats(np.asarray(x)).tolist()) for node, x in point.items())
     used = used_dims([form, *matrix.inputs])
-    return NegativeDirection((low + high) / 2, high, tuple((d, n) for d, n in sample.sizes.items() if d in used), named)
+    sizes = {dim: size for dim, size in sample.sizes.items() if dim in used}
+    point = {node.name: in_floats(np.asarray(x)).tolist() for node, x in inputs.items()}
+    value = (low + high) / 2
+    data = {"value": value, "sizes": sizes, "point": point}
+    return Judgement("refuted", f"v . M v = {value:.6g} < 0 {at_sizes(sizes.items())} (certified)", numbers=data)

@@ -11,7 +11,7 @@ import numpy as np
 
 from energyc.language.network import Network, Term
 from energyc.language.resolve.resize import Resizing
-from energyc.mathematics.calculus import depends, gradient, is_cut
+from energyc.mathematics.calculus import Bounds, depends, gradient, is_cut
 from energyc.mathematics.ir import Input, Node, walk
 from energyc.proofs.conservativeness.decide import decide, decide_on_set, is_gradient_by_construction
 from energyc.proofs.conservativeness.descent import Descent, descent_of
@@ -22,7 +22,7 @@ from energyc.proofs.conservativeness.term_sums import SEED, Sums, TermSum, class
 from energyc.proofs.conservativeness.ties import suggest
 from energyc.proofs.conservativeness.verdict import Class, Kind, Verdict
 from energyc.proofs.fields.families import members_of
-from energyc.proofs.fields.problem import Bounds, ForceField, field_of, fork
+from energyc.proofs.fields.problem import ForceField, field_of, fork
 from energyc.proofs.fields.structured import is_direction
 from energyc.proofs.fields.surfaces import Surface, SurfaceKind, Surfaces
 
@@ -91,7 +91,7 @@ def classify(network: Network) -> Classification:
         if term.is_family:
             members[name] = _members(network, term, base, surfaces, clock, terms[name].kind)
     unproved = tuple(name for name, verdict in terms.items() if verdict.kind != "conservative")
-    detached = tuple(name for name, term in network.terms.items() if _stops_a_state(term.node, base, "detach"))
+    detached = tuple(name for name, term in network.terms.items() if stops_a_state(term.node, base, "detach"))
     together = classify_sum(Sums(base, surfaces, forces, terms, clock.share), unproved)
     if together is None or together.verdict.kind == "conservative":
         return Classification("conservative", terms, (), together, forces, detached, members=members)
@@ -137,7 +137,7 @@ def descents_of(network: Network, base: ForceField, seconds: float) -> dict[str,
     descending = {state.node for state in network.descending.values()}
     for energy in network.energies.values():
         reads = any(node in descending for node in walk([energy.node]))
-        if (reads and not network.acts_fully(energy)) or _stops_a_state(energy.node, base):
+        if (reads and not network.acts_fully(energy)) or stops_a_state(energy.node, base):
             return {}
     candidates = {name: descent_of(network, flow, base, seconds) for name, flow in network.flows.items()}
     descents = {name: descent for name, descent in candidates.items() if descent is not None}
@@ -201,7 +201,7 @@ def _descent(base: ForceField, term: Term, by: Sequence[Input]) -> dict[Input, N
     return {state: base.graph.scale(-1, slope) for state, slope in slopes.items() if isinstance(state, Input)}
 
 
-def _stops_a_state(root: Node, base: ForceField, mode: str | None = None) -> bool:
+def stops_a_state(root: Node, base: ForceField, mode: str | None = None) -> bool:
     """Whether a node contains a frozen or detached part, or a statistic of the batch, that depends on a state."""
     cuts = [n.argument for n in walk([root]) if is_cut(n, mode)]
     moving = depends(cuts, set(base.states))
@@ -212,7 +212,7 @@ def _decide_term(network: Network, term: Term, part: ForceField, surfaces: Surfa
     if term.kind == "energy" and term.name not in network.acting:
         part = part.with_force(_descent(part, term, part.states))
     whole = term.kind == "energy" and (term.name not in network.acting or network.acts_fully(term))
-    energy = term.node if whole and not _stops_a_state(term.node, part) else None
+    energy = term.node if whole and not stops_a_state(term.node, part) else None
     if energy is not None:
         continuous, doubts = continuous_masks(network.real_selections, energy, part)
         if is_gradient_by_construction(energy, part, continuous):

@@ -18,7 +18,7 @@ from energyc.proofs.conservativeness.selections import with_steps
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.conservativeness.witness import find_witness, search_sizes, sizes_count
 from energyc.proofs.enclosures.sides import on_one_side
-from energyc.proofs.fields.domain import Pole, Signs, is_elementwise, jumps, poles
+from energyc.proofs.fields.domain import Pole, is_elementwise, jumps, poles
 from energyc.proofs.fields.local_field import LocalField
 from energyc.proofs.fields.problem import ForceField, fork, linearise, transparent
 from energyc.proofs.fields.sampling import draw
@@ -125,7 +125,7 @@ def doubts_of(field: ForceField, certificate: Certificate, generator: np.random.
     if is_elementwise(field):
         return []
     roots = [transparent(field.graph, root) for root in field.roots]
-    undefined = poles(roots, field.states, Signs.of(field))
+    undefined = poles(roots, field.states, field.signs)
     if undefined and all(pole.plane for pole in undefined) and _planes_separate(field, undefined, generator):
         undefined = []
     return [*_lasting_jumps(field, roots, certificate.impulses), *dict.fromkeys(map(str, undefined))]
@@ -160,4 +160,4 @@ def is_gradient_by_construction(energy: Node, field: ForceField, continuous: Col
 
     ``continuous`` are the nodes at whose jumps it is known not to jump.
     """
-    return not jumps([energy], field.states, harmless=continuous) and not poles([energy], field.states, Signs.of(field))
+    return not jumps([energy], field.states, harmless=continuous) and not poles([energy], field.states, field.signs)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from energyc.language.network import Network, Slope, Term
-from energyc.mathematics.calculus import substitute, tangent
+from energyc.mathematics.calculus import Signs, substitute, tangent
 from energyc.mathematics.ir import Einsum, Input, Node, walk
 from energyc.proofs.conservativeness.decide import decide
 from energyc.proofs.conservativeness.verdict import Verdict
@@ -26,8 +26,8 @@ class Descent:
     """A flow ``-P grad(energies, by)``; ``at`` is the node of ``by``.
 
     ``matrix`` is v -> (d by / d state) P v as a field on a vector v, and ``symmetric`` the verdict on it; ``plain``: P
-    is a number. ``energies`` is empty where the flow is written without ``grad(...)`` and proved to be a gradient by
-    ``by``.
+    is a positive number. ``energies`` is empty where the flow is written without ``grad(...)`` and proved to be a
+    gradient by ``by``.
     """
 
     state: str
@@ -149,7 +149,13 @@ def _descent(
     (moved,) = tangent(base.graph, [at], {state: pushed})
     matrix = replace(base, states=(vector,), force={vector: moved})
     undecided = Verdict("undecided", "none")
-    plain = isinstance(pushed, Input) or (
-        isinstance(pushed, Einsum) and [o.node for o in pushed.operands] == [vector] and not pushed.contracted
-    )
+    plain = pushed is vector or _is_positive_multiple(pushed, vector, base.signs)
     return Descent(str(term.state), by, at, energies, matrix, undecided, plain)
+
+
+def _is_positive_multiple(pushed: Node, vector: Input, signs: Signs) -> bool:
+    """Whether a node is a vector times a positive number, its axes in their order."""
+    if not isinstance(pushed, Einsum) or len(pushed.operands) != 1:
+        return False
+    (operand,) = pushed.operands
+    return operand.node is vector and operand.axes == pushed.out and signs.positive_number(pushed.coefficient)

@@ -17,12 +17,12 @@ from functools import reduce
 
 import numpy as np
 
-from energyc.mathematics.calculus import depends
+from energyc.mathematics.calculus import Signs, depends
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Graph, Input, Node, walk
 from energyc.proofs.conservativeness.decide import decide_on_set
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.conservativeness.witness import sample_at, search_sizes
-from energyc.proofs.fields.domain import Signs, is_elementwise
+from energyc.proofs.fields.domain import is_elementwise
 from energyc.proofs.fields.problem import ForceField, linearise
 from energyc.proofs.fields.sampling import Array, draw
 from energyc.proofs.fields.surfaces import Surfaces
@@ -116,7 +116,7 @@ def _divided(whole: ForceField, factors: Mapping[Input, Factor]) -> ForceField:
 
 def _written(whole: ForceField) -> dict[Input, Factor]:
     """The positive constants that are common to all terms of a force that couple its elements to one another."""
-    signs, constant = Signs.of(whole), _Constants(whole)
+    signs, constant = whole.signs, _Constants(whole)
     found = {}
     for state in whole.states:
         terms = list(_terms(whole.force.get(state) or whole.graph.zero(state.dims), constant, signs))

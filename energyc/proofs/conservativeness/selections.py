@@ -9,7 +9,6 @@ from energyc.language.network import ContinuityCondition, RealSelection
 from energyc.mathematics.calculus import depends
 from energyc.mathematics.calculus.substitute import rebuilt
 from energyc.mathematics.ir import Graph, Map, Node, walk
-from energyc.proofs.fields.domain import Signs
 from energyc.proofs.fields.problem import ForceField, fork
 from energyc.proofs.normal_form.budget import Budget, OverBudget
 from energyc.proofs.normal_form.normal import Normaliser
@@ -45,7 +44,7 @@ def is_continuous(selection: RealSelection, field: ForceField) -> bool:
 
 
 def _holds(condition: ContinuityCondition, field: ForceField) -> bool:
-    signs = Signs.of(field)
+    signs = field.signs
     return all(signs.positive(node) for node in condition.positive) and all(_vanishes(gap) for gap in condition.gaps)
 
 

@@ -1,147 +1,116 @@
-"""Bounds of a node's elements from the bounds of its inputs and what the table knows of scalar functions."""
+"""Enclosures of numbers: their range, how fast they grow with the states, whether they keep away from 0.
+
+One arithmetic for every claim. The ``range`` holds at all values of all inputs, each within its own range, and at all
+sizes. Growth, distance from 0 and continuity are for params and clamps that are held, as the states move on their sets:
+the constants behind them may depend on what is held.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
-import numpy as np
+from energyc.proofs.enclosures.ranges import ANY, Range
 
-from energyc.mathematics.ir import (
-    Add,
-    BatchStatistic,
-    Coefficient,
-    Einsum,
-    Indicator,
-    Input,
-    Map,
-    Node,
-    Operand,
-    Softmax,
-    Stop,
-    walk,
-)
-from energyc.proofs.fields.problem import Bounds
-
-#: Bounds are widened by this share, far more than NumPy's functions err.
-SLACK = 1e-12
-ANY = (-math.inf, math.inf)
+#: The growth of what is not there, of what is bounded, of a logarithm (below any power), and an unknown growth.
+ABSENT, BOUNDED, SLOW, UNKNOWN = -math.inf, 0.0, 1e-3, math.inf
+UNIT = Range(0.0, 1.0)
+POSITIVE = Range(0.0, math.inf, low_open=True)
 
 
-@dataclass
-class Enclosures:
-    """Encloses every element of a node: (low, high), infinite where nothing is known.
+@dataclass(frozen=True)
+class Enclosure:
+    """The facts that hold of every element of a node.
 
-    ``values`` are those of consts and dims, ``ranges`` the bounds of inputs.
+    ``up`` and ``down`` are powers p of bounds ``C (1 + |z|^p)`` on the positive and on the negative part, z being the
+    states: ``ABSENT`` where there is no such part, ``BOUNDED`` where it is bounded. ``away``: the absolute value stays
+    above a positive number. ``continuous``: finite and continuous on the closed sets of the states.
     """
 
-    values: Mapping[str, float]
-    ranges: Mapping[Input, Bounds] = field(default_factory=dict)
-    _known: dict[Node, tuple[float, float]] = field(default_factory=dict)
+    range: Range = ANY
+    up: float = UNKNOWN
+    down: float = UNKNOWN
+    away: bool = False
+    continuous: bool = False
 
-    def of(self, root: Node) -> tuple[float, float]:
-        """The bounds of a node."""
-        for node in walk([root]):
-            if node not in self._known:
-                self._known[node] = _widened(*self._bounds(node))
-        return self._known[root]
+    @property
+    def growth(self) -> float:
+        """The power p of a bound on the absolute value."""
+        return max(self.up, self.down, BOUNDED)
 
-    def _bounds(self, node: Node) -> tuple[float, float]:
-        match node:
-            case Input():
-                low, high = self.ranges.get(node, (None, None))
-                return -math.inf if low is None else low, math.inf if high is None else high
-            case Stop() | BatchStatistic():
-                return self._known[node.argument]
-            case Indicator():
-                return 0.0, 1.0
-            case Add():
-                parts = [_times(self._number(c), self._known[n]) for c, n in node.terms]
-                return sum(low for low, _ in parts), sum(high for _, high in parts)
-            case Einsum() if not node.contracted:
-                return self._product(node.coefficient, list(node.operands))
-            case Einsum() if (operands := _gathered(node)) is not None:
-                return self._product(node.coefficient, operands)
-            case Map() if node.function.slope is None:
-                return _mapped(node, self._known[node.argument])
-            case Softmax():
-                return 0.0, 1.0
-        return ANY
+    @property
+    def has_floor(self) -> bool:
+        """Whether it is bounded below."""
+        return self.down <= BOUNDED
 
-    def _number(self, coefficient: Coefficient) -> float:
-        value = float(coefficient.value)
-        for name, power in coefficient.powers:
-            value *= self.values[name] ** float(power)
-        return value
+    def negated(self) -> Enclosure:
+        """That of the opposite number."""
+        return replace(self, range=-self.range, up=self.down, down=self.up)
 
-    def _product(self, coefficient: Coefficient, remaining: list[Operand]) -> tuple[float, float]:
-        """A factor that stands there twice is squared."""
-        total = (self._number(coefficient),) * 2
-        while remaining:
-            operand = remaining.pop()
-            bounds = self._known[operand.node]
-            if operand in remaining:
-                remaining.remove(operand)
-                ends = sorted((bounds[0] ** 2, bounds[1] ** 2))
-                bounds = (0.0 if bounds[0] <= 0 <= bounds[1] else ends[0], ends[1])
-            total = _product(total, bounds)
-        return total
+    def cut(self) -> Enclosure:
+        """This, with the facts that follow from the range."""
+        up = ABSENT if self.range.nonpositive else min(self.up, BOUNDED) if self.range.high < math.inf else self.up
+        down = (
+            ABSENT if self.range.nonnegative else min(self.down, BOUNDED) if self.range.low > -math.inf else self.down
+        )
+        away = self.away or self.range.low > 0 or self.range.high < 0
+        return replace(self, up=up, down=down, away=away)
 
 
-def _gathered(node: Einsum) -> list[Operand] | None:
-    """The factors of a sum of which one term alone is not zero, as in ``rate[t]``; None for any other sum.
-
-    Each label that is summed over is that of a place which an integer input gives, so that it lies in its dim.
-    """
-    fixed = {_read_label(operand): operand for operand in node.operands if isinstance(operand.node, Indicator)}
-    if not set(node.contracted) <= fixed.keys():
-        return None
-    return [operand for operand in node.operands if operand not in [fixed[label] for label in node.contracted]]
-
-
-def _read_label(operand: Operand) -> int | None:
-    """The label u of ``[u == idx[t]]``."""
-    assert isinstance(operand.node, Indicator)
-    condition = operand.node.condition
-    if condition.op != "==" or condition.parts[0].op != "axis" or condition.parts[1].op != "read":
-        return None
-    head = condition.parts[0].args[0]
-    assert isinstance(head, int)
-    return None if head in condition.parts[1].axes() else operand.axes[head]
+def summed(parts: list[Enclosure]) -> Enclosure:
+    """The sum of parts."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = Enclosure(
+            total.range + part.range,
+            max(total.up, part.up),
+            max(total.down, part.down),
+            (total.away and has_one_sign(total) and _agrees(total, part)) or (part.away and _agrees(part, total)),
+            total.continuous and part.continuous,
+        )
+    return total
 
 
-def _mapped(node: Map, u: tuple[float, float]) -> tuple[float, float]:
-    """By monotony where there is any, else by the function's own bounds."""
-    entry = node.function.entry
-    low, high = entry.low, entry.high
-    if entry.monotone:
-        ends = [_value(entry, end) for end in u]
-        if entry.monotone < 0:
-            ends.reverse()
-        low = low if ends[0] is None else max(low, ends[0])
-        high = high if ends[1] is None else min(high, ends[1])
-    return low, high
+def has_one_sign(part: Enclosure) -> bool:
+    """Whether a part is nowhere negative, or nowhere positive."""
+    return part.range.nonnegative or part.range.nonpositive
 
 
-def _value(entry: object, end: float) -> float | None:
-    if not math.isfinite(end):
-        return None
-    with np.errstate(all="ignore"):
-        value = float(entry.value(np.asarray(end)))  # type: ignore[attr-defined]
-    return value if math.isfinite(value) else None
+def _agrees(part: Enclosure, other: Enclosure) -> bool:
+    """Whether both are nowhere negative, or both nowhere positive."""
+    return (part.range.nonnegative and other.range.nonnegative) or (part.range.nonpositive and other.range.nonpositive)
 
 
-def _times(factor: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    return _product((factor, factor), bounds)
+def times(number: Range, part: Enclosure) -> Enclosure:
+    """A number times a part."""
+    signed = part.negated() if (-number).positive else part
+    return replace(signed, range=number * part.range, away=part.away and number.nonzero)
 
 
-def _product(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
-    ends = [0.0 if 0.0 in (x, y) else x * y for x in a for y in b]
-    return min(ends), max(ends)
+def _plus(a: float, b: float) -> float:
+    """The growth of a product; nothing times anything is nothing."""
+    return ABSENT if ABSENT in (a, b) else a + b
 
 
-def _widened(low: float, high: float) -> tuple[float, float]:
-    if math.isnan(low) or math.isnan(high):
-        return ANY
-    return low - SLACK * abs(low), high + SLACK * abs(high)
+def multiplied(a: Enclosure, b: Enclosure) -> Enclosure:
+    """The product of two factors."""
+    return Enclosure(
+        a.range * b.range,
+        max(_plus(a.up, b.up), _plus(a.down, b.down)),
+        max(_plus(a.up, b.down), _plus(a.down, b.up)),
+        a.away and b.away,
+        a.continuous and b.continuous,
+    ).cut()
+
+
+def squared(part: Enclosure) -> Enclosure:
+    """The square of a factor."""
+    return replace(part, range=part.range.squared(), up=2 * part.growth, down=ABSENT)
+
+
+def entropy(u: Enclosure) -> Enclosure:
+    """``u log u`` of what is nowhere negative: at least ``-1/e``, and 0 in the limit at 0."""
+    if not u.range.nonnegative:
+        return Enclosure()
+    up = BOUNDED if u.up <= BOUNDED else u.up + SLOW
+    return Enclosure(Range(-0.36788, math.inf), up, BOUNDED, continuous=u.continuous)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from energyc.mathematics.calculus.substitute import rebuilt
 from energyc.mathematics.ir import Add, Einsum, Graph, Map, Node, walk
-from energyc.proofs.enclosures.enclosure import Enclosures
+from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField, fork
 
 
@@ -18,7 +18,8 @@ def on_one_side(field: ForceField) -> ForceField:
     maps = [node for node in walk(field.roots) if isinstance(node, Map) and node.function.slope is None]
     if not field.ranges or not any(node.function.entry.kinks for node in maps):
         return field
-    graph, bounds = fork(field.graph), Enclosures(field.values, field.ranges)
+    graph = fork(field.graph)
+    bounds = Enclosures(graph, field.values, field.ranges)
     new: dict[Node, Node] = {}
     for node in walk(field.roots):
         sided = _sided(graph, node, bounds, new) if isinstance(node, Map) and _sizeless(field, node) else None
@@ -47,8 +48,8 @@ def _sided(graph: Graph, node: Map, bounds: Enclosures, new: dict[Node, Node]) -
     """The function on its side of 0, None where its argument may be 0: what is 0 at an edge keeps all its corners."""
     if node.function.slope is not None:
         return None
-    low, high = bounds.of(node.argument)
-    if low <= 0 <= high:
+    argument = bounds.range(node.argument)
+    if argument.holds(0.0):
         return None
     u, one = new[node.argument], graph.constant(1, node.dims)
     sides = {
@@ -57,4 +58,4 @@ def _sided(graph: Graph, node: Map, bounds: Enclosures, new: dict[Node, Node]) -
         "abs": (graph.scale(-1, u), u),
         "sign": (graph.scale(-1, one), one),
     }
-    return sides[node.function.name][low > 0] if node.function.name in sides else None
+    return sides[node.function.name][argument.low > 0] if node.function.name in sides else None

@@ -8,12 +8,12 @@ the force is finite, pieces may meet around a hole, as for the same vortex writt
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
-from energyc.mathematics.calculus import depends
-from energyc.mathematics.ir import Add, ArgMax, Coefficient, Einsum, Function, Input, Map, Node, Stop, walk
-from energyc.proofs.fields.problem import Bounds, ForceField
+from energyc.mathematics.calculus import Signs, depends
+from energyc.mathematics.ir import Add, ArgMax, Einsum, Function, Input, Map, Node, Stop, walk
+from energyc.proofs.fields.problem import ForceField
 from energyc.proofs.fields.singular import is_singular
 
 
@@ -129,76 +129,3 @@ def _keeps_elements(node: Node, state: Input, moving: Collection[Node]) -> bool:
         case Add() | Stop():
             return True
     return False
-
-
-@dataclass
-class Signs:
-    """The known sign of nodes in every element: 2 positive, 1 nonnegative, 0 unknown."""
-
-    values: Mapping[str, float]
-    ranges: Mapping[Input, Bounds] = field(default_factory=dict)
-    known_positive: frozenset[Node] = frozenset()
-    _known: dict[Node, int] = field(default_factory=dict)
-
-    @staticmethod
-    def of(field: ForceField) -> Signs:
-        """The field's own knowledge of its inputs and nodes."""
-        return Signs(field.values, field.ranges, field.positive)
-
-    def positive(self, root: Node) -> bool:
-        """Whether a node is positive in every element."""
-        for node in walk([root]):
-            if node not in self._known:
-                self._known[node] = self._level(node)
-        return self._known[root] == 2
-
-    def nonnegative(self, root: Node) -> bool:
-        """Whether a node is nowhere negative."""
-        self.positive(root)
-        return self._known[root] >= 1
-
-    def _level(self, node: Node) -> int:
-        if node in self.known_positive:
-            return 2
-        match node:
-            case Input():
-                low = self.ranges.get(node, (None, None))[0]
-                return 0 if low is None else 2 if low > 0 else 1 if low == 0 else 0
-            case Stop():
-                return self._known[node.argument]
-            case Einsum():
-                return self._product(node) if self.positive_number(node.coefficient) else 0
-            case Add():
-                levels = [self._known[n] if self.positive_number(c) else 0 for c, n in node.terms]
-                return 0 if min(levels) == 0 else max(levels)
-            case Map():
-                return self._map(node)
-        return int(node.facts.nonnegative)
-
-    def positive_number(self, coefficient: Coefficient) -> bool:
-        """Whether a coefficient is above 0 at the values of its symbols."""
-        if coefficient.value <= 0:
-            return False
-        return all(p.denominator != 1 or p % 2 == 0 or self.values.get(name, 1.0) > 0 for name, p in coefficient.powers)
-
-    def _product(self, node: Einsum) -> int:
-        """Squares are nonnegative; a product of positive numbers is positive, and so is its sum over any dims."""
-        remaining = list(node.operands)
-        level = 2
-        while remaining:
-            operand = remaining.pop()
-            known = self._known[operand.node]
-            if known == 0 and operand in remaining:
-                remaining.remove(operand)
-                known = 1
-            level = min(level, known)
-        return level
-
-    def _map(self, node: Map) -> int:
-        if node.function.slope is not None:
-            return 0
-        entry = node.function.entry
-        if entry.positive == "everywhere":
-            return 2
-        least = int(entry.low >= 0)
-        return max(least, self._known[node.argument]) if entry.positive == "right" else least

@@ -8,10 +8,8 @@ from fractions import Fraction
 from typing import Protocol
 
 from energyc.language.network import Structure
-from energyc.mathematics.calculus import substitute, tangent
+from energyc.mathematics.calculus import Bounds, Signs, substitute, tangent
 from energyc.mathematics.ir import Graph, Input, Map, Node, Stop, walk
-
-Bounds = tuple[float | None, float | None]
 
 
 class Formulas(Protocol):
@@ -60,6 +58,11 @@ class ForceField:
         bodies = (n for node in walk(self.roots) for n in _body_inputs(node))
         return tuple(dict.fromkeys([*self.states, *read, *bodies]))
 
+    @property
+    def signs(self) -> Signs:
+        """The known signs of nodes: those of its inputs and its positive nodes, and what follows."""
+        return Signs(self.values, self.ranges, self.positive)
+
     def with_force(self, force: Mapping[Input, Node]) -> ForceField:
         """The same field with other forces."""
         return replace(self, force=force)
@@ -82,7 +85,7 @@ def field_of(base: ForceField, parts: Iterable[tuple[Input, Node]]) -> ForceFiel
 
 def fork(graph: Graph) -> Graph:
     """A copy of a graph that shares its existing nodes; new nodes leave the original unchanged."""
-    return Graph(dict(graph._nodes))
+    return graph.fork()
 
 
 def transparent(graph: Graph, root: Node) -> Node:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from energyc.mathematics.calculus import Bounds
 from energyc.mathematics.ir import TRUTHS, Input
 from energyc.mathematics.ir.interpreter import evaluate
-from energyc.proofs.fields.problem import Bounds, ForceField, Linearised
+from energyc.proofs.fields.problem import ForceField, Linearised
 from energyc.proofs.fields.structured import holds, is_direction, on_sets
 
 Array = NDArray[Any]

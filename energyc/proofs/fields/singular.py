@@ -14,6 +14,7 @@ from energyc.mathematics.ir import Graph, Input, LogSumExp, Map, Node, Softmax, 
 from energyc.proofs.fields.local_field import LocalField
 from energyc.proofs.fields.problem import ForceField
 from energyc.proofs.fields.sampling import Array
+from energyc.proofs.fields.sizes import WORK, work
 
 Kind = Literal["kink", "jump", "pole"]
 #: The places along a line between which zeros are sought, and the number of bisections of an interval around one.
@@ -110,7 +111,12 @@ def _bisect(around: LocalField, argument: Node, entry: Array, start: Array, end:
 
 
 def _double_zero(around: LocalField, argument: Node, generator: np.random.Generator) -> Array | None:
-    """A double zero of an entry, which touches zero without crossing it, by Newton's method."""
+    """A double zero of an entry, which touches zero without crossing it, by Newton's method.
+
+    None is sought where the differences along all entries of the states take too much work.
+    """
+    if _descent_work(around, argument) > WORK:
+        return None
     vector = around.inside(around.start + generator.standard_normal(around.length))
     (values,) = around.values([argument], vector[None])
     entry, first = int(generator.integers(values.shape[1])), 0.0
@@ -124,6 +130,12 @@ def _double_zero(around: LocalField, argument: Node, generator: np.random.Genera
             return None
         vector = around.inside(vector - 2 * level / square * slope)
     return None
+
+
+def _descent_work(around: LocalField, argument: Node) -> float:
+    """The multiplications of a descent to a double zero: two vectors for each entry of the states, at each step."""
+    vectors = DESCENTS * (2 * around.length + 1)
+    return vectors * max(around.length, work([argument], around.sizes))
 
 
 def _value_and_gradient(around: LocalField, argument: Node, entry: int, vector: Array) -> tuple[float, Array]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, count
+from itertools import combinations
 from typing import cast
 
 from energyc.language.network import Structure
-from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Indicator, Input, Node, Operand, Stop
+from energyc.mathematics.calculus import monomials
+from energyc.mathematics.ir import Coefficient, Indicator, Input, Node, Operand
 from energyc.mathematics.ir.indexing import axis, equal
 from energyc.proofs.fields.structured import NONE, Structures
 
@@ -28,32 +29,11 @@ class Product:
 
 def multiplied_out(node: Node, structures: Structures = NONE) -> list[Product] | None:
     """A node without dims as a sum of products; None where that is too long. ``structures`` are the sets of params."""
-    products = _products(node, (), count())
-    if products is None:
+    parts = monomials(node, most=MOST)
+    if parts is None:
         return None
+    products = (Product(part.coefficient, tuple(Operand(*factor) for factor in part.factors)) for part in parts)
     return [_without_directions(_identified(product), structures) for product in products]
-
-
-def _products(node: Node, labels: tuple[int, ...], fresh: Iterator[int]) -> list[Product] | None:
-    match node:
-        case Stop():
-            return _products(node.argument, labels, fresh)
-        case Add():
-            parts = [(c, _products(term, labels, fresh)) for c, term in node.terms]
-            if any(part is None for _, part in parts):
-                return None
-            return [Product(c * p.coefficient, p.factors) for c, part in parts for p in part or ()]
-        case Einsum():
-            names = dict(zip(node.out, labels, strict=True))
-            names |= {label: next(fresh) for label in node.contracted}
-            result = [Product(node.coefficient, ())]
-            for operand in node.operands:
-                inner = _products(operand.node, tuple(names[a] for a in operand.axes), fresh)
-                if inner is None or len(result) * len(inner) > MOST:
-                    return None
-                result = [Product(a.coefficient * b.coefficient, a.factors + b.factors) for a in result for b in inner]
-            return result
-    return [Product(ONE, (Operand(node, labels),))]
 
 
 def _identified(product: Product) -> Product:

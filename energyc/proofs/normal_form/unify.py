@@ -155,7 +155,7 @@ def _exponential(graph: Graph, u: Node) -> Node:
     """The exponential of a sum as the product of the exponentials of its terms, each on the axes of the term."""
     factors = []
     for factor, term in _summands(graph, u):
-        inner, axes = _narrowed(graph, term)
+        inner, axes = _without_constant_axes(graph, term)
         factors.append((graph.power(graph.map("exp", inner), factor), axes))
     return graph.einsum(ONE, factors, dict(enumerate(u.dims)), range(len(u.dims)))
 
@@ -176,7 +176,7 @@ def _summands(graph: Graph, u: Node, factor: Fraction = Fraction(1)) -> Iterator
             yield factor, u
 
 
-def _narrowed(graph: Graph, node: Node) -> tuple[Node, tuple[int, ...]]:
+def _without_constant_axes(graph: Graph, node: Node) -> tuple[Node, tuple[int, ...]]:
     """A node without the axes along which it is constant, and the remaining axes."""
     if not isinstance(node, Einsum):
         return node, tuple(range(len(node.dims)))

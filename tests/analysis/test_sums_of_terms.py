@@ -1,4 +1,4 @@
-"""What ``check`` and ``explain`` say of several terms that are not proved alone."""
+"""Reports of ``check`` and ``explain`` on several terms that are not proved alone."""
 
 from __future__ import annotations
 

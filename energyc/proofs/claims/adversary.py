@@ -1,0 +1,246 @@
+"""Looks for numbers against every claim before it is printed as proved.
+
+A rule of inference, or the code that applies it, may be wrong. What the adversary contradicts is not called proved, and
+the reason given is that this is a bug of the compiler. It proves nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from energyc.language.network import ConstraintSet, Network
+from energyc.mathematics.ir import Input, Node, walk
+from energyc.proofs.claims.energy import whole_energy
+from energyc.proofs.claims.judgement import Judgement, undecided
+from energyc.proofs.fields.local_field import LocalField
+from energyc.proofs.fields.problem import ForceField
+from energyc.proofs.fields.sampling import draw, draw_input, in_floats
+from energyc.proofs.fields.sizes import small_sizes
+
+Array = NDArray[Any]
+SEED = 41
+#: How often weights are drawn, and how large those are that nothing bounds.
+WEIGHTS = (1, 4)
+#: How far along directions an energy is looked at, and how near to the rims of boxes.
+FAR = np.concatenate([[0.0], np.geomspace(1e1, 1e12, 12)])
+NEAR = np.geomspace(1e-1, 1e-13, 13)
+WAYS = 12
+#: An energy that falls by at least this from each of the last places to the next, not ever less, has no floor.
+DROP, FADING = 1.0, 0.7
+#: What rounding may do.
+ROUNDING = 1e-9
+#: The steps of a descent, a step that is too short, and how fast an energy must promise to fall along it.
+DESCENTS, STALLED, STUCK = 32, 1e-7, 1e-3
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """Tries claims about a network at small sizes; ``forces`` is the whole force on each state."""
+
+    network: Network
+    base: ForceField
+    forces: Mapping[str, Node]
+
+    def against_floor(self, judged: Judgement) -> Judgement:
+        """Energies far out along straight and bent ways, and near the rims of boxes."""
+        if judged.verdict != "proved":
+            return judged
+        for place in self._places([self.energy]):
+            ways = [*place.outward(FAR), *place.to_rims(NEAR)]
+            (columns,) = place.around.values([self.energy], np.concatenate(ways))
+            for values in np.split(columns[:, 0], len(ways)):
+                if _falls(values):
+                    return _contradicted(f"the energy falls to {np.nanmin(values):.4g} and on")
+        return judged
+
+    def against_contraction(self, name: str, judged: Judgement) -> Judgement:
+        """Pairs of states: each element of a state moves by itself, all else held."""
+        if judged.verdict != "proved":
+            return judged
+        state, step = self.network.states[name].node, self.network.relax.step_for(name)
+        for place in self._places([self.forces[name]]):
+            own = place.entries(state)
+            first = place.scattered()
+            second = first.copy()
+            second[:, own] = place.scattered()[:, own]
+            forces = place.around.values([self.forces[name]], np.concatenate([first, second]))[0]
+            after = [
+                place.projected(state, at[:, own] + step * force)
+                for at, force in zip((first, second), np.split(forces, 2), strict=True)
+            ]
+            apart, closer = np.abs(first - second)[:, own], np.abs(after[0] - after[1])
+            if np.any(closer > apart * (1 + ROUNDING) + ROUNDING):
+                return _contradicted("two states are further apart after a step")
+        return judged
+
+    def against_positivity(self, matrix: ForceField, judged: Judgement) -> Judgement:
+        """Eigenvalues of the symmetric part at random places, small and large."""
+        if judged.verdict != "proved" or judged.condition is not None:
+            return judged
+        sizes = small_sizes(matrix.roots, self.network.extents, structures=matrix.structure)
+        generator = np.random.default_rng(SEED)
+        for scale in (0.1, 1.0, 4.0):
+            point = draw(matrix, sizes, generator)
+            loose = [n for n in point if n not in matrix.ranges and n not in matrix.structure and n.over is None]
+            point |= {node: scale * in_floats(point[node]) for node in loose}
+            around = LocalField(matrix, sizes, point)
+            dense = around.forces(np.eye(around.length))
+            values = np.linalg.eigvalsh((dense + dense.T) / 2) if np.all(np.isfinite(dense)) else np.zeros(1)
+            if values[0] < -ROUNDING * max(1.0, abs(values[-1])):
+                return _contradicted(f"an eigenvalue is {values[0]:.4g}")
+        return judged
+
+    def against_rest(self, judged: Judgement) -> Judgement:
+        """Ways down the energy that end, since no step however short falls further, where the force is not at rest."""
+        if judged.verdict != "proved" or judged.proof is None or judged.proof.rule != "least":
+            return judged
+        place = next(self._places([self.energy, *self.forces.values()]))
+        stalls = place.stalls(self.energy, self.forces)
+        return _contradicted("ways down the energy end where the force is not at rest") if stalls else judged
+
+    @cached_property
+    def energy(self) -> Node:
+        """The sum of all energies."""
+        return whole_energy(self.network, self.base)
+
+    def _places(self, roots: Sequence[Node]) -> Iterator[Places]:
+        """A few draws of all that is held, and the states around them."""
+        sizes = small_sizes(roots, self.network.extents, structures=self.base.structure)
+        generator = np.random.default_rng(SEED)
+        inputs = [n for n in walk(roots) if isinstance(n, Input) and n.kind != "argument"]
+        for scale in WEIGHTS:
+            point = draw(self.base, sizes, generator)
+            point |= {n: draw_input(self.base, n, sizes, generator, scale) for n in inputs if n.kind == "param"}
+            point |= {n: draw_input(self.base, n, sizes, generator) for n in inputs if n not in point}
+            sets = {state.node: state.constraint for state in self.network.states.values()}
+            yield Places(LocalField(self.base, sizes, point), sets, generator)
+
+
+def _contradicted(by: str) -> Judgement:
+    return undecided(f"a rule proves it, but {by}: a bug in energyc, please report it")
+
+
+def _falls(values: Array) -> bool:
+    """Whether an energy goes on falling at the end of a way."""
+    values = values[np.isfinite(values)]
+    if len(values) < 4:
+        return False
+    drops = -np.diff(values[-4:])
+    return bool(values[-1] < 0 and np.all(drops > DROP) and np.all(drops[1:] > FADING * drops[:-1]))
+
+
+@dataclass(frozen=True)
+class Places:
+    """States on their sets, all else held."""
+
+    around: LocalField
+    sets: Mapping[Input, ConstraintSet | None]
+    generator: np.random.Generator
+
+    def entries(self, state: Input) -> slice:
+        """Which entries of the vector are a state's."""
+        return self._slices[state]
+
+    @cached_property
+    def _slices(self) -> dict[Input, slice]:
+        ends = np.cumsum([0, *(int(np.prod(shape)) for shape in self.around.shapes)])
+        places = zip(self.around.field.states, ends, ends[1:], strict=False)
+        return {state: slice(int(low), int(high)) for state, low, high in places}
+
+    @cached_property
+    def _named(self) -> dict[str, Input]:
+        return {state.name: state for state in self.around.field.states}
+
+    def inside(self, vectors: Array) -> Array:
+        """Vectors on the sets of all states."""
+        made = vectors.copy()
+        for state in self.around.field.states:
+            own = self.entries(state)
+            made[:, own] = self.projected(state, vectors[:, own])
+        return made
+
+    def projected(self, state: Input, entries: Array) -> Array:
+        """The nearest points on the set of a state."""
+        constraint = self.sets[state]
+        if constraint is None:
+            return entries
+        shape = tuple(self.around.sizes[dim] for dim in state.dims)
+        axes = tuple(axis + 1 for axis in constraint.axes)
+        return _project(constraint, entries.reshape(-1, *shape), axes).reshape(entries.shape)
+
+    def scattered(self, count: int = 48) -> Array:
+        """States at distances from 0.01 to 100."""
+        reach = 10.0 ** self.generator.uniform(-2, 2, (count, 1))
+        return self.inside(reach * self.generator.standard_normal((count, self.around.length)))
+
+    def outward(self, reach: Array) -> Iterator[Array]:
+        """Ways from the point outward, straight, along few axes, and bent: powers of t for the entries."""
+        for k in range(WAYS):
+            way = self.generator.standard_normal(self.around.length)
+            way *= self.generator.uniform(size=way.shape) < (1.0, 0.5)[k % 2]
+            powers = self.generator.choice((1.0, 2.0), way.shape) if k % 3 == 2 else 1.0
+            yield self.inside(self.around.start + way * reach[:, None] ** powers)
+
+    def to_rims(self, near: Array) -> Iterator[Array]:
+        """Ways to a corner of the boxes, if there are any."""
+        low, high = self.around.bounds
+        if not np.any(np.isfinite(low) | np.isfinite(high)):
+            return
+        start = self.inside(self.around.start[None])[0]
+        for ends in ((low, high), (high, low)):
+            rim = np.where(np.isfinite(ends[0]), ends[0], np.where(np.isfinite(ends[1]), ends[1], start))
+            yield self.inside(rim + (start - rim) * near[:, None])
+
+    def stalls(self, energy: Node, forces: Mapping[str, Node]) -> bool:
+        """Whether most descents by ever shorter steps end where a step still wants to move."""
+        count = int(np.clip(600 // self.around.length, 2, 12))
+        at, step = self.scattered(count), np.full(count, 0.1)
+        level, force = self._level_and_force(energy, forces, at)
+        for _ in range(DESCENTS):
+            moved = self.inside(at + step[:, None] * force)
+            below, turned = self._level_and_force(energy, forces, moved)
+            falls = below < level
+            with np.errstate(over="ignore"):
+                promised = np.sum(force * (moved - at), axis=1)
+            stuck = (step < STALLED) & (promised > step * STUCK) & (promised > ROUNDING * (1 + np.abs(level)))
+            if np.mean(stuck) > 0.5:
+                return True
+            at, force = np.where(falls[:, None], moved, at), np.where(falls[:, None], turned, force)
+            level, step = np.where(falls, below, level), np.where(falls, 2 * step, step / 8)
+        return False
+
+    def _level_and_force(self, energy: Node, forces: Mapping[str, Node], at: Array) -> tuple[Array, Array]:
+        level, *found = self.around.values([energy, *forces.values()], at)
+        force = np.zeros(at.shape)
+        for name, values in zip(forces, found, strict=True):
+            force[:, self.entries(self._named[name])] = values
+        return level[:, 0], force
+
+
+def _project(constraint: ConstraintSet, x: Array, axes: tuple[int, ...]) -> Array:
+    match constraint.kind:
+        case "box" | "nonnegative":
+            low = 0.0 if constraint.kind == "nonnegative" else constraint.low
+            return np.clip(x, -np.inf if low is None else low, np.inf if constraint.high is None else constraint.high)
+        case "sphere":
+            return x / np.sqrt(np.sum(x * x, axes, keepdims=True))
+        case "standardized":
+            centred = x - x.mean(axes, keepdims=True)
+            return centred / np.sqrt(np.mean(centred * centred, axes, keepdims=True))
+    return _on_simplex(x, axes)
+
+
+def _on_simplex(x: Array, axes: tuple[int, ...]) -> Array:
+    """By bisection of the threshold."""
+    high, low = x.max(axes, keepdims=True), x.max(axes, keepdims=True) - 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = np.maximum(x - middle, 0).sum(axes, keepdims=True) > 1
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.maximum(x - low, 0)

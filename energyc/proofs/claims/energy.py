@@ -1,0 +1,32 @@
+"""The energy of a network as claims read it: whole, and term by term."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from energyc.language.network import Network
+from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Node
+from energyc.proofs.conservativeness.classify import stops_a_state
+from energyc.proofs.fields.problem import ForceField
+
+
+def whole_energy(network: Network, base: ForceField) -> Node:
+    """The sum of all energies."""
+    return base.graph.add([(ONE, term.node) for term in network.energies.values()], ())
+
+
+def has_cuts(network: Network, base: ForceField) -> bool:
+    """Whether part of an energy is held constant in derivatives though a state moves it."""
+    return any(stops_a_state(term.node, base) for term in network.energies.values())
+
+
+def summands(node: Node, factor: Coefficient = ONE) -> Iterator[tuple[Coefficient, Node]]:
+    """The terms of a sum, each with its factor, through sums in it and multiples of them."""
+    match node:
+        case Add():
+            for inner, term in node.terms:
+                yield from summands(term, factor * inner)
+        case Einsum(operands=(operand,)) if operand.axes == node.out:
+            yield from summands(operand.node, factor * node.coefficient)
+        case _:
+            yield factor, node

@@ -1,0 +1,52 @@
+"""The result of a rule of inference: a verdict, and the proof or the witness behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from energyc.mathematics.ir import Node
+
+Word = Literal["proved", "refuted", "undecided"]
+#: How a node is written in a statement.
+Write = Callable[[Node], str]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a proof: a ``statement``, the ``rule`` by which it follows, and the steps that it rests on.
+
+    The rules are those of docs/claims.md.
+    """
+
+    rule: str
+    statement: str
+    premises: tuple[Step, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The step with all that it rests on."""
+        entry: dict[str, Any] = {"rule": self.rule, "statement": self.statement}
+        return {**entry, "premises": [step.to_json() for step in self.premises]} if self.premises else entry
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict with its reason in words; ``numbers`` are a witness or bounds, ``condition`` is where it is proved."""
+
+    verdict: Word
+    because: str
+    proof: Step | None = None
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    condition: str | None = None
+
+
+def undecided(because: str) -> Judgement:
+    """No rule decides."""
+    return Judgement("undecided", because)
+
+
+def at_sizes(sizes: Iterable[tuple[str, int]]) -> str:
+    """For which sizes a witness is, in words."""
+    written = ", ".join(f"{dim} = {size}" for dim, size in sizes)
+    return f"at {written}" if written else ""

@@ -1,0 +1,59 @@
+"""The sets of the states as claims need them: what is of finite extent, what is convex; the enclosures on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
+
+from energyc.language.network import ConstraintSet, Network, State
+from energyc.mathematics.calculus import Bounds
+from energyc.mathematics.ir import Input, Node
+from energyc.proofs.enclosures.nodes import Enclosures
+from energyc.proofs.fields.problem import ForceField
+
+#: Sets of finite extent, and convex sets, on which a projection brings no two points further apart.
+COMPACT = ("standardized", "sphere", "simplex")
+CONVEX = ("box", "simplex", "nonnegative")
+NONE: Mapping[Input, Bounds] = MappingProxyType({})
+
+
+def is_compact(constraint: ConstraintSet | None) -> bool:
+    """Whether a set has a finite extent."""
+    if constraint is None:
+        return False
+    bounded = constraint.low is not None and constraint.high is not None
+    return constraint.kind in COMPACT or (constraint.kind == "box" and bounded)
+
+
+def is_convex(constraint: ConstraintSet | None) -> bool:
+    """Whether a set is convex; no set is."""
+    return constraint is None or constraint.kind in CONVEX
+
+
+def roaming(network: Network) -> list[Input]:
+    """The states that no set keeps in a finite extent."""
+    return [state.node for state in network.states.values() if not is_compact(state.constraint)]
+
+
+def enclosures_of(
+    network: Network, base: ForceField, narrower: Mapping[Input, Bounds] = NONE, harmless: Collection[Node] = ()
+) -> Enclosures:
+    """The enclosures of a network's nodes as its states move on their sets, some within ``narrower`` bounds."""
+    known = {**base.ranges, **dict(_surface_ranges(network)), **narrower}
+    return Enclosures(base.graph, network.values, known, base.states, roaming(network), harmless)
+
+
+def size_along(network: Network, state: State) -> int:
+    """The number of entries that the set of a state holds together."""
+    assert state.constraint is not None
+    return math.prod(network.extents[state.node.dims[axis]] for axis in state.constraint.axes)
+
+
+def _surface_ranges(network: Network) -> Iterator[tuple[Input, Bounds]]:
+    """The ranges of entries of unit vectors, and of n standardized values, of which none is beyond sqrt(n - 1)."""
+    for state in network.states.values():
+        kind = state.constraint and state.constraint.kind
+        if kind in ("sphere", "standardized"):
+            reach = 1.0 if kind == "sphere" else math.sqrt(size_along(network, state) - 1)
+            yield state.node, (-reach, reach)

@@ -1,0 +1,285 @@
+"""Encloses the nodes of a graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from energyc.derivation.notation.recognise import normalisers
+from energyc.mathematics.calculus import Bounds, derivative
+from energyc.mathematics.functions import ScalarFunction
+from energyc.mathematics.ir import (
+    Add,
+    ArgMax,
+    BatchStatistic,
+    Coefficient,
+    Einsum,
+    Graph,
+    Indicator,
+    Input,
+    Map,
+    Max,
+    Node,
+    Operand,
+    Position,
+    Reduction,
+    Softmax,
+    Stop,
+    walk,
+)
+from energyc.proofs.enclosures.enclosure import (
+    ABSENT,
+    BOUNDED,
+    POSITIVE,
+    UNIT,
+    UNKNOWN,
+    Enclosure,
+    entropy,
+    has_one_sign,
+    multiplied,
+    squared,
+    summed,
+    times,
+)
+from energyc.proofs.enclosures.functions import mapped_range, powered, right_of_zero
+from energyc.proofs.enclosures.ranges import ANY, Range, exactly
+
+
+@dataclass
+class Enclosures:
+    """Encloses the nodes of a ``graph``.
+
+    ``values`` are those of consts and dims, ``ranges`` the bounds of inputs. ``moving`` are the states, of which those
+    in ``free`` are kept in no set of finite extent. At the ``harmless`` nodes, which jump, what they are part of is
+    continuous.
+    """
+
+    graph: Graph
+    values: Mapping[str, float]
+    ranges: Mapping[Input, Bounds] = field(default_factory=dict)
+    moving: Collection[Input] = ()
+    free: Collection[Input] = ()
+    harmless: Collection[Node] = ()
+    _known: dict[Node, Enclosure] = field(default_factory=dict)
+    _reads: dict[Node, tuple[bool, bool]] = field(default_factory=dict)
+
+    def of(self, root: Node) -> Enclosure:
+        """The enclosure of a node."""
+        for node in walk([root]):
+            if node not in self._known:
+                self._reads[node] = self._read(node)
+                self._known[node] = self._settled(node, self._enclosed(node).cut())
+        return self._known[root]
+
+    def of_multiple(self, factor: Coefficient, node: Node) -> Enclosure:
+        """The enclosure of a number times a node."""
+        return times(self.number(factor), self.of(node))
+
+    def range(self, root: Node) -> Range:
+        """The range of a node."""
+        return self.of(root).range
+
+    def continuous(self, roots: Iterable[Node]) -> bool:
+        """Whether all nodes are finite and continuous on the sets of the states."""
+        return all(self.of(root).continuous for root in roots)
+
+    def _read(self, node: Node) -> tuple[bool, bool]:
+        """Whether a node depends on any state, and on a free one."""
+        inside = [inner for body in node.function.bodies for inner in walk([body])] if isinstance(node, Map) else []
+        parts = [self._reads[child] for child in node.children]
+        parts += [(inner in self.moving, inner in self.free) for inner in (node, *inside) if isinstance(inner, Input)]
+        return any(any_state for any_state, _ in parts), any(free for _, free in parts)
+
+    def _settled(self, node: Node, found: Enclosure) -> Enclosure:
+        """With what follows where no state is read, or none that is free: a held number, an image of a compact set."""
+        reads_any, reads_free = self._reads[node]
+        if not reads_any:
+            positive_part, negative_part = min(found.up, BOUNDED), min(found.down, BOUNDED)
+            return replace(
+                found, up=positive_part, down=negative_part, away=found.away or found.range.nonzero, continuous=True
+            )
+        if not reads_free and found.continuous:
+            return replace(
+                found,
+                up=min(found.up, BOUNDED),
+                down=min(found.down, BOUNDED),
+                away=found.away or found.range.nonzero,
+            )
+        return found
+
+    def number(self, coefficient: Coefficient) -> Range:
+        """The value of a coefficient."""
+        value, negative = float(coefficient.value), coefficient.value < 0
+        for name, power in coefficient.powers:
+            base = self.values[name]
+            if base == 0 or (base < 0 and power.denominator > 1):
+                return ANY
+            negative ^= base < 0 and power % 2 == 1
+            try:
+                value *= base ** float(power)
+            except OverflowError:
+                value = math.inf
+        if value == 0 or not math.isfinite(value):  # beyond the floats: its sign is known
+            return -POSITIVE if negative else POSITIVE
+        return exactly(value)
+
+    def _enclosed(self, node: Node) -> Enclosure:
+        match node:
+            case Input():
+                return self._input(node)
+            case Stop() | BatchStatistic():
+                return self._known[node.argument]
+            case Indicator():
+                return Enclosure(UNIT, continuous=True)
+            case Position():
+                return Enclosure(ANY, BOUNDED, BOUNDED, continuous=True)
+            case Add():
+                return summed([times(self.number(c), self._known[n]) for c, n in node.terms])
+            case Einsum():
+                return self._einsum(node)
+            case Map():
+                return self._map(node)
+            case Softmax():
+                return Enclosure(UNIT, continuous=self._known[node.argument].continuous)
+            case ArgMax():
+                return Enclosure(UNIT)
+            case Reduction():  # a largest entry, or the logarithm of a sum of exponentials
+                inner = self._known[node.argument]
+                own = inner.range if isinstance(node, Max) and node.guard is None else ANY
+                up, down = max(inner.up, BOUNDED), max(inner.down, BOUNDED)
+                return Enclosure(own, up, down, continuous=inner.continuous)
+        return Enclosure()
+
+    def _input(self, node: Input) -> Enclosure:
+        low, high = self.ranges.get(node, (None, None))
+        own = Range(-math.inf if low is None else low, math.inf if high is None else high)
+        growth = 1.0 if node in self.free else BOUNDED
+        return Enclosure(own, growth, growth, continuous=True)
+
+    # ---------------------------------------------------------------- products
+
+    def _einsum(self, node: Einsum) -> Enclosure:
+        product = times(self.number(node.coefficient), self._product(node))
+        if not node.contracted or gathered(node) is not None:
+            return product
+        return replace(product, range=product.range.repeated(1.0), away=product.away and has_one_sign(product))
+
+    def _product(self, node: Einsum) -> Enclosure:
+        picked = gathered(node) if node.contracted else None
+        return self.of_product(node.operands if picked is None else picked, _normalised(node))
+
+    def of_product(self, factors: Sequence[Operand], bounded: Collection[int] = ()) -> Enclosure:
+        """The product of factors. One that stands there twice is squared; those ``bounded``, by identity, are."""
+        remaining = list(factors)
+        for operand in remaining:
+            self.of(operand.node)
+        total = Enclosure(exactly(1.0), BOUNDED, ABSENT, away=True, continuous=True)
+        while remaining:
+            operand = remaining.pop()
+            factor = self._known[operand.node]
+            if id(operand) in bounded:
+                factor = replace(factor, up=min(factor.up, BOUNDED), down=min(factor.down, BOUNDED))
+            elif (pair := next((p for o in remaining if (p := _with_logarithm(operand, o))), None)) is not None:
+                remaining.remove(pair[1] if pair[0] is operand else pair[0])
+                factor = entropy(self._known[pair[0].node])
+            elif operand in remaining:
+                remaining.remove(operand)
+                factor = squared(factor)
+            total = multiplied(total, factor)
+        return total
+
+    # ---------------------------------------------------------------- scalar functions
+
+    def _map(self, node: Map) -> Enclosure:
+        u = self._known[node.argument]
+        if node.function.slope is not None:
+            return self._by_slope(node, u, Enclosure(continuous=u.continuous and self._is_smooth(node)))
+        entry = node.function.entry
+        found = Enclosure(mapped_range(entry, u.range), continuous=u.continuous and self._stays_inside(node, entry, u))
+        if entry.exponent is not None:
+            return powered(entry.exponent, u, found)
+        if entry.domain is not None:  # log, sqrt
+            return right_of_zero(entry, u, found)
+        if u.growth <= BOUNDED:  # finite on the line, a function of the table is bounded on compact sets
+            keeps_off = entry.continuous and mapped_range(entry, u.range.closed()).nonzero
+            return replace(found, up=BOUNDED, down=BOUNDED, away=keeps_off)
+        if entry.monotone:
+            rises, falls = (u.up, u.down) if entry.monotone > 0 else (u.down, u.up)
+            up, down = (BOUNDED if growth <= BOUNDED else UNKNOWN for growth in (rises, falls))
+            found = replace(found, up=up, down=down, away=entry.positive == "everywhere" and falls <= BOUNDED)
+        return self._by_slope(node, u, found)
+
+    def _by_slope(self, node: Map, u: Enclosure, found: Enclosure) -> Enclosure:
+        """By the mean value theorem ``|f(u)| <= |f(0)| + |u| sup |f'|``."""
+        if found.cut().growth < UNKNOWN:
+            return found
+        slope = derivative(self.graph, node.function, node.argument)
+        inside = set(walk([slope]))
+        if node in inside or not self._is_smooth(node):  # exp
+            return found
+        growth = u.growth + self.of(slope).growth
+        return replace(found, up=min(found.up, growth), down=min(found.down, growth))
+
+    def _stays_inside(self, node: Map, entry: ScalarFunction, u: Enclosure) -> bool:
+        """Whether a function of the table is finite and continuous at all that its argument can be."""
+        if not entry.continuous and node not in self.harmless and not u.range.nonzero:
+            return False
+        if entry.exponent is not None and entry.exponent.denominator == 1 and entry.exponent < 0:
+            return u.range.nonzero
+        return entry.domain is None or u.range.positive or (entry.domain.zero and u.range.nonnegative)
+
+    def _is_smooth(self, node: Map) -> bool:
+        """Whether the slope of a function is finite on the whole line, and so the function continuous."""
+        inner = [n for body in node.function.bodies for n in walk([body]) if isinstance(n, Map)]
+        return all(n.function.slope is None and n.function.entry.domain is None for n in inner) or (
+            node.function.slope is not None and self._is_finite_on_the_line(node.function.slope)
+        )
+
+    def _is_finite_on_the_line(self, slope: Node) -> bool:
+        """Whether a slope is finite at every argument, steps in it allowed."""
+        arguments = [n for n in walk([slope]) if isinstance(n, Input) and n.kind == "argument"]
+        steps = {n for n in walk([slope]) if isinstance(n, Map) and n.function.slope is None}
+        line = Enclosures(self.graph, self.values, self.ranges, arguments, arguments, steps)
+        return line.of(slope).continuous
+
+
+def _normalised(node: Einsum) -> set[int]:
+    """The operands, by identity, that are normalisers two by two, each in one alone."""
+    taken: set[int] = set()
+    for normaliser in normalisers(node):
+        pair = {id(operand) for operand in normaliser.operands}
+        if not pair & taken:
+            taken |= pair
+    return taken
+
+
+def _with_logarithm(one: Operand, other: Operand) -> tuple[Operand, Operand] | None:
+    """Two factors as ``u`` and ``log u``."""
+    for operand, logarithm in ((one, other), (other, one)):
+        node = logarithm.node
+        if isinstance(node, Map) and node.function.named("log") and node.argument is operand.node:
+            return (operand, logarithm) if operand.axes == logarithm.axes else None
+    return None
+
+
+def gathered(node: Einsum) -> list[Operand] | None:
+    """The factors of a sum of which one term alone is not zero, as in ``rate[t]``; None for any other sum.
+
+    Each label that is summed over is that of a place which an integer input gives, so that it lies in its dim.
+    """
+    fixed = {_read_label(operand): operand for operand in node.operands if isinstance(operand.node, Indicator)}
+    if not set(node.contracted) <= fixed.keys():
+        return None
+    return [operand for operand in node.operands if operand not in [fixed[label] for label in node.contracted]]
+
+
+def _read_label(operand: Operand) -> int | None:
+    """The label u of ``[u == idx[t]]``."""
+    assert isinstance(operand.node, Indicator)
+    condition = operand.node.condition
+    if condition.op != "==" or condition.parts[0].op != "axis" or condition.parts[1].op != "read":
+        return None
+    head = condition.parts[0].args[0]
+    assert isinstance(head, int)
+    return None if head in condition.parts[1].axes() else operand.axes[head]
