@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from energyc.derivation.derive import NoPredictions, predictions
+from energyc.derivation.derive import NoPredictions, predictions, proximal_of
+from energyc.language.diagnostics import listed
 from energyc.language.network import Network
 from energyc.mathematics.calculus import is_cut
 from energyc.mathematics.ir import walk
@@ -37,14 +39,34 @@ def admissible(network: Network, classification: Classification) -> dict[str, Ru
     numbered = [] if network.step is None else [f"{name} reads {network.step.name}" for name in network.numbered]
     facts = Facts(
         classification,
-        obstacles(network, classification),
+        [*obstacles(network, classification), *proximal_obstacles(network)],
         network.relax.irreversible,
         numbered,
         bool(network.batch_mates),
         descent,
         clamped_facts(network),
+        _cut_short(network),
     )
     return {name: facts.verdict(rule) for name, rule in RULES.items()}
+
+
+def _cut_short(network: Network) -> str:
+    """The part of a relaxation that the last steps alone do not see, where it need not settle; else empty."""
+    if not network.numbered:
+        return ""
+    last, steps = network.nudge.steps, network.relax.steps
+    if last < steps:
+        return f"the first {steps - last} of {steps} steps, which it leaves out (`nudge.steps` is {last})"
+    params = {param.node: name for name, param in network.params.items()}
+    starts = {name: state.start for name, state in network.states.items() if state.start is not None}
+    read = {name: [params[n] for n in walk([start]) if n in params] for name, start in starts.items()}
+    return "; ".join(f"the start of {name}, which reads {', '.join(given)}" for name, given in read.items() if given)
+
+
+def proximal_obstacles(network: Network) -> Iterator[str]:
+    """The proximal steps of a network, which have no holomorphic extension."""
+    for name, kinks in proximal_of(network).items():
+        yield f"{name} moves proximally along {listed(kinks.energies)}"
 
 
 @dataclass(frozen=True)
@@ -130,7 +152,7 @@ class Facts:
     """The premises of the verdicts: the classes, the obstacles to holomorphy.
 
     ``irreversible`` says why steps cannot be taken back, ``numbered`` which forces read the number of the step,
-    ``coupled`` whether a statistic of the batch is.
+    ``coupled`` whether a statistic of the batch is, ``cut_short`` what the last steps of a relaxation leave out.
     """
 
     classification: Classification
@@ -140,6 +162,7 @@ class Facts:
     coupled: bool
     descent: DescentFacts | None
     clamping: ClampedFacts
+    cut_short: str
 
     def verdict(self, rule: Declaration) -> RuleVerdict:
         """The verdict on a rule."""
@@ -149,6 +172,8 @@ class Facts:
         if "trajectory" not in rule.needs and self.numbered:
             why = f"the force changes from step to step, so that nothing is at rest: {', '.join(self.numbered)}"
             return RuleVerdict("inadmissible", why, "bptt")
+        if rule.truncates and self.cut_short:
+            return RuleVerdict("biased", self.cut_short, "bptt")
         if barred := self._unclamped(rule):
             return RuleVerdict("inadmissible", barred, self._unpredicting_rule())
         if rule.objective is not None:

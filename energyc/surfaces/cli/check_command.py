@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from energyc.surfaces.cli.console import Console, Exit
+from energyc.surfaces.cli.files import write_text
 from energyc.surfaces.cli.options import output_options, spec_argument, spec_options
 
 if TYPE_CHECKING:
@@ -17,19 +19,23 @@ if TYPE_CHECKING:
 
 @click.command("check")
 @spec_argument
+@click.option("--certificates", metavar="FILE", type=click.Path(), help="Write the proofs into FILE.")
 @spec_options
 @output_options
-def command(spec: str, choices: Choices, console: Console) -> None:
+def command(spec: str, certificates: str | None, choices: Choices, console: Console) -> None:
     """Type-check SPEC and report what is known about it.
 
     The class of every term with its evidence, the verdict on every rule, the params and the operations of a step.
     """
     from energyc.language.diagnostics import SpecError
-    from energyc.pipeline import read
+    from energyc.pipeline import certify, read, resolve
     from energyc.surfaces.report.check import check_source
     from energyc.surfaces.report.check_text import render_check
 
-    report = check_source(read(Path(spec)), choices)
+    source = read(Path(spec))
+    report = check_source(source, choices)
+    if certificates is not None and report.ok:
+        write_text(Path(certificates), json.dumps(certify(resolve(source, choices)), indent=2) + "\n")
     if console.is_json:
         console.write_json(report.to_json())
     elif report.ok:

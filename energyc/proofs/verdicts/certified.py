@@ -1,0 +1,240 @@
+"""The proofs of a network as a file of certificates: statement, the spec's own formulas, steps.
+
+The format is that of docs/certificates.md. A proof is written only if :mod:`energyc.checker` accepts it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from energyc.checker.formulas import Formulas
+from energyc.checker.judge import FORMAT, QUANTIFIERS, VERSION, judge
+from energyc.checker.syntax import read_spec
+from energyc.derivation.notation import Notation, left_side, of_network
+from energyc.derivation.notation.text import number, write
+from energyc.language.network import Network
+from energyc.language.syntax import ast
+from energyc.mathematics.calculus import gradient
+from energyc.mathematics.ir import Input, Map, Node
+from energyc.proofs.certificates.certificate import Certificate, TermEntry
+from energyc.proofs.claims.claims import claims_of, preconditioners
+from energyc.proofs.conservativeness.classify import Classification, classify, field_from
+from energyc.proofs.conservativeness.descent import Descent
+from energyc.proofs.conservativeness.verdict import Verdict
+from energyc.proofs.enclosures.impulses import IMPULSE
+from energyc.proofs.verdicts.formulas import formulas_of
+
+Json = dict[str, Any]
+#: A claim with its certificate, or with the reason why it has none.
+Found = tuple[str, Json | str]
+OTHER_KIND = "the format has no rule tree of this claim yet"
+
+
+def certificates_of(network: Network) -> Json:
+    """The file of certificates of a network, as JSON: those that the checker accepts, and what is left out and why.
+
+    Raises CertificateError as ``classify``.
+    """
+    parts: dict[str | None, Network] = {name: layer.network for name, layer in network.layers.items()}
+    parts = parts or {None: network}
+    found = [each for layer, part in parts.items() for each in Writer(part, network.tree, layer).proofs()]
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "network": network.name,
+        "consts": _consts(parts, network.source.text),
+    }
+    entries, left = [], []
+    for claim, proof in found:
+        accepted, reason = _accepted(proof, head, network.source.text) if isinstance(proof, dict) else (None, proof)
+        if accepted is not None:
+            entries.append({"claim": claim, **accepted})
+        else:
+            left.append({"claim": claim, "reason": reason})
+    return {**head, "certificates": entries, "claims": [], "uncertified": left}
+
+
+def _consts(parts: Mapping[str | None, Network], text: str) -> dict[str, str]:
+    """The consts that are set from outside, with their values."""
+    found = {}
+    for layer, network in parts.items():
+        spec = read_spec(text, layer)
+        for name, value in network.fractions.items():
+            const = spec["consts"].get(name)
+            if const is not None and const.word == "const" and Formulas(spec, (), ()).exact(name) != value:
+                found[name] = str(value)
+    return found
+
+
+def _accepted(entry: Json, head: Json, text: str) -> tuple[Json | None, str]:
+    """A certificate with as few lets multiplied out as the checker needs, or why it does not accept it."""
+    lets = [re.split(r"\W", left)[1] for left in entry["formulas"] if left.startswith("let ")]
+    lets = [name for name in lets if name not in entry["statement"]["by"]]
+    written = set(re.findall(r"\w+", str(entry["steps"])))
+    reason = ""
+    for unfold in dict.fromkeys(((), tuple(name for name in lets if name not in written), tuple(lets))):
+        steps = [{"rule": "unfold", "lets": list(unfold)}] if unfold else []
+        candidate = {**entry, "steps": [*steps, *entry["steps"]]}
+        (answer,) = judge({**head, "certificates": [{"claim": "", **candidate}]}, text)
+        if answer.verdict == "yes":
+            return candidate, ""
+        reason = reason or f"the checker answers {answer.verdict}: {answer.reason}"
+    return None, reason
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes the proofs of a network, or of one that is a ``layer`` of the spec whose tree is given."""
+
+    network: Network
+    tree: ast.Spec
+    layer: str | None = None
+
+    @cached_property
+    def notation(self) -> Notation:
+        """How the network's nodes are written."""
+        return of_network(self.network)
+
+    def proofs(self) -> Iterator[Found]:
+        """Each claim that is proved."""
+        classification = classify(self.network)
+        where = f"layer {self.layer}: " if self.layer else ""
+        for claim, proof in (*self._classes(classification), *self._claims(classification)):
+            yield where + claim, proof
+
+    def _entry(self, kind: str, of: Sequence[str] | str, by: Sequence[str], steps: list[Json]) -> Json:
+        statement = {"kind": kind, "of": of, "by": [*by], "layer": self.layer, "for": QUANTIFIERS}
+        read = [of] if isinstance(of, str) else of
+        written = re.findall(r"[A-Za-z_]\w*", str(steps))
+        return {"statement": statement, "formulas": formulas_of(self.tree, self.layer, read, written), "steps": steps}
+
+    def _text(self, node: Node, indices: Sequence[str] = ()) -> str:
+        return write(self.notation.formula(node, indices))
+
+    # ------------------------------------------------------------ classes
+
+    def _classes(self, classification: Classification) -> Iterator[Found]:
+        """The terms, and the sums of terms, that are proved to be gradients."""
+        for name, verdict in classification.terms.items():
+            if verdict.kind == "conservative" and self.network.terms[name].kind == "energy":
+                yield from self._energy(name, classification)
+            elif verdict.kind == "conservative":
+                yield self._force((name,), verdict)
+        together = classification.together
+        sums = [(part.terms, part.verdict) for part in together.parts] if together is not None else []
+        for terms, verdict in [(together.terms, together.verdict), *sums] if together is not None else []:
+            if verdict.kind == "conservative" and len(terms) > 1:
+                yield self._force(terms, verdict)
+
+    def _energy(self, name: str, classification: Classification) -> Iterator[Found]:
+        """That the derived force of an energy is minus its slope by each state, or by what a flow takes it by."""
+        term, graph = self.network.terms[name], field_from(self.network).graph
+        if name in self.network.acting:
+            forces = [(s.name, s, force) for s, force in classification.forces[name].items()]
+            yield (
+                f"{name}: minus its slopes by {', '.join(f[0] for f in forces)} are its force",
+                self._slopes(name, forces),
+            )
+            return
+        slopes = (slope for flow in self.network.flows.values() for slope in flow.slopes if name in slope.energies)
+        for by, at in {slope.by: slope.at for slope in slopes}.items():
+            force = graph.scale(-1, gradient(graph, term.node, [at], frozen=False)[at])
+            yield f"{name}: its slope by {by}", self._slopes(name, [(by, at, force)])
+
+    def _slopes(self, name: str, forces: Sequence[tuple[str, Node, Node]]) -> Json:
+        steps = []
+        for by, at, force in forces:
+            indices = self.notation.indices(at)
+            steps.append({"rule": "slope", "force": left_side(by, indices), "is": self._text(force, indices)})
+        return self._entry("gradient", [name], [by for by, _, _ in forces], steps)
+
+    def _force(self, names: Sequence[str], verdict: Verdict) -> Found:
+        """That forces are the gradient of a potential, or their Jacobian is symmetric."""
+        claim, states = f"{', '.join(names)}: conservative", list(self.network.states)
+        if verdict.on_set or verdict.pinned:
+            return claim, "it is proved on the set of its states, or at some sizes, alone"
+        if verdict.potential is not None:
+            potential = {"rule": "potential", "energy": self._text(verdict.potential)}
+            return claim, self._entry("gradient", list(names), states, [potential])
+        if verdict.certificate is None:
+            return claim, "it is a sum of proofs"
+        return claim, self._entry("symmetric", list(names), states, self._symmetry(verdict.certificate, {}))
+
+    # ------------------------------------------------------------ claims
+
+    def _claims(self, classification: Classification) -> Iterator[Found]:
+        """The claims beside the classes; of these only symmetries have steps."""
+        metrics = {f"{d.metric} of flow {d.state}": d for d in classification.descents.values()}
+        base = field_from(self.network)
+        matrices = {
+            f"{name} in flow {flow}": name
+            for flow, term in self.network.flows.items()
+            for name, _, _ in preconditioners(self.network, term, base)
+        }
+        for claim in claims_of(self.network, classification):
+            if claim.verdict == "proved":
+                symmetric = claim.claim == "symmetric"
+                metric = self._metric(metrics[claim.about]) if symmetric and claim.about in metrics else None
+                matrix = self._matrix(matrices[claim.about]) if symmetric and claim.about in matrices else None
+                yield f"{claim.about}: {claim.claim}", metric or matrix or OTHER_KIND
+
+    def _metric(self, descent: Descent) -> Json | None:
+        """That the Jacobian of a let by a state is symmetric."""
+        certificate = descent.symmetric.certificate
+        if not descent.plain or certificate is None or certificate.pinned:
+            return None
+        steps = self._symmetry(certificate, {f"{way}.v": f"{way}.{descent.state}" for way in "uw"})
+        return self._entry("symmetric", descent.by, [descent.state], steps)
+
+    def _matrix(self, name: str) -> Json | None:
+        """That exchanging two indices of a let leaves it as it is."""
+        let = self.network.lets[name]
+        twice = [k for k, dim in enumerate(let.node.dims) if let.node.dims.count(dim) == 2]
+        if len(twice) != 2:
+            return None
+        steps: list[Json] = [{"rule": "expansion", "terms": [self._text(let.node, let.indices)]}]
+        return self._entry(
+            "matrix", name, [let.indices[k] for k in twice], [*steps, {"rule": "mirror", "pairs": [[0, 0]]}]
+        )
+
+    # ------------------------------------------------------------ symmetry
+
+    def _symmetry(self, certificate: Certificate, names: Mapping[str, str]) -> list[Json]:
+        """The terms of ``u . J w`` and their pairs, without those that are 0 off jumps; inputs under other names."""
+        places = [k for k, term in enumerate(certificate.terms) if not _is_impulse(certificate, term)]
+        terms = [self._product(certificate, certificate.terms[k], names) for k in places]
+        mirrors = [places.index(certificate.terms[k].mirror) for k in places]
+        pairs = [[k, mirror] for k, mirror in enumerate(mirrors) if k <= mirror]
+        return [{"rule": "expansion", "terms": terms}, {"rule": "mirror", "pairs": pairs}]
+
+    def _product(self, certificate: Certificate, term: TermEntry, names: Mapping[str, str]) -> str:
+        """A term: its coefficient times its factors, summed over its labels."""
+        labels: dict[int, str] = {}
+        for label, dim in term.dims:
+            labels[label] = self.notation.free_indices.fresh(dim, list(labels.values()))
+        sign = "-" if term.coefficient.value < 0 else ""
+        factors = [sign + number(term.coefficient.scaled(-1) if sign else term.coefficient)]
+        for f in term.factors:
+            atom = certificate.atoms[f.atom]
+            places = dict(zip(atom.order, (labels[label] for label in f.labels), strict=True))
+            text = self._atom(atom.node, [places[k] for k in range(len(places))], names)
+            text = text if atom.scale == 1 else f"({text}) / ({atom.scale})"
+            factors.append(f"({text})" if f.exponent == 1 else f"({text})^({f.exponent})")
+        bound = ", ".join(f"{labels[label]} in {dim}" for label, dim in term.dims)
+        return f"sum[{bound}]({' * '.join(factors)})" if bound else " * ".join(factors)
+
+    def _atom(self, node: Node, indices: Sequence[str], names: Mapping[str, str]) -> str:
+        return (
+            left_side(names.get(node.name, node.name), indices)
+            if isinstance(node, Input)
+            else self._text(node, indices)
+        )
+
+
+def _is_impulse(certificate: Certificate, term: TermEntry) -> bool:
+    nodes = (certificate.atoms[f.atom].node for f in term.factors)
+    return any(isinstance(node, Map) and node.function.name == IMPULSE for node in nodes)

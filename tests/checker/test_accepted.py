@@ -1,0 +1,114 @@
+"""The checker accepts every proof of a class or a symmetry in the shipped specs and in the models of the tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from energyc.checker.judge import FORMAT, QUANTIFIERS, judge
+from energyc.surfaces.report.check import check
+from tests.checker.proofs import ENERGIES, FORCES, MODELS, ROOT, SHIPPED, answer, certified, path_of, text_of
+from tests.cli.run import energyc
+
+QUICK = ("deep_hopfield", "hopfield", "kuramoto", "modern_hopfield", "predictive_coding", "resistive", "sphere")
+#: What has no certificate though it is proved, and is no claim of another kind.
+NOT_COVERED = {"edges": {"alike: minus its slopes by z are its force"}}
+#: Claims of other kinds, for which the format has the container alone.
+OTHER_KINDS = ("bounded below", "an equilibrium exists", "contraction", "positive semidefinite")
+
+
+def names() -> list[object]:
+    return [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in (*SHIPPED, *MODELS)]
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_proof_is_accepted(name: str) -> None:
+    text, file = text_of(name), certified(text_of(name))
+    assert [answer for answer in judge(file, text) if answer.verdict != "yes"] == []
+    left = {each["claim"] for each in file["uncertified"] if not each["claim"].endswith(OTHER_KINDS)}
+    assert left == NOT_COVERED.get(name, set())
+    report = check(path_of(name))
+    assert report.classes is not None
+    terms = {term.name.rpartition(".")[2] for term in report.classes.terms if term.evidence in ("gradient", "proof")}
+    terms = {t.name.rpartition(".")[2] for t in report.classes.terms if t.verdict == "conservative"} & terms
+    about = {name for entry in file["certificates"] for name in entry["statement"]["of"]}
+    about |= {claim.partition(":")[0] for claim in left}
+    assert terms <= about
+
+
+@pytest.mark.parametrize("text", [FORCES, ENERGIES], ids=["forces", "energies"])
+def test_written_for_the_tests(text: str) -> None:
+    file = certified(text)
+    assert [each["claim"] for each in file["uncertified"] if not each["claim"].endswith(OTHER_KINDS)] == []
+    assert file["certificates"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_answer_does_not_depend_on_the_order_of_hashes(seed: int, tmp_path: Path) -> None:
+    for name, text in (("forces", FORCES), ("energies", ENERGIES)):
+        (tmp_path / f"{name}.energy").write_text(text)
+        (tmp_path / f"{name}.json").write_text(json.dumps(certified(text)))
+        command = [sys.executable, "-m", "energyc.checker", f"{name}.json", f"{name}.energy"]
+        environment = {**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_check_writes_the_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    done = energyc(capfd, "check", path_of("modern_hopfield"), "--certificates", tmp_path / "proofs.json")
+    assert done.status == 0, done.err
+    file = json.loads((tmp_path / "proofs.json").read_text())
+    assert file == certified(text_of("modern_hopfield"))
+    assert {each["claim"] for each in file["uncertified"]} == {
+        "confine + memory: bounded below",
+        "the network: an equilibrium exists",
+    }
+
+
+def test_consts_set_from_outside_are_in_the_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "c.energy"
+    spec.write_text(
+        "network c\ndim D = 4\nconst p = 3\nstate z[D]\nenergy e = sum[d](z[d]^p)\nrelax { step = 0.1 }\n",
+    )
+    done = energyc(capfd, "check", spec, "--set", "p=4", "--certificates", tmp_path / "c.json")
+    assert done.status == 0, done.err
+    file = json.loads((tmp_path / "c.json").read_text())
+    assert file["consts"] == {"p": "4"}
+    assert [each.verdict for each in judge(file, spec.read_text())] == ["yes"]
+    assert [each.verdict for each in judge({**file, "consts": {}}, spec.read_text())] == ["no"]
+    assert [each.verdict for each in judge({**file, "consts": {"p": "4", "D": "1"}}, spec.read_text())] == ["no"]
+
+
+def test_the_example_of_the_page() -> None:
+    (example, tree) = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "certificates.md").read_text(), re.DOTALL)
+    text = "network page\ndim D = 4\nparam g[D] = 1\nstate z[D]\nenergy bend = -sum[d](g[d] * relu(z[d])^2)\n"
+    assert answer(json.loads(example), text).verdict == "yes"
+    assert json.loads(tree).keys() == {"statement", "rule", "premises", "facts"}
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ("energy e = sum[d](frozen(z[d]) * z[d])", "the function frozen"),
+        ("energy e = sum[d](softsign(z[d]))\nfn softsign(u) = u^2", "declared anew"),
+    ],
+)
+def test_what_it_cannot_read_is_not_covered(written: str, reason: str) -> None:
+    text = f"network page\ndim D = 4\nstate z[D]\n{written}\n"
+    statement = {"kind": "gradient", "of": ["e"], "by": ["z"], "layer": None, "for": QUANTIFIERS}
+    left, right = written.partition("\n")[0].split(" = ")
+    steps = [{"rule": "slope", "force": "z[d]", "is": "0"}]
+    entry = {"claim": "e", "statement": statement, "formulas": {left: right}, "steps": steps}
+    found = answer(entry, text)
+    assert found.verdict == "not covered"
+    assert reason in found.reason
+
+
+def test_another_format_is_not_covered() -> None:
+    assert [each.verdict for each in judge({"format": FORMAT, "version": 2}, "")] == ["not covered"]

@@ -1,0 +1,137 @@
+"""A good certificate under a spec with something added to its forces or energies: refused, however small it is.
+
+Each is tried twice: with the certificate as it was, and with its formulas brought up to date, so that only the steps
+can tell.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from energyc.pipeline import parse, read, resolve
+from energyc.proofs.conservativeness.classify import field_from
+from energyc.proofs.conservativeness.prover import prove
+from energyc.proofs.verdicts.certified import Writer
+from energyc.proofs.verdicts.formulas import formulas_of
+from tests.checker.proofs import ENERGIES, FORCES, Json, answer, certified
+
+FIRST = "+ a[d] - c * x[d]"
+#: Name: what is written in the place of what. Nothing of it keeps both the potential and the Jacobian.
+HIDDEN = {
+    "1e-12 of a term": (FIRST, f"{FIRST} + 1e-12 * sum[e](V[d,e] * y[e])"),
+    "1e-25 of a cube": (FIRST, f"{FIRST} + 1e-25 * sum[e](V[d,e] * y[e]^3)"),
+    "1e-30 beside a root": (FIRST, f"{FIRST} + 1e-30 * sqrt(D) * sum[e](V[d,e] * y[e]) / sqrt(c)"),
+    "1e-300": (FIRST, f"{FIRST} + 1e-300 * sum[e](V[d,e] * y[e])"),
+    "a kink far away": (FIRST, f"{FIRST} + sum[e](V[d,e] * relu(y[e] - 9))"),
+    "a kink very far away": (FIRST, f"{FIRST} + sum[e](V[d,e] * relu(-1000000 - y[e]))"),
+    "a wall": (FIRST, f"{FIRST} + sum[e](exp(50 * (y[e] - 20)))"),
+    "a bump": (FIRST, f"{FIRST} + sum[e](exp(-(1000 * (y[e] - 7))^2))"),
+    "a window of values": (FIRST, f"{FIRST} + sum[e](where(7 < y[e] and y[e] < 7.001, y[e], 0))"),
+    "a rotation": (FIRST, f"{FIRST} + 1e-9 * sum[k | k == d + 1](x[k])"),
+    "a neighbour": (FIRST, f"{FIRST} + where(0 <= d - 1, 1e-9 * x[d - 1], 0)"),
+    "one place": (FIRST, f"{FIRST} + where(d == 3, x[0], 0)"),
+    "a sign": ("T[e,d] * tanh(x[d])", "-T[e,d] * tanh(x[d])"),
+    "a coefficient by 1e-12": ("T[e,d] * tanh(x[d])", "1.000000000001 * T[e,d] * tanh(x[d])"),
+    "an exponent": ("(1 - tanh(y[e])^2)", "(1 - tanh(y[e])^4)"),
+    "a function": ("T[e,d] * tanh(x[d])", "T[e,d] * softsign(x[d])"),
+    "another tanh": ("V[d,e] * tanh(y[e])", "V[d,e] * tanh(1.00000000001 * y[e])"),
+    "an index": ("W[d,k] * tanh(x[k])", "W[d,d] * tanh(x[k])"),
+    "a let": ("tanh(x[d])\nforce first", "sigmoid(x[d])\nforce first"),
+    "a param that is no longer symmetric": (" in symmetric", ""),
+    "a param in the place of a tie": ("tie T[e,d] = V[d,e]", "param T[E, D] ~ normal(1)"),
+    "a let in the place of a tie": ("tie T[e,d] = V[d,e]", "let T[e,d] = 1.0000001 * V[d,e]"),
+    "a sum that leaves one out": ("sum[e](V[d,e]", "sum[e | e != 2](V[d,e]"),
+}
+#: The same of energies, whose slopes are the steps.
+CHANGED = {
+    "a coefficient by 1e-12": ("1/4 * sum[m](y[m]^4)", "0.250000000001 * sum[m](y[m]^4)"),
+    "a far kink": ("sum[m](y[m]^4)", "sum[m](y[m]^4 + relu(y[m] - 100000))"),
+    "a guard": ("m | m < n", "m | m <= n"),
+    "a guard at the end": ("m | m < n", "m | m < n and m != N - 1"),
+    "a temperature": ("(beta * sum[d]", "(1.00001 * beta * sum[d]"),
+    "a transposed matrix": ("Q[d,e] * z[n,e]", "Q[e,d] * z[n,e]"),
+    "a window": ("z[m + k, d]", "z[m, d]"),
+    "a mirrored window": ("z[m + k, d]", "z[m + K - 1 - k, d]"),
+    "a function of the square": ("relu(sum[d](b[d] * z[n,d]))^2", "relu(sum[d](b[d] * z[n,d]))"),
+    "an input": ("(z[n,d] - x[n,d])^2", "(z[n,d] - 2 * x[n,d])^2"),
+}
+
+
+def with_jacobian() -> Json:
+    """The certificate of a symmetric Jacobian of the forces, beside that of their potential."""
+    network = resolve(read(FORCES))
+    forces = {network.states[str(term.state)].node: term.node for term in network.forces.values()}
+    certificate = prove(field_from(network).with_force(forces))[-1].certificate
+    assert certificate is not None
+    writer = Writer(network, network.tree)
+    claim, steps = "first, second: symmetric", writer._symmetry(certificate, {})
+    unfold = {"rule": "unfold", "lets": ["h"]}
+    return {"claim": claim, **writer._entry("symmetric", ["first", "second"], ["x", "y"], [unfold, *steps])}
+
+
+def brought_up_to_date(entry: Json, text: str) -> Json:
+    """A certificate with the formulas of another spec."""
+    written = re.findall(r"\w+", str(entry["steps"]))
+    return {**entry, "formulas": formulas_of(parse(read(text)), None, entry["statement"]["of"], written)}
+
+
+@pytest.mark.parametrize("kind", ["potential", "Jacobian"])
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_a_hidden_force_is_refused(kind: str, hidden: str) -> None:
+    (potential,) = (e for e in certified(FORCES)["certificates"] if len(e["statement"]["of"]) == 2)
+    entry = potential if kind == "potential" else with_jacobian()
+    assert answer(entry, FORCES).verdict == "yes"
+    old, new = HIDDEN[hidden]
+    assert FORCES.count(old) == 1
+    text = FORCES.replace(old, new)
+    assert answer(entry, text).verdict != "yes"
+    assert answer(brought_up_to_date(entry, text), text).verdict == "no"
+
+
+@pytest.mark.parametrize("changed", CHANGED)
+def test_a_changed_energy_is_refused(changed: str) -> None:
+    old, new = CHANGED[changed]
+    assert ENERGIES.count(old) == 1
+    text, refused = ENERGIES.replace(old, new), 0
+    for entry in certified(ENERGIES)["certificates"]:
+        assert answer(entry, ENERGIES).verdict == "yes"
+        fresh = brought_up_to_date(entry, text)
+        if fresh["formulas"] != entry["formulas"]:
+            assert answer(entry, text).verdict == "no"
+            assert answer(fresh, text).verdict == "no"
+            refused += 1
+    assert refused
+
+
+def test_roots_are_exact() -> None:
+    """A root of a size has no float in it."""
+    text = "network roots\ndim D = 4\nstate z[D]\nenergy e = sqrt(D) * sum[d](z[d]^2) / sqrt(2)\nrelax { step = 0.1 }\n"
+    (entry,) = certified(text)["certificates"]
+    for step, verdict in (("1e-40", "no"), ("0", "yes")):
+        (slope,) = entry["steps"]
+        changed = {**slope, "is": f"{slope['is']} + {step} * sqrt(D) * z[d]"}
+        assert answer({**entry, "steps": [changed]}, text).verdict == verdict
+
+
+def test_a_potential_may_not_read_a_direction() -> None:
+    """With directions in it, an expression can have any force as its slope along them."""
+    text = """network spin
+dim D = 2
+param A[D, D] ~ normal(1)
+state z[D]
+force turn on z[d] = sum[e](A[d,e] * z[e])
+relax { step = 0.1 }
+"""
+    square, form = "sum[d](w.z[d]^2)", "sum[d,e](w.z[d] * A[d,e] * {}[e])"
+    along = "sum[d](w.z[d] * z[d])"
+    linear, quadratic = form.format("z"), form.format("w.z")
+    energy = f"-({linear} * {along} / {square} - 1/2 * {quadratic} * {along}^2 / {square}^2)"
+    entry = {
+        "claim": "turn: conservative",
+        "statement": {**certified(FORCES)["certificates"][0]["statement"], "of": ["turn"], "by": ["z"]},
+        "formulas": formulas_of(parse(read(text)), None, ["turn"], []),
+        "steps": [{"rule": "potential", "energy": energy}],
+    }
+    assert answer(entry, text).verdict == "no"
