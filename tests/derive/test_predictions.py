@@ -1,4 +1,4 @@
-"""What energies of squared errors are read as, compared with their values at points drawn at random."""
+"""The reading of energies of squared errors, compared with their values at points drawn at random."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the compiler says and writes for each shipped spec, and for those beside it; ``--update-golden`` rewrites it.
+"""The compiler's output for each shipped spec, and for those beside it; ``--update-golden`` rewrites it.
 
 A golden counts only if it also works: it imports, lints clean, and its force is the slope of its energy.
 """

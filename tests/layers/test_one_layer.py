@@ -116,10 +116,10 @@ def test_samples_that_explode_take_no_part() -> None:
 def test_a_layer_that_does_not_settle_says_why() -> None:
     net = loaded(ONE, **{"settle.relax.step": 3, "settle.relax.tolerance": 1e-6})
     clamps, _ = drawn(net)
-    cause = net.unrest(clamps)
+    cause = net.non_convergence(clamps)
     assert cause is not None and cause.why.startswith("in layer settle, ")
-    assert "settle.relax." in cause.helps and net.unrest(clamps) == cause
-    assert loaded(ONE).unrest(clamps) is None
+    assert "settle.relax." in cause.helps and net.non_convergence(clamps) == cause
+    assert loaded(ONE).non_convergence(clamps) is None
 
 
 def test_an_answer_that_is_a_state_holds_nothing_alive() -> None:

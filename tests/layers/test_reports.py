@@ -1,4 +1,4 @@
-"""What the commands say of a network of layers."""
+"""The commands' reports on a network of layers."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_what_is_met_again_is_recorded_and_replayed_on_new_values() -> None:
 
 
 def test_a_graph_reads_what_it_was_recorded_with_and_nothing_of_later_calls() -> None:
-    """What is not a tensor of the call is that of the recording, so that it must be part of the key."""
+    """A value that is not a tensor of the call is that of the recording, so it must be part of the key."""
     graphs = Graphs(replay_plainly, "cpu")
     for factor, expected in ((2.0, 2.0), (2.0, 2.0), (3.0, 2.0)):
 

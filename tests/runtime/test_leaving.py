@@ -48,7 +48,7 @@ def inputs() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 
 
 def measure(net: Any, name: str, before: tuple[Tensor, Tensor], after: tuple[Tensor, Tensor], x: Tensor) -> Tensor:
-    """What a step of one sample changed, from its definition; where u has a flow, its gradient without the rate."""
+    """The change by a step of one sample, from its definition; where u has a flow, its gradient without the rate."""
     if name == "energy":
         values = [net.energy({"z": z[None], "u": u[None]}, {"x": x[None]})[0] for z, u in (before, after)]
         return (values[1] - values[0]).abs()

@@ -93,9 +93,18 @@ def test_a_module_carries_code_verbatim_and_only_what_it_reaches(name: str) -> N
             (own,) = ast.parse(found.text).body
             assert isinstance(own, ast.FunctionDef)
             assert list(map(ast.dump, function.body[1:])) == list(map(ast.dump, own.body[1:])), function.name
-    away = {"circled", "nudged_complex", "newton_step", "Graphs", "unrest", "ThroughSteps", "described", "EarlyExit"}
+    away = {
+        "circled",
+        "nudged_complex",
+        "newton_step",
+        "Graphs",
+        "find_non_convergence",
+        "ThroughSteps",
+        "described",
+        "EarlyExit",
+    }
     assert not away & names
-    assert not {"EnergyNetwork.unrest", "EnergyNetwork.draw_noise", "Equations._force_jvp"} & names
+    assert not {"EnergyNetwork.non_convergence", "EnergyNetwork.draw_noise", "Equations._force_jvp"} & names
     assert {"EnergyNetwork.relax", "EnergyNetwork.gradients", "EnergyNetwork.forward", "gmres"} <= names
     assert ("centred" in names) == any(RULES[rule].contrasts for rule in ("centered-ep", "tracking-aep"))
 
@@ -142,7 +151,7 @@ def test_what_a_module_does_not_carry_is_lent_where_energyc_loads_it() -> None:
     text = emitted("hopfield")
     net = instantiate(text, "Hopfield", dtype=torch.float64)
     probe = random_probe(net, batch=2, seed=1)
-    assert net.unrest(probe.clamps) is None or net.unrest(probe.clamps).why
+    assert net.non_convergence(probe.clamps) is None or net.non_convergence(probe.clamps).why
     net.relax_exit, net.relax_solver = "early", "anderson"
     assert bool((net.relax(probe.clamps).residual <= net.relax_tolerance).all())
     assert "states: s [9], y [4]" in repr(net)

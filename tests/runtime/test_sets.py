@@ -1,4 +1,4 @@
-"""Projections of numbers that no network should meet: what has no nearest point is no number, never an error."""
+"""Projections of numbers that no network should meet: without a nearest point the result is NaN, never an error."""
 
 from __future__ import annotations
 

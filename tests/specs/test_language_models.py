@@ -67,7 +67,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def text_of(capfd: Capture, run: Path, *flags: str) -> str:
-    """What ``energyc sample`` writes."""
+    """The text that ``energyc sample`` writes."""
     done = energyc(capfd, "sample", run, *flags)
     assert done.status == 0, done.err
     return done.out

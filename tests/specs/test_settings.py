@@ -1,4 +1,4 @@
-"""What a shipped spec comes with: it settles before any training, and float32 carries its gradients."""
+"""The settings of shipped specs: they settle before any training, and float32 carries their gradients."""
 
 from __future__ import annotations
 

@@ -5,7 +5,30 @@ It knows every derivative that a rule may need, but not which rule needs which.
 Imports: ``calculus``, ``ir``, ``network``.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from energyc.derivation.derive.derivation import Derivation, Output, Routine, derive
 from energyc.derivation.derive.predictions import NoPredictions, Prediction, predictions
+from energyc.derivation.derive.proximal import Corner, Kinks, Norm, Proximal
+from energyc.language.network import Network
 
-__all__ = ["Derivation", "NoPredictions", "Output", "Prediction", "Routine", "derive", "predictions"]
+__all__ = [
+    "Corner",
+    "Derivation",
+    "Kinks",
+    "NoPredictions",
+    "Norm",
+    "Output",
+    "Prediction",
+    "Proximal",
+    "Routine",
+    "derive",
+    "predictions",
+    "proximal_of",
+]
+
+
+def proximal_of(network: Network) -> Mapping[str, Proximal]:
+    """The kinks of a network that move proximally, of each state that has any."""
+    return derive(replace(network, graph=network.graph.fork())).proximal

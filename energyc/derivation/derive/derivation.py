@@ -6,11 +6,13 @@ Notation (docs/rules.md): states z, params theta, force ``F = -dE/dz + user forc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
+from energyc.derivation.derive.kink_search import kinks_of, may_have_kinks
 from energyc.derivation.derive.predictions import Prediction, predictions
+from energyc.derivation.derive.proximal import Kinks, Proximal
 from energyc.derivation.derive.sums import Sums, summed_over_steps
 from energyc.language.network import Network, Slope
 from energyc.mathematics.calculus import adjoint, depends, difference, is_cut, substitute, tangent
@@ -126,6 +128,61 @@ class Derivation:
         return total
 
     @cached_property
+    def kinks(self) -> Kinks:
+        """The kinks of the energies, and which of them move proximally."""
+        network = self.network
+        if network.relax.proximal == "off":
+            return Kinks({}, (), {})
+        looked_at = [name for name in network.acting if name not in self.stopped and may_have_kinks(network, name)]
+        apart = replace(network, graph=network.graph.fork())
+        forces = derive(apart).term_forces if looked_at else {}
+        found = kinks_of(apart, {name: forces[name] for name in looked_at})
+        if not found.proximal:
+            return found
+        return kinks_of(network, {name: self.term_forces[name] for name in looked_at})
+
+    @property
+    def proximal(self) -> Mapping[str, Proximal]:
+        """The kinks that move proximally, of each state that has any."""
+        return self.kinks.proximal
+
+    @cached_property
+    def smooth(self) -> dict[str, Node]:
+        """F_s: the force on each state without the kinks that move proximally, which is what a step adds to it."""
+        parts = self.kinks.smooth
+        if not parts:
+            return self.force
+        kinked = {energy for energy, _ in parts}
+        others = [(ONE, term.node) for name, term in self.network.acting.items() if name not in kinked]
+        slopes = self._by(self.descending, {self.graph.add(others, ()): self.graph.constant(-1)}, frozen=False)
+        total = {}
+        for name, node in self.states.items():
+            terms = [slopes[name]] if name in slopes else []
+            terms += [parts.get((e, name), f[name]) for e, f in self.term_forces.items() if e in kinked and name in f]
+            terms += [term.node for term in self.network.forces.values() if term.state == name]
+            total[name] = self.graph.add([(ONE, term) for term in terms], node.dims)
+        return total
+
+    @cached_property
+    def weights(self) -> dict[str, Node]:
+        """The weights of the kinks that move proximally, by names that tell their states."""
+        named: dict[str, Node] = {}
+        for name, proximal in self.proximal.items():
+            several = len(proximal.weights) > 1
+            named |= {f"{name}.{k}" if several else name: node for k, node in enumerate(proximal.weights, 1)}
+        return named
+
+    @cached_property
+    def pulls(self) -> dict[str, Input]:
+        """For each weight of a kink what multiplies its slopes."""
+        return {name: self.graph.input(f"pull of {name}", "cotangent", n.dims) for name, n in self.weights.items()}
+
+    @cached_property
+    def weights_gradient(self) -> dict[str, Node]:
+        """``<pulls, d weights / d theta>`` of one sample."""
+        return self._by(self.params, self._with_cotangents(self.weights, self.pulls))
+
+    @cached_property
     def cotangents(self) -> dict[str, Input]:
         """For each state a vector that the transposed Jacobian multiplies."""
         return {name: self.graph.input(name, "cotangent", node.dims) for name, node in self.states.items()}
@@ -181,7 +238,7 @@ class Derivation:
         terms: dict[str, list[Node]] = {}
         for term in self.unproved:
             for state, node in self.term_forces[term].items():
-                terms.setdefault(state, []).append(node)
+                terms.setdefault(state, []).append(self.kinks.smooth.get((term, state), node))
         return {state: self.graph.plus(*nodes) for state, nodes in terms.items()}
 
     @cached_property
@@ -304,7 +361,7 @@ class Derivation:
     @cached_property
     def sums(self) -> Sums:
         """The sums over steps for ``<cotangent, dF/dtheta>`` and ``<cotangent, dF/dx>``, and which read them."""
-        slopes = {**self.vjp(self.force, self.params), **self.vjp(self.force, self.real_clamps)}
+        slopes = {**self.vjp(self.smooth, self.params), **self.vjp(self.smooth, self.real_clamps)}
         sizes = self.network.extents
         largest = max(prod(sizes[dim] for dim in node.dims) for node in self.states.values())
         return summed_over_steps(self.graph, slopes, self.names, sizes, largest)

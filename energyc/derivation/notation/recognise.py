@@ -39,7 +39,7 @@ def _normaliser(centred: Operand, scale: Operand, axis: int) -> Normaliser | Non
     if tuple(a for k, a in enumerate(centred.axes) if k != axis) != scale.axes:
         return None
     epsilon = _inverse_root_of_square(scale.node, centred.node, axis)
-    if epsilon is None:
+    if epsilon is None or epsilon < 0:
         return None
     source = _uncentred(centred.node, axis)
     if source is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,10 +20,10 @@ from energyc.runtime.tensors.states import Tensors, flatten, unflatten
 def project_back(
     net: Equations, states: Tensors, fixed: Fixed, cotangents: Tensors, step: Sequence[float]
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """P^T cotangents and step P^T cotangents, P the derivative of the projection at z + step F(z)."""
+    """P^T cotangents and step P^T cotangents, P the derivative of the proximal point at z + step F(z)."""
     if net.constrained:
         moved = [x + h * f for x, f, h in zip(states, net._force(states, fixed), step)]
-        cotangents = net._project_adjoint(moved, cotangents)
+        cotangents = net._proximal_adjoint(moved, cotangents, fixed, step)
     return list(cotangents), [h * u for u, h in zip(cotangents, step)]
 
 
@@ -41,6 +42,10 @@ def solve_adjoint(
         back = net._force_adjoint(states, fixed, pushed)
         return flat - flatten([u if b is None else u + b for u, b in zip(projected, back)])
 
+    edges = net._at_edges(states, fixed, step) if net.kinked else 0
+    if edges:
+        why = f"{edges} entries of states rest at the edge of a kink, where the gradient has two sides"
+        warnings.warn(f"{net.name}: {why}; this is that of leaving it", RuntimeWarning, stacklevel=2)
     goal = 1e-12 if net.dtype == torch.float64 else 1e-5
     with net._precise():
         flat, residual = gmres(operator, flatten(cotangents), tolerance=goal, restart=60, cycles=40)
@@ -66,4 +71,5 @@ class AtEquilibrium:
         """Slopes by params and clamps of cotangents ``cotangents`` of the equilibrium."""
         net, states, fixed = ctx.net, ctx.states, ctx.fixed
         pushed = solve_adjoint(net, states, fixed, cotangents, ctx.phase.step)
-        return [net._force_vjp(states, fixed, pushed)[1], net._clamp_gradient(states, fixed, pushed)]
+        kinks = net._kink_gradient(states, fixed, pushed)
+        return [net._force_vjp(states, fixed, pushed)[1], kinks, net._clamp_gradient(states, fixed, pushed)]

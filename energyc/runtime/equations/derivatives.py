@@ -77,3 +77,19 @@ class Derivatives(Flow):
     def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
         """P^T cotangents, P the derivative of the projection at a point."""
         return list(cotangents)
+
+    def _proximal_adjoint(self, at: Tensors, cotangents: Tensors, fixed: Fixed, step: Sequence[float]) -> list[Tensor]:
+        """P^T cotangents, P the derivative of ``_proximal_`` at a point."""
+        return self._project_adjoint(at, cotangents)
+
+    def _at_edges(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> int:
+        """How many entries rest at the edge of a kink that moves proximally."""
+        return 0
+
+    def _weights_vjp(self, fixed: Fixed, pulls: Tensors) -> dict[str, Tensor]:
+        """<pulls, d weights/dtheta> of the kinks that move proximally."""
+        return {}
+
+    def _kink_gradient(self, after: Tensors, fixed: Fixed, pushed: Tensors) -> dict[str, Tensor]:
+        """<pushed, d of the slopes of the kinks/dtheta> at the states after a step, negated: theirs in dF/dtheta."""
+        return {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -19,8 +19,10 @@ class Flow(NetworkFacts):
     summed: tuple[str, ...] = ()
     #: Params that only terms without an energy read.
     force_params: tuple[str, ...] = ()
-    #: Whether a state is kept in a set.
+    #: Whether a state is kept in a set, or has a kink that it moves by a proximal step.
     constrained = False
+    #: Whether a kink of an energy moves by a proximal step.
+    kinked = False
     #: Whether all flows go down the energies in a metric, so that rules for gradients use ``_nudge``.
     descends = False
     #: Whether the force reads the number of the step, so that nothing is at rest under it.
@@ -65,8 +67,12 @@ class Flow(NetworkFacts):
         return []
 
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The force on each state, of energies and forces together."""
+        """The force on each state, of energies and forces together, without the kinks that move proximally."""
         raise NotImplementedError
+
+    def _whole_force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state, that of kinks which move proximally included."""
+        return self._force(states, fixed)
 
     def _slopes(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """The gradients of energies that the flows of the ``sloped`` states name."""
@@ -90,3 +96,11 @@ class Flow(NetworkFacts):
 
     def _project_(self, states: list[Tensor]) -> None:
         """Each state onto its constraint set, in place."""
+
+    def _weights(self, fixed: Fixed) -> list[Tensor]:
+        """The weights of the kinks that move proximally, each of the shape of its state."""
+        return []
+
+    def _proximal_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
+        """Each state to the proximal point, for its step, of its kinks and its set, in place."""
+        self._project_(states)

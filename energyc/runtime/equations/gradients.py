@@ -32,11 +32,11 @@ def averaged(
     The memory of the slopes is used up. A param that nothing reads gets zeros.
     """
     kept = torch.ones_like(free.frozen) if kept is None else kept
-    steadying, measured = penalised(net, free, fixed, settings)
+    regularization, measured = penalised(net, free, fixed, settings)
     owners = net._owners()
     count, params = max(1, int(kept.sum())), {}
     for name, owner in owners.items():
-        means = [mean_slope(slopes, name, count), mean_slope(steadying, name, len(kept))]
+        means = [mean_slope(slopes, name, count), mean_slope(regularization, name, len(kept))]
         params[name] = added([mean for mean in means if mean is not None], owner)
     cost = net._cost(free.states, fixed, targets)[0]
     states = dict(zip(net.state_names, free.states))

@@ -17,7 +17,12 @@ Penalty = tuple[str, Tensor, Slopes]
 
 @part("penalty", "defence")
 def residual_defence(net: Equations, free: FreePhase, fixed: Fixed, settings: RuleSettings) -> Penalty:
-    """|step F|^2 / |z|^2 of each sample, and the slope of ``settings.defence`` times it."""
+    """|step F|^2 / |z|^2 of each sample, and the slope of ``settings.defence`` times it.
+
+    Raises ValueError where a kink moves by a proximal step, which the force does not tell of.
+    """
+    if net.kinked:
+        raise ValueError(f"a residual defence reads the whole force, and {net.name} has kinks that move proximally")
     force, step = net._force(free.states, fixed), free.step
     sizes = [norm(x).square() + 1e-12 for x in free.states]
     value = sum((h * norm(f)).square() / s for f, h, s in zip(force, step, sizes))

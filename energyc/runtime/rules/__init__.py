@@ -37,6 +37,11 @@ class Declaration:
         return not self.needs.isdisjoint(("contrast", "dyads"))
 
     @property
+    def truncates(self) -> bool:
+        """Whether it takes back the last steps of the free phase alone, as many as a nudged one has."""
+        return "trajectory" in self.needs and "steps" in self.settings
+
+    @property
     def corrects_moving_states(self) -> bool:
         """Whether J - J^T of its nudged phases is taken at states that move."""
         return "correction" in self.needs and "held-correction" not in self.needs

@@ -33,12 +33,13 @@ def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors,
         back = filled(net._force_adjoint(states, fixed, a), states)
         moved = [x + h * (b + c) for x, b, c, h in zip(a, back, slopes, step)]
         force = net._force(states, fixed)
-        moved = net._project_adjoint([x + h * f for x, f, h in zip(states, force, step)], moved)
+        moved = net._proximal_adjoint([x + h * f for x, f, h in zip(states, force, step)], moved, fixed, step)
         if monitor.is_due(k) and monitor.settled(relative_change(moved, a)):
             break
         a = moved
-        advance_(net, states, force, step)
+        advance_(net, states, fixed, force, step)
     kept = not_exploded(free) & finite(a)
     at, (ends, a, aims) = restricted(kept, fixed, free.states, a, targets)
-    slopes_by_param = [net._force_vjp(ends, at, a)[1], net._cost_gradient(ends, at, aims)]
+    slopes_by_param = [net._force_vjp(ends, at, a)[1], net._kink_gradient(ends, at, a)]
+    slopes_by_param.append(net._cost_gradient(ends, at, aims))
     return averaged(net, slopes_by_param, free, fixed, targets, settings, None, kept)

@@ -33,5 +33,5 @@ def dyadic_ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensor
     """
     at = dyad_start(net, start, fixed, targets, settings, net._cost_force)
     forces = turned_forces(net, fixed, targets, at.beta)
-    dyads = settle_dyads(net, at, settings, forces, symmetric_steps(net, fixed, targets, at.beta, at.step))
+    dyads = settle_dyads(net, at, fixed, settings, forces, symmetric_steps(net, fixed, targets, at.beta, at.step))
     return contrast(net, dyads.mean, dyads.plus, dyads.minus, fixed, targets, settings, at.beta, at.beta)

@@ -24,7 +24,10 @@ def softplus(u: Tensor) -> Tensor:
 
 
 def silu_slope(u: Tensor) -> Tensor:
-    """``s + u s (1 - s)`` with s the sigmoid of u: the slope of silu."""
+    """``s + u s (1 - s)`` with s the sigmoid of u: the slope of silu; torch's own cannot be differentiated."""
+    if u.requires_grad and torch.is_grad_enabled():
+        s = torch.sigmoid(u)
+        return s * (1 + u * torch.sigmoid(-u))
     return torch.ops.aten.silu_backward(torch.ones_like(u), u)
 
 

@@ -1,7 +1,7 @@
 """cet_lm: Conservative language model: attention as an energy under a causal mask, confinement, memory.
 
 Made by energyc 0.1.0 from cet_lm.energy
-SHA-256 of the spec: d05d3d3d9747e79a608287a69cd66790836988f9fa43adbd34a8f1f92298da3c
+SHA-256 of the spec: 8c8cd556d770ee388069dfb29454d7b00f91ce4b07da7693cc1b730a9e36d404
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace
 """

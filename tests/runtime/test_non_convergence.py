@@ -11,11 +11,11 @@ from torch import Tensor
 
 import energyc
 
-HEAD = "network unrest\ndim D = 4\nclamp x[D]\nparam w[D] = 1\n"
+HEAD = "network unsettled\ndim D = 4\nclamp x[D]\nparam w[D] = 1\n"
 TAIL = """
 readout out[d] = z[d]
 cost c = sum[d](z[d]^2)
-relax { step = 0.2, steps = 50, tolerance = 1e-4, max_steps = 200 }
+relax { step = 0.2, steps = 50, tolerance = 1e-4, max_steps = 200, proximal = off }
 nudge { steps = 10 }
 """
 PULL = "energy pull = 1/2 * sum[d](w[d] * (z[d] - x[d])^2)"
@@ -50,19 +50,21 @@ def test_the_cause_is_found(case: str) -> None:
     body, bounds, cause = CASES[case]
     net, clamps = network(body), inputs(*bounds)
     assert bool((net.relax(clamps).residual <= 1e-4).all()) == (cause is None)
-    found = net.unrest(clamps)
+    found = net.non_convergence(clamps)
     assert (found and found.cause) == cause
 
 
 @pytest.mark.parametrize("case", ["step too long", "edge of a box", "slow"])
 def test_settings_that_are_said_to_help_do(case: str) -> None:
     body, bounds, _ = CASES[case]
-    told = network(body).unrest(inputs(*bounds)).helps
+    told = network(body).non_convergence(inputs(*bounds)).helps
     settings = {name: float(value) for name, value in re.findall(r"([\w.]+) = ([\d.]+)", told)}
     assert settings
     whole = {name: int(value) if value == int(value) else value for name, value in settings.items()}
     helped = network(body, whole)
-    assert bool((helped.relax(inputs(*bounds)).residual <= 1e-4).all()) and helped.unrest(inputs(*bounds)) is None
+    assert (
+        bool((helped.relax(inputs(*bounds)).residual <= 1e-4).all()) and helped.non_convergence(inputs(*bounds)) is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,21 +81,27 @@ def test_settings_that_are_said_to_help_do(case: str) -> None:
 def test_forms_that_are_said_to_help_do(case: str, old: str, new: str, step: float) -> None:
     body, bounds, _ = CASES[case]
     assert old in body
-    assert network(body.replace(old, new), {"relax.step": step}).unrest(inputs(*bounds)) is None
+    assert network(body.replace(old, new), {"relax.step": step}).non_convergence(inputs(*bounds)) is None
+
+
+def test_a_kink_that_moves_by_a_proximal_step_settles() -> None:
+    assert network(KINK, {"relax.proximal": "auto"}).non_convergence(inputs(0.3, 2.0)) is None
 
 
 def test_a_state_for_each_sign_settles_under_an_l1_norm() -> None:
     body = KINK.replace("state z[D]", "state p[D] in nonnegative, n[D] in nonnegative\nlet z[d] = p[d] - n[d]")
-    assert network(body.replace("abs(z[d])", "p[d] + n[d]")).unrest(inputs(0.3, 2.0)) is None
+    assert network(body.replace("abs(z[d])", "p[d] + n[d]")).non_convergence(inputs(0.3, 2.0)) is None
 
 
 def test_steps_of_single_states_are_named() -> None:
     body = f"state z[D], y[D]\n{PULL.replace('1/2', '6')} + 1/2 * sum[d](y[d]^2 - x[d] * y[d])"
-    told = network(body, {"relax.step.y": 0.5}).unrest(inputs(0.5, 1.0))
+    told = network(body, {"relax.step.y": 0.5}).non_convergence(inputs(0.5, 1.0))
     assert told.cause == "step" and "relax.step.z = 0.05, relax.step.y = 0.125" in told.helps
 
 
 def test_a_host_is_told_where_to_ask() -> None:
     net, clamps = network(KINK), inputs(0.3, 2.0)
-    with pytest.warns(RuntimeWarning, match=r"relax.tolerance = 0.0001 is not reached in 200 steps; its `unrest"):
+    with pytest.warns(
+        RuntimeWarning, match=r"relax.tolerance = 0.0001 is not reached in 200 steps; its `non_convergence"
+    ):
         net(clamps)

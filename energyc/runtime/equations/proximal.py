@@ -1,0 +1,111 @@
+"""Equations with kinks that move by proximal steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.records import Fixed
+from energyc.runtime.tensors.proximal import (
+    Corner,
+    at_corners,
+    corners_adjoint,
+    direction_of,
+    lengths,
+    shrunk,
+    shrunk_adjoint,
+    thresholds,
+)
+from energyc.runtime.tensors.states import Tensors
+
+
+class ProximalEquations(Equations):
+    """Equations whose force leaves out kinks, of which a step takes the proximal point; it stands before their class.
+
+    A kink is of single entries of a state (a corner) or of its norm along axes. The proximal point is taken of the
+    corners first, then of the set, then of the norm.
+    """
+
+    #: The number of a state, the number at which a slope rises, and the numbers of the weights below and above it.
+    _corners: tuple[tuple[int, float, int | None, int | None], ...]
+    #: The number of a state, that of a weight, and the axes of a norm.
+    _norms: tuple[tuple[int, int, tuple[int, ...]], ...]
+
+    def _proximal_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
+        weights = self._weights(fixed)
+        for x, corners in zip(states, self._corners_of(weights, step)):
+            if corners:
+                x.copy_(at_corners(x, corners))
+        self._project_(states)
+        for k, weight, axes in self._norms:
+            states[k].copy_(shrunk(states[k], step[k] * weights[weight], axes))
+
+    def _proximal_adjoint(self, at: Tensors, cotangents: Tensors, fixed: Fixed, step: Sequence[float]) -> list[Tensor]:
+        weights = self._weights(fixed)
+        corners = self._corners_of(weights, step)
+        points = [at_corners(x, own) if own else x for x, own in zip(at, corners)]
+        on_sets, back = [x.clone() for x in points], list(cotangents)
+        self._project_(on_sets)
+        for k, weight, axes in self._norms:
+            back[k] = shrunk_adjoint(on_sets[k], back[k], step[k] * weights[weight], axes)
+        back = self._project_adjoint(points, back)
+        return [corners_adjoint(x, seed, own) if own else seed for x, seed, own in zip(at, back, corners)]
+
+    def _corners_of(self, weights: Tensors, step: Sequence[float]) -> list[list[Corner]]:
+        """The corners of each state for its step."""
+        found: list[list[Corner]] = [[] for _ in step]
+        for k, at, *sides in self._corners:
+            below, above = (0.0 if side is None else step[k] * weights[side] for side in sides)
+            found[k].append(Corner(at, below, above))
+        return found
+
+    def _whole_force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        force, weights = [x.clone() for x in self._force(states, fixed)], self._weights(fixed)
+        for k, at, below, above in self._corners:
+            force[k] += 0.0 if below is None else weights[below] * (states[k] < at)
+            force[k] -= 0.0 if above is None else weights[above] * (states[k] > at)
+        for k, weight, axes in self._norms:
+            force[k] -= weights[weight] * direction_of(states[k], axes)
+        return force
+
+    def _at_edges(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> int:
+        """How many entries a kink of theirs just holds: the force on them is as large as its weight.
+
+        There a derivative by params or by a nudge is one-sided.
+        """
+        near, count, weights = torch.finfo(self.dtype).eps ** (3 / 4), 0, self._weights(fixed)
+        moved = [x + h * f for x, f, h in zip(states, self._force(states, fixed), step)]
+        for x, corners in zip(moved, self._corners_of(weights, step)):
+            for corner, away, _ in thresholds(x, corners):
+                ends = ((away, corner.above), (-away, corner.below))
+                count += sum(int(close(end, torch.as_tensor(side), near).sum()) for end, side in ends)
+        self._project_(moved)
+        for k, weight, axes in self._norms:
+            threshold = step[k] * weights[weight]
+            count += int(close(lengths(moved[k], axes)[0].expand_as(moved[k]), threshold, near).sum())
+        return count
+
+    def _kink_gradient(self, after: Tensors, fixed: Fixed, pushed: Tensors) -> dict[str, Tensor]:
+        pulls = [0.0 * pushed[k] for k in self._states_of_weights()]
+        for k, at, below, above in self._corners:
+            if below is not None:
+                pulls[below] += pushed[k] * (after[k] < at)
+            if above is not None:
+                pulls[above] -= pushed[k] * (after[k] > at)
+        for k, weight, axes in self._norms:
+            pulls[weight] -= pushed[k] * direction_of(after[k], axes)
+        return self._weights_vjp(fixed, pulls)
+
+    def _states_of_weights(self) -> list[int]:
+        """The number of the state of each weight."""
+        owners = {side: k for k, _, *sides in self._corners for side in sides if side is not None}
+        owners |= {weight: k for k, weight, _ in self._norms}
+        return [owners[number] for number in sorted(owners)]
+
+
+def close(length: Tensor, threshold: Tensor, near: float) -> Tensor:
+    """Where a length is a threshold above 0, but for rounding."""
+    return ((length - threshold).abs() <= near * threshold) & (threshold > 0)
