@@ -4,6 +4,7 @@
     python -m tests.fuzz differential --count 100      random specs by torch, C++, the interpreter and autograd
     python -m tests.fuzz requests --count 10           sessions with the language server
     python -m tests.fuzz folders --count 100           run folders with a random thing wrong
+    python -m tests.fuzz faults --count 100            runs that are killed, or meet a full disk, and are resumed
     python -m tests.fuzz mutants --seed 17 --count 1   one case again
 
 A case is its kind and its seed: ``--seed S`` begins at S, else with ``ENERGYC_SEED``, else anywhere; the seed is
@@ -39,15 +40,15 @@ def prepare() -> None:
 
 prepare()
 
-from tests.fuzz import cases, differential, folders, mutations, requests  # noqa: E402
+from tests.fuzz import cases, differential, faults, folders, mutations, requests  # noqa: E402
 
 Kind = Callable[[int], "cases.Find | None"]
 
 
-def mutant_case(seed: int) -> cases.Find | None:
+def mutant_case(seed: int, deep: float = cases.DEEP) -> cases.Find | None:
     """A mutant, and what a person may ask of it."""
     text, settings = mutations.mutant(seed), mutations.settings(seed)
-    found = cases.tried(partial(cases.of_text, text, seed, settings))
+    found = cases.tried(partial(cases.of_text, text, seed, settings, deep))
     return None if found is None else cases.Find(found.cause, f"{' '.join(settings)}\n{text}\n{found.about}")
 
 
@@ -73,8 +74,14 @@ def folder_case(seed: int) -> cases.Find | None:
     return cases.tried(partial(folders.case, seed))
 
 
+def faults_case(seed: int) -> cases.Find | None:
+    """A run with a fault at a file operation, and the same run resumed."""
+    return cases.tried(partial(faults.case, seed))
+
+
 KINDS: Mapping[str, Kind] = {
     "folders": folder_case,
+    "faults": faults_case,
     "mutants": mutant_case,
     "differential": differential_case,
     "requests": requests_case,
@@ -108,6 +115,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="the seed of the first case")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further case after this time")
     parser.add_argument("--targets", default=",".join(TARGETS), help="of differential: torch, cpp, triton, interpreter")
+    parser.add_argument("--deep", type=float, default=cases.DEEP, help="of mutants: how many right ones are used")
     given = parser.parse_args()
     start = random.SystemRandom().randrange(2**31)
     seed = int(os.environ.get("ENERGYC_SEED", start)) if given.seed is None else given.seed
@@ -115,6 +123,8 @@ def main() -> int:
     case = KINDS[given.kind]
     if given.kind == "differential":
         case = partial(differential_case, targets=tuple(given.targets.split(",")))
+    if given.kind == "mutants":
+        case = partial(mutant_case, deep=given.deep)
     return 1 if run(given.kind, case, seed, given.count, given.seconds) else 0
 
 

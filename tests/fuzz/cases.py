@@ -22,6 +22,7 @@ from energyc import pipeline
 from energyc.language.diagnostics import CompilerBug, SpecError, UserError, render_text, to_json
 from energyc.language.resolve.memory import estimate
 from energyc.surfaces.cli.main import main
+from energyc.surfaces.cli.options import choices
 from tests.fuzz.differential import quiet
 
 #: Seconds of the processor that a case may take: of a spec that is right all terms are judged, and all rules printed.
@@ -30,6 +31,8 @@ SECONDS = 120
 PATIENCE = 10
 #: How many of the right specs are looked at further: it takes ten times as long as all wrong ones.
 DEEP = 0.35
+#: How many of the texts go through the commands of an editor, which read each of them four times.
+EDITED = 0.1
 STATUSES = (0, 1, 2, 3, 4)
 #: What needs more memory for a sample is not relaxed.
 BYTES = 20_000_000
@@ -41,7 +44,7 @@ class Hangs(BaseException):
 
 @dataclass(frozen=True)
 class Find:
-    """What should not have come out: a cause (the same for all that share it), and the whole of it."""
+    """A result that should not have come out: a cause (the same for all that share it), and the whole of it."""
 
     cause: str
     about: str
@@ -123,12 +126,15 @@ def _no_number(word: str) -> Any:
 
 
 def of_text(text: str, seed: int, settings: list[str], deep: float = DEEP) -> Find | None:
-    """Resolve a text; what is wrong is rendered, and of what is right one thing is asked, with the chance ``deep``."""
+    """Resolve a text; what is wrong is rendered, and of what is right one thing is asked, with the chance ``deep``.
+
+    One in ten is read by the commands of an editor instead.
+    """
     random = Random(seed)
-    if settings or random.random() < 0.1:
+    if random.random() < EDITED:
         return _in_a_file(text, lambda path: _checked(path, settings, random))
     try:
-        pipeline.resolve(pipeline.read(text if "\n" in text else f"{text}\n"))
+        pipeline.resolve(pipeline.read(text if "\n" in text else f"{text}\n"), choices(None, tuple(settings)))
     except SpecError as error:
         return _rendered(error)
     except UserError:

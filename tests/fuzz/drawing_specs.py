@@ -36,8 +36,6 @@ RULES = (
     "ep centered-ep vf aep tracking-aep adjoint holomorphic-ep holomorphic-aep tbptt bptt implicit chl "
     "predictive-coding dyadic-ep dual-propagation"
 ).split()
-#: What may follow a number of steps, and does not change where they lead.
-SETTLING = ("", ", tolerance = 1e-6", ", tolerance = 1e-3, exit = early", ", measure = gradient", ", patience = 2")
 SETS = ("", "", "", "[-1, 1]", "nonnegative", "simplex", "sphere", "standardized")
 
 
@@ -159,7 +157,7 @@ class Maker:
         return Selected(condition, self.expression(scope, depth - 1), self.expression(scope, depth - 2))
 
     def stopped(self, scope: Scope, depth: int) -> Expression:
-        """What a force, or training too, does not pass."""
+        """An expression that a force, or training too, does not pass."""
         return Stopped(self.random.choice(("frozen", "detach")), self.expression(scope, depth - 1))
 
     def condition(self, scope: Scope, depth: int) -> Condition:

@@ -18,7 +18,7 @@ Scope = tuple[tuple[str, int], ...]
 
 
 @dataclass
-class Surroundings:
+class Environment:
     """The tensors by name, [samples or 1, ...] each; ``held`` those that ``frozen(...)`` reads, ``lets`` what follows.
 
     A let that is read is evaluated once.
@@ -38,8 +38,8 @@ class Surroundings:
             self.known[name] = self.lets[name].value(self)
         return self.known[name]
 
-    def frozen(self) -> Surroundings:
-        """What ``frozen(...)`` sees: the same numbers, through which a force does not pass."""
+    def frozen(self) -> Environment:
+        """The environment of ``frozen(...)``: the same numbers, through which a force does not pass."""
         return replace(self, tensors={**self.tensors, **self.held}, known={})
 
 
@@ -50,7 +50,7 @@ class Expression:
         """As it is written, in brackets where it has parts."""
         raise NotImplementedError
 
-    def value(self, at: Surroundings, scope: Scope) -> Tensor:
+    def value(self, at: Environment, scope: Scope) -> Tensor:
         """Its value: [samples or 1, an axis for each index of the scope]."""
         raise NotImplementedError
 
@@ -62,7 +62,7 @@ class Definition:
     indices: Scope
     right: Expression
 
-    def value(self, at: Surroundings) -> Tensor:
+    def value(self, at: Environment) -> Tensor:
         """[samples or 1, the indices], in full."""
         found = self.right.value(at, self.indices)
         return found.expand(len(found), *(size for _, size in self.indices))
@@ -81,7 +81,7 @@ class Constant(Expression):
     def text(self) -> str:
         return self.written
 
-    def value(self, at: Surroundings, scope: Scope) -> Tensor:
+    def value(self, at: Environment, scope: Scope) -> Tensor:
         return torch.full((1,) * (len(scope) + 1), self.number, dtype=torch.float64)
 
 
@@ -101,7 +101,7 @@ class Whole:
             parts.append(str(self.offset))
         return " + ".join(parts).replace("+ -", "- ")
 
-    def value(self, at: Surroundings, scope: Scope) -> Tensor:
+    def value(self, at: Environment, scope: Scope) -> Tensor:
         """A long tensor over the scope."""
         if self.gathered is not None:
             return self.gathered.value(at, scope)
@@ -124,7 +124,7 @@ class Access(Expression):
     def text(self) -> str:
         return f"{self.name}[{', '.join(slot.text() for slot in self.slots)}]" if self.slots else self.name
 
-    def value(self, at: Surroundings, scope: Scope) -> Tensor:
+    def value(self, at: Environment, scope: Scope) -> Tensor:
         whole = at.tensor(self.name)
         sample = torch.arange(len(whole)).view(-1, *(1,) * len(scope))
         places = [slot.value(at, scope) for slot in self.slots]
@@ -180,7 +180,7 @@ class Unary(Expression):
     def text(self) -> str:
         return self.form.format(self.part.text())
 
-    def value(self, at: Surroundings, scope: Scope) -> Tensor:
+    def value(self, at: Environment, scope: Scope) -> Tensor:
         return UNARY[self.form](self.part.value(at, scope))
 
 
@@ -205,7 +205,7 @@ class Binary(Expression):
     def text(self) -> str:
         return self.form.format(self.left.text(), self.right.text())
 
-    def value(self, at: Surroundings, scope: Scope) -> Tensor:
+    def value(self, at: Environment, scope: Scope) -> Tensor:
         return BINARY[self.form](self.left.value(at, scope), self.right.value(at, scope))
 
 
@@ -219,7 +219,7 @@ class Stopped(Expression):
     def text(self) -> str:
         return f"{self.word}({self.part.text()})"
 
-    def value(self, at: Surroundings, scope: Scope) -> Tensor:
+    def value(self, at: Environment, scope: Scope) -> Tensor:
         found = self.part.value(at.frozen(), scope)
         return found.detach() if self.word == "detach" else found
 
@@ -247,7 +247,7 @@ class Compared:
     def text(self) -> str:
         return f"{self.left.text()} {self.sign} {self.right.text()}"
 
-    def value(self, at: Surroundings, scope: Scope) -> Tensor:
+    def value(self, at: Environment, scope: Scope) -> Tensor:
         return SIGNS[self.sign](self.left.value(at, scope), self.right.value(at, scope))
 
 
@@ -263,7 +263,7 @@ class Joined:
             return f"not ({self.parts[0].text()})"
         return f"({f' {self.word} '.join(part.text() for part in self.parts)})"
 
-    def value(self, at: Surroundings, scope: Scope) -> Tensor:
+    def value(self, at: Environment, scope: Scope) -> Tensor:
         values = [part.value(at, scope) for part in self.parts]
         if self.word == "not":
             return ~values[0]
@@ -277,7 +277,7 @@ class InTraining:
     def text(self) -> str:
         return "training"
 
-    def value(self, at: Surroundings, scope: Scope) -> Tensor:
+    def value(self, at: Environment, scope: Scope) -> Tensor:
         return torch.full((1,) * (len(scope) + 1), at.training)
 
 
@@ -295,7 +295,7 @@ class Selected(Expression):
     def text(self) -> str:
         return f"where({self.condition.text()}, {self.first.text()}, {self.other.text()})"
 
-    def value(self, at: Surroundings, scope: Scope) -> Tensor:
+    def value(self, at: Environment, scope: Scope) -> Tensor:
         return torch.where(self.condition.value(at, scope), self.first.value(at, scope), self.other.value(at, scope))
 
 
@@ -316,7 +316,7 @@ class Reduced(Expression):
         guard = "" if self.guard is None else f" | {self.guard.text()}"
         return f"{self.word}[{bound}{guard}]({self.body.text()})"
 
-    def value(self, at: Surroundings, scope: Scope) -> Tensor:
+    def value(self, at: Environment, scope: Scope) -> Tensor:
         inner = (*scope, *((index, size) for index, _, size in self.binders))
         found = self.body.value(at, inner)
         mask = torch.tensor(True) if self.guard is None else self.guard.value(at, inner)
@@ -359,7 +359,7 @@ class Along(Expression):
         guard = "" if self.guard is None else f" | {self.guard.text()}"
         return f"{self.word}[{self.index}{guard}]({self.body.text()})"
 
-    def value(self, at: Surroundings, scope: Scope) -> Tensor:
+    def value(self, at: Environment, scope: Scope) -> Tensor:
         axis = 1 + [name for name, _ in scope].index(self.index)
         size = scope[axis - 1][1]
         x = self.body.value(at, scope)
@@ -384,7 +384,7 @@ class Ramp(Expression):
     def text(self) -> str:
         return f"cos(0.2 + {' + '.join(f'{1 + 7 * k}.3*{name}' for k, name in enumerate(self.indices))})"
 
-    def value(self, at: Surroundings, scope: Scope) -> Tensor:
+    def value(self, at: Environment, scope: Scope) -> Tensor:
         total = torch.full((1,) * (len(scope) + 1), 0.2, dtype=torch.float64)
         for k, name in enumerate(self.indices):
             total = total + (1.3 + 7 * k) * Whole({name: 1}).value(at, scope).double()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from tests.fuzz.expressions import DECLARED, Definition, Scope, Surroundings
+from tests.fuzz.expressions import DECLARED, Definition, Environment, Scope
 
 Tensors = dict[str, Tensor]
 
@@ -81,7 +81,7 @@ class Flow:
 
 @dataclass
 class Relaxing:
-    """What relaxes: states, and what moves them. It stands in the file or in a layer."""
+    """States and the terms that move them, in the file or in a layer."""
 
     states: list[State] = field(default_factory=list)
     params: list[Declared] = field(default_factory=list)
@@ -110,13 +110,13 @@ class Relaxing:
             indices = flow.drive.indices
             gradient = f"-{flow.rate} * grad({' + '.join(flow.energies)}, {_left(flow.by, indices)})"
             found.append(f"flow {_left(state, indices)} = {gradient} + {flow.drive.right.text()}")
-        return [*found, f"relax {{ step = {self.step}, steps = {self.steps}{self.settings} }}"]
+        return [*found, f"relax {{ step = {self.step}, steps = {self.steps}, proximal = off{self.settings} }}"]
 
     # ------------------------------------------------------------ what it does
 
     def starts(self, given: Tensors, lets: Mapping[str, Definition], samples: int, training: bool) -> Tensors:
         """The states at the start, each on its set."""
-        at = Surroundings(given, {}, {**lets, **self.lets}, training)
+        at = Environment(given, {}, {**lets, **self.lets}, training)
         found = {}
         for state in self.states:
             assert state.start is not None
@@ -124,8 +124,8 @@ class Relaxing:
             found[state.name] = state.projected(value.expand(samples, *value.shape[1:]))
         return found
 
-    def _at(self, states: Tensors, given: Tensors, lets: Mapping[str, Definition], training: bool) -> Surroundings:
-        return Surroundings({**given, **states}, states, {**lets, **self.lets}, training)
+    def _at(self, states: Tensors, given: Tensors, lets: Mapping[str, Definition], training: bool) -> Environment:
+        return Environment({**given, **states}, states, {**lets, **self.lets}, training)
 
     def energy(
         self, states: Tensors, given: Tensors, lets: Mapping[str, Definition], training: bool = True
@@ -139,7 +139,7 @@ class Relaxing:
         with torch.enable_grad():
             own = {name: (x if x.requires_grad else x.clone().requires_grad_()) for name, x in states.items()}
             active = {name: x.clone() for name, x in own.items()}
-            at = Surroundings({**given, **active}, own, {**lets, **self.lets}, training)
+            at = Environment({**given, **active}, own, {**lets, **self.lets}, training)
             named = {energy for flow in self.flows.values() for energy in flow.energies}
             acting = [made for name, made in self.energies.items() if name not in named]
             total = sum((made.value(at).sum() for made in acting), torch.zeros(()))
@@ -147,7 +147,7 @@ class Relaxing:
             for name, x in active.items():
                 flow = self.flows.get(name)
                 moved = -_slope(total, x) if flow is None else self._flowing(flow, name, own, given, lets, training)
-                at_rest = Surroundings({**given, **own}, own, {**lets, **self.lets}, training)
+                at_rest = Environment({**given, **own}, own, {**lets, **self.lets}, training)
                 for state, made in self.forces.values():
                     moved = moved + (made.value(at_rest) if state == name else 0.0)
                 found[name] = moved
@@ -157,10 +157,10 @@ class Relaxing:
         self, flow: Flow, state: str, own: Tensors, given: Tensors, lets: Mapping[str, Definition], training: bool
     ) -> Tensor:
         every = {**lets, **self.lets}
-        plain = Surroundings({**given, **own}, own, every, training)
+        plain = Environment({**given, **own}, own, every, training)
         by = plain.tensor(flow.by).clone()
         by = by if by.requires_grad else by.requires_grad_()
-        at = Surroundings({**given, **own, flow.by: by}, {**own, flow.by: plain.tensor(flow.by)}, every, training)
+        at = Environment({**given, **own, flow.by: by}, {**own, flow.by: plain.tensor(flow.by)}, every, training)
         total = sum((self.energies[name].value(at).sum() for name in flow.energies), torch.zeros(()))
         return -float(flow.rate) * _slope(total, by) + flow.drive.value(plain)
 
@@ -258,7 +258,7 @@ class Spec:
 
     def _visit(self, copy: int, given: Tensors, samples: int, training: bool, found: list[Tensors]) -> None:
         if self.stream is not None and copy == 0:
-            value = self.stream[2].value(Surroundings(given, {}, self.lets, training))
+            value = self.stream[2].value(Environment(given, {}, self.lets, training))
             given[self.stream[0]] = value.expand(samples, *value.shape[1:])
         own = {p.name: given[f"{self.layer}.{p.name}"] for p in self.relaxing.params}
         if self.copies:
@@ -268,13 +268,13 @@ class Spec:
         found.append(self.relaxing.relaxed(states, inside, self.lets, training))
         if self.stream is not None:
             read = {**given, **{f"{self.layer}.{name}": value for name, value in found[-1].items()}}
-            value = self.stream[3].value(Surroundings(read, {}, self.lets, training))
+            value = self.stream[3].value(Environment(read, {}, self.lets, training))
             given[self.stream[0]] = value.expand(samples, *value.shape[1:])
 
     def answers(self, read: Tensors, training: bool = True) -> Tensors:
         """The readouts."""
         inner = {} if self.layer else self.relaxing.lets
-        at = Surroundings(read, {}, {**self.lets, **inner}, training)
+        at = Environment(read, {}, {**self.lets, **inner}, training)
         return {name: made.value(at) for name, made in self.readouts.items()}
 
     def costs(self, read: Tensors, targets: Tensors, training: bool = True) -> Tensor:

@@ -96,7 +96,7 @@ def test_an_exception_that_escapes_is_a_find(monkeypatch: pytest.MonkeyPatch) ->
     found = cases.tried(lambda: cases.of_text(random_spec(1).text(), 1, []))
     assert found is not None and "KeyError" in found.cause
     found = cases.tried(lambda: cases.of_text(random_spec(1).text(), 1, ["relax.step=1"]))
-    assert found is not None and "status 70" in found.cause and "KeyError" in found.cause
+    assert found is not None and "KeyError" in found.cause
 
 
 def test_a_hang_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,8 @@ import pytest
 import safetensors.torch
 import torch
 
+import energyc as energyc_of_python
+from energyc.language.diagnostics import UserError
 from energyc.surfaces.cli import main
 from tests.cli.run import SMALL, Done, energyc, written
 
@@ -24,6 +26,16 @@ COMMANDS = {
     "view": ["view", "{run}"],
     "plot": ["plot", "{run}", "--kind", "curves"],
 }
+#: All commands that open a run.
+OPENING = {
+    **COMMANDS,
+    "verify": ["verify", "{run}"],
+    "explain": ["explain", "{run}"],
+    "export": ["export", "{run}", "--to", "sympy"],
+    "sample": ["sample", "{run}"],
+}
+#: Those of them that read its logs.
+READING_ROWS = ["resume", "view", "plot", "verify"]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +64,7 @@ def tried(run: Path, capfd: pytest.CaptureFixture[str]) -> Try:
 
     def tried(command: str) -> Done:
         before = _outside(run)
-        done = energyc(capfd, *(word.format(run=run) for word in COMMANDS[command]))
+        done = energyc(capfd, *(word.format(run=run) for word in OPENING[command]))
         assert done.status in (0, 1), done
         assert _outside(run) == before
         return done
@@ -168,6 +180,100 @@ def test_what_does_not_fit_the_network_is_refused(wrong: str, run: Path, tried: 
     if name == "params.safetensors":
         again = tried("eval")
         assert again.status == 1 and "E0514" in again.err, again.err
+
+
+#: What ``run.json`` may say of another network, and the word of the message.
+RECORDED: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
+    "another network": ("other", lambda info: info.update(network="other")),
+    "a param of another shape": ("W [6, 64]", lambda info: info["params"].update(W=[6, 64])),
+    "another param": ("Q", lambda info: info["params"].update(Q=[2])),
+    "a missing param": ("b", lambda info: info["params"].pop("b")),
+    "another field": ("digits.label", lambda info: info["bindings"]["clamps"].update(x=["digits", "label"])),
+    "data that it has not": ("x is fed", lambda info: info["bindings"]["clamps"].update(x=["secret", "image"])),
+    "a missing binding": ("label", lambda info: info["bindings"]["targets"].clear()),
+    "another clamp": ("z", lambda info: info["bindings"]["clamps"].update(z=["digits", "image"])),
+    "another energy": ("other", lambda info: info["energies"].append("other")),
+    "a missing energy": ("leak", lambda info: info["energies"].remove("leak")),
+    "a force": ("other", lambda info: info["forces"].append("other")),
+    "a layer": ("other", lambda info: info.update(layers=["other"])),
+    "paths of other data": ("secret", lambda info: info.update(data={"secret": "/etc/passwd"})),
+}
+
+
+@pytest.mark.parametrize("command", OPENING)
+@pytest.mark.parametrize("wrong", RECORDED)
+def test_a_run_json_of_another_network_is_refused(wrong: str, command: str, run: Path, tried: Try) -> None:
+    word, change = RECORDED[wrong]
+    info = json.loads((run / "run.json").read_text())
+    change(info)
+    (run / "run.json").write_text(json.dumps(info))
+    done = tried(command)
+    assert done.status == 1 and "E0514" in done.err, done.err
+    assert "run.json does not fit the network" in done.err and word in done.err, done.err
+
+
+def test_a_run_json_of_another_network_is_refused_in_python(run: Path) -> None:
+    info = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**info, "params": {**info["params"], "W": [2, 2]}}))
+    for opened in (energyc_of_python.load, energyc_of_python.resume):
+        with pytest.raises(UserError, match=r"run\.json does not fit the network: W") as refused:
+            opened(run)
+        assert refused.value.code == "E0514"
+
+
+@pytest.mark.parametrize("older", ["params", "bindings", "energies", "forces", "network"])
+def test_a_run_of_a_version_that_recorded_less_is_opened(older: str, run: Path, tried: Try) -> None:
+    info = json.loads((run / "run.json").read_text())
+    del info[older]
+    (run / "run.json").write_text(json.dumps(info))
+    assert tried("eval").status == 0
+
+
+LINES: dict[str, tuple[str, Callable[[list[str]], list[str]]]] = {
+    "a cost that is infinite": ("line 2: cost is not", lambda x: _of_row(x, 1, cost=float("inf"))),
+    "a cost that is not a number": ("line 2: cost is not", lambda x: _of_row(x, 1, cost=float("nan"))),
+    "a number without a name that is infinite": ("line 1: other is not", lambda x: _of_row(x, 0, other=float("-inf"))),
+    "a cost that is a text": ("line 1: cost:", lambda x: _of_row(x, 0, cost="low")),
+    "a step before the last one": ("after step", lambda x: [x[-1], *x[:-1]]),
+    "a step that is not one": ("line 3: step", lambda x: _of_row(x, 2, step=-1)),
+    "a line without a step": ("line 1: step", lambda x: ["{}", *x]),
+    "a line that is not JSON": ("line 2: invalid JSON", lambda x: [x[0], x[1][:9], *x[2:]]),
+    "the last line": ("cost is not", lambda x: _of_row(x, -1, cost=float("nan"))),
+}
+
+
+def _of_row(lines: list[str], place: int, **values: object) -> list[str]:
+    changed = list(lines)
+    changed[place] = json.dumps({**json.loads(lines[place]), **values})
+    return changed
+
+
+@pytest.mark.parametrize("command", READING_ROWS)
+@pytest.mark.parametrize("wrong", LINES)
+def test_rows_that_no_run_writes_are_refused(wrong: str, command: str, run: Path, tried: Try) -> None:
+    word, change = LINES[wrong]
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    (run / "metrics.jsonl").write_text("".join(f"{line}\n" for line in change(lines)))
+    done = tried(command)
+    assert done.status == 1 and "E0514" in done.err, done.err
+    assert "metrics.jsonl does not fit the network" in done.err and word in done.err, done.err
+
+
+def test_other_relaxations_are_refused(run: Path, tried: Try) -> None:
+    lines = (run / "relaxations.jsonl").read_text().splitlines()
+    row = json.loads(lines[0])
+    row["residuals"][0].pop()
+    (run / "relaxations.jsonl").write_text("\n".join([json.dumps(row), *lines[1:]]))
+    done = tried("view")
+    assert done.status == 1 and "relaxations.jsonl does not fit" in done.err and "residuals" in done.err, done.err
+
+
+@pytest.mark.parametrize("rest", ['{"step": 4, "cos', "\0" * 40, ""])
+@pytest.mark.parametrize("command", READING_ROWS)
+def test_a_last_line_that_was_not_finished_is_skipped(command: str, rest: str, run: Path, tried: Try) -> None:
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write(rest)
+    assert tried(command).status == 0
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../../run.json", "..", "a/b"])

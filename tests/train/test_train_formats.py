@@ -1,4 +1,4 @@
-"""What is read from a run folder: types are checked in one place, and everything else is kept as it is."""
+"""Reading a run folder: types are checked in one place, and everything else is kept as it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the phases of a run are carried out by: the target that is asked for, or why there is none."""
+"""The target of a run's phases: the one that is asked for, or why there is none."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class TinyNet(nn.Module):
         trace = {name: torch.stack(row) for name, row in rows.items()}
         return Relaxed({"y": y}, residual, torch.full((len(y),), count), trace)
 
-    def unrest(self, clamps: Tensors) -> None:
+    def non_convergence(self, clamps: Tensors) -> None:
         return None
 
     def readout(self, states: Tensors, clamps: Tensors) -> Tensors:

@@ -4,11 +4,11 @@
 |---|---|
 | ``locate`` | whether a path is a spec or the folder of a run (imports no torch) |
 | ``prepare`` | a spec, or a run that resumes, with its module, its options and its data: a session for ``train`` |
-| ``given`` | what was given as data, from Python or on the command line |
+| ``data_arguments`` | what was given as data, from Python or on the command line |
 | ``data`` | what feeds each clamp and target |
 | ``resolved`` | the text of the spec in the folder |
 | ``target`` | what the phases of a run are carried out by |
-| ``saved`` | reading the folder of a run |
+| ``saved``, ``recorded`` | reading the folder of a run; whether it is of the spec that is in it |
 | ``load``, ``run`` | ``energyc.load``; ``energyc.train``, ``energyc.resume`` |
 | ``sample`` | text from a language model |
 

@@ -19,7 +19,7 @@ from energyc.running.loggers.chosen import names_of
 from energyc.running.loggers.protocol import Logger
 from energyc.running.ranks.group import ALONE, Group
 from energyc.running.runs.data import feeds_of
-from energyc.running.runs.given import Given, of_arguments, opened
+from energyc.running.runs.data_arguments import DataArguments, of_arguments, opened
 from energyc.running.runs.resolved import resolved_text
 from energyc.running.runs.saved import load_run
 from energyc.running.runs.sharing import refuse_unshared
@@ -70,7 +70,7 @@ class Prepared:
     compiled: Compiled
     options: TrainOptions
     datasets: Mapping[str, Dataset]
-    given: Given
+    given: DataArguments
     direct: Mapping[str, Field]
     device: str
     origin: Mapping[str, Any]
@@ -146,7 +146,7 @@ class Prepared:
         }
 
 
-def prepare(source: Source, choices: Choices, request: Request, given: Given | None = None) -> Prepared:
+def prepare(source: Source, choices: Choices, request: Request, given: DataArguments | None = None) -> Prepared:
     """Compile a spec for the rule that trains it, and open its data: those ``given``, or of the request.
 
     Raises SpecError; UserError for a missing cost, for a wrong setting, rule, path or data, and for a rule that is
@@ -190,7 +190,7 @@ def reopen(
     steps: int | None = None,
     data: Sequence[str] = (),
     device: str | None = None,
-    given: Given | None = None,
+    given: DataArguments | None = None,
 ) -> Prepared:
     """Prepare a run from its own spec, options and data, to resume or inspect it.
 

@@ -16,7 +16,8 @@ from energyc.language.network import Network as Resolved
 from energyc.language.settings import TrainOptions
 from energyc.pipeline import Choices, resolve
 from energyc.running.data import FieldSchema, Schema
-from energyc.running.runs.given import DIRECT, Given
+from energyc.running.runs.data_arguments import DIRECT, DataArguments
+from energyc.running.runs.recorded import refuse_other_record
 from energyc.running.training.checkpoint import Checkpoint, load_best, load_last
 from energyc.running.training.disk import unreadable
 from energyc.running.training.fit import refuse_unfit_params
@@ -59,9 +60,15 @@ class SavedRun:
         except (OSError, UnicodeDecodeError) as error:
             raise unreadable(self.folder / name, error) from None
 
-    def resolved(self, choices: Choices = Choices(), given: Given | None = None) -> Resolved:
-        """Return the network; the schemas of data are those that the run was made with. Raises SpecError."""
-        return resolve(self.source, choices, (given or Given()).schemas(self._schemas))
+    def resolved(self, choices: Choices = Choices(), given: DataArguments | None = None) -> Resolved:
+        """Return the network; the schemas of data are those that the run was made with.
+
+        Raises SpecError; UserError E0514 if the run was made with another network, unless ``choices`` make it another.
+        """
+        network = resolve(self.source, choices, (given or DataArguments()).schemas(self._schemas))
+        if choices == Choices():
+            refuse_other_record(self.info, network)
+        return network
 
     @cached_property
     def _schemas(self) -> dict[str, Schema]:
@@ -82,7 +89,7 @@ class SavedRun:
             for name, stored in self.info.get("schemas", {}).items()
         }
 
-    def data(self, given: Given) -> Given:
+    def data(self, given: DataArguments) -> DataArguments:
         """Return the data of the run: what is given now, and the paths that it was made with.
 
         Raises UserError: E0913 for a missing path, E0934 for data that came from a program and are not given again.

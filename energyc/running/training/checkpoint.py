@@ -137,11 +137,11 @@ def load_best(folder: SafePath, notify: Notify) -> Checkpoint:
 
 
 def prune(folder: SafePath, best: int | None) -> None:
-    """Remove all checkpoints but the two newest and the best."""
+    """Remove all checkpoints but the two newest and the best; those that cannot be removed stay."""
     present = steps(folder)
     for step in present[2:]:
         if step != best:
-            _try_to_remove(folder / _name(step))
+            _discard(folder, step)
 
 
 def discard_after(folder: SafePath, step: int) -> None:
@@ -150,7 +150,7 @@ def discard_after(folder: SafePath, step: int) -> None:
         _try_to_remove(folder / unfinished)
     for later in steps(folder):
         if later > step:
-            _try_to_remove(folder / _name(later))
+            _discard(folder, later)
 
 
 _KINDS = ("params", "buffers", "optimizer")
@@ -173,6 +173,13 @@ def _try_to_remove(path: SafePath) -> None:
     """Remove what is no longer needed; what cannot be removed stays, and does no harm."""
     with suppress(OSError):
         path.remove()
+
+
+def _discard(folder: SafePath, step: int) -> None:
+    """Remove a checkpoint, under another name first, so that none is ever there in part."""
+    name = _name(step)
+    with suppress(OSError):
+        (folder / name).move(f".{name}.new").remove()
 
 
 def _write_files(folder: SafePath, checkpoint: Checkpoint) -> None:

@@ -12,7 +12,7 @@ from energyc.running.training.learner import Learner
 from energyc.running.training.network import Tensors
 from energyc.running.training.order import evenly_spread, key_noise
 from energyc.running.training.session import Session
-from energyc.runtime.convergence.causes import Unrest, drifting
+from energyc.runtime.convergence.causes import NonConvergence, drifting
 from energyc.runtime.equations.inputs import free_phase, ordered_targets, prepared
 from energyc.runtime.equations.records import FreePhase, RuleSettings
 from energyc.runtime.nudging.strength import trial_nudge
@@ -43,13 +43,13 @@ class Diagnosis:
         self._session, self._net, self._seed = session, session.net, session.options.seed
         self._rule, self._feeds = learner.rule, feeds
 
-    def unrest(self) -> Unrest | None:
+    def non_convergence(self) -> NonConvergence | None:
         """Return why samples of the first split that has such do not settle; None if all settle."""
-        found = (self._net.unrest(self._samples(feed).clamps) for feed in self._feeds)
+        found = (self._net.non_convergence(self._samples(feed).clamps) for feed in self._feeds)
         return next(filter(None, found), None)
 
     def cause(self, what: str) -> str | None:
-        """Return why ``what`` is not finite, and what helps: an extreme setting, an infinite slope, or unrest."""
+        """Return why ``what`` is not finite, and what helps: an extreme setting, an infinite slope, no convergence."""
         if self._session.extremes:
             return f"look at {listed(self._session.extremes)}: so extreme a value may be the cause"
         return "; ".join(self._slopes(what)) or self.why_unsettled()
@@ -64,10 +64,10 @@ class Diagnosis:
     def why_unsettled(self) -> str | None:
         """Return in one line why samples do not settle, and what helps; None if all settle or no step can be made."""
         try:
-            unrest = self.unrest()
+            found = self.non_convergence()
         except (ArithmeticError, ValueError, RuntimeError):
             return None
-        return None if unrest is None else str(unrest)
+        return None if found is None else str(found)
 
     def drift(self) -> str:
         """Return a warning if a one-sided contrast reads the drift of the free phase, or an empty string."""

@@ -1,4 +1,4 @@
-"""What is said where a file of a run cannot be read or written."""
+"""The messages where a file of a run cannot be read or written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from energyc.language.diagnostics import UserError
 
 #: Bytes of the largest log that is read.
 LARGEST_LOG = 2 << 30
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+#: The errors of a disk without room.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def read_log(path: SafePath) -> list[str]:
@@ -37,10 +38,10 @@ def writing(out: Path, saved: int | None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = "the disk is full" if error.errno in _FULL else (error.strerror or str(error))
+        reason = "the disk is full" if error.errno in FULL else (error.strerror or str(error))
         checkpoint = f"the checkpoint of step {saved} is kept" if saved is not None else "no checkpoint was written yet"
         next_step = f"then resume with: energyc train --resume {out}" if saved is not None else "then start again"
-        remedy = "free some space" if error.errno in _FULL else "make the folder writable"
+        remedy = "free some space" if error.errno in FULL else "make the folder writable"
         raise UserError(
             f"cannot write to {out}: {reason}; {checkpoint}", code="E0513", help=f"{remedy}, {next_step}"
         ) from error

@@ -30,7 +30,7 @@ from energyc.running.training.outcome import Numbers
 from energyc.running.training.scores import Gathered
 from energyc.running.training.session import Session
 from energyc.running.training.snapshot import restore
-from energyc.runtime.convergence.unrest import settled_within
+from energyc.runtime.convergence.trials import settled_within
 
 Notify = Callable[[str], None]
 _LOWER_IS_BETTER = ("cost", "error", "loss", "mse", "rmse", "mae", "perplexity", "residual", "entropy")

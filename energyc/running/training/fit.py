@@ -25,24 +25,25 @@ _NEEDED = ("samples", "best", "evaluated", "idle", "partial", "controller")
 def refuse_unfit(net: Network, checkpoint: Checkpoint, optimizer: torch.optim.Optimizer | None = None) -> None:
     """Raise UserError E0514, with the first thing that is wrong, if the tensors are not of this network."""
     refuse_unfit_params(learnable(net), checkpoint.params)
-    _refuse(_wrong_buffers(net.state_dict(), checkpoint.buffers))
+    refuse(_wrong_buffers(net.state_dict(), checkpoint.buffers))
     if optimizer is not None:
-        _refuse(_wrong_optimizer(optimizer, checkpoint.optimizer))
+        refuse(_wrong_optimizer(optimizer, checkpoint.optimizer))
 
 
 def refuse_unfit_params(params: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> None:
     """Raise UserError E0514 if saved params are not those of a network, by their names."""
-    _refuse(_wrong_params(params, saved))
+    refuse(_wrong_params(params, saved))
 
 
 def refuse_unfit_state(checkpoint: Checkpoint, options: TrainOptions) -> None:
     """Raise UserError E0514 if a run with these options cannot go on from the state of a checkpoint."""
-    _refuse(_wrong_state(checkpoint, options))
+    refuse(_wrong_state(checkpoint, options))
 
 
-def _refuse(wrong: Iterator[str]) -> None:
+def refuse(wrong: Iterator[str], what: str = "the checkpoint") -> None:
+    """Raise UserError E0514 with the first thing that is wrong, if anything is."""
     for first in wrong:
-        message = f"the checkpoint does not fit the network: {first}"
+        message = f"{what} does not fit the network: {first}"
         raise UserError(message, code="E0514", help="use the spec, dims and settings that the run was made with")
 
 
@@ -94,7 +95,7 @@ def _wrong_optimizer(optimizer: torch.optim.Optimizer, saved: Mapping[str, Tenso
 
 
 def _state_of(optimizer: torch.optim.Optimizer) -> dict[str, bool]:
-    """What an optimizer keeps of a param, and whether it is a single number: as of a param that it has moved once."""
+    """The state that an optimizer keeps of a param it has moved once, and whether each is a single number."""
     param = torch.zeros(2, 2, requires_grad=True)
     param.grad = torch.ones(2, 2)
     taken = signature(type(optimizer)).parameters  # the defaults of a class that inherits hold more

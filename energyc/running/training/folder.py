@@ -163,6 +163,7 @@ def claimed(path: Path) -> Iterator[None]:
     _make_folder(path)
     with locked(path):
         refuse_taken(path)  # once more: another process may have filled it since
+        RunFolder(path).remove_unfinished()
         try:
             yield
         except BaseException:

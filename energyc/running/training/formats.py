@@ -7,6 +7,7 @@ those of other versions and the extra state of a module in a checkpoint.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Hashable
 from functools import cache
 from typing import Annotated, Any, Literal, NotRequired, TypeVar, cast
@@ -17,6 +18,7 @@ from typing_extensions import TypedDict
 Step = Annotated[int, Field(ge=0, lt=2**63)]
 Integer = Annotated[int, Field(ge=-(2**63), lt=2**63)]  # beyond it, as elsewhere, a number is a float
 Numbers = dict[str, Integer | float | None]
+Source = Annotated[list[str], Field(min_length=2, max_length=2)]
 OPEN, CLOSED = ConfigDict(extra="allow"), ConfigDict(extra="forbid")
 
 
@@ -124,6 +126,14 @@ class StoredSchema(TypedDict):
 
 
 @with_config(OPEN)
+class Fed(TypedDict, total=False):
+    """The binding and the field that feed each clamp and target."""
+
+    clamps: dict[str, Source]
+    targets: dict[str, Source]
+
+
+@with_config(OPEN)
 class RunInfo(TypedDict, total=False):
     """``run.json``: the spec and the data of a run, and its options."""
 
@@ -131,7 +141,15 @@ class RunInfo(TypedDict, total=False):
     rule: str
     options: Options
     steps: Step
+    training_samples: Step
+    params: dict[str, list[Step]]
+    bindings: Fed
+    energies: list[str]
+    forces: list[str]
+    layers: list[str]
     device: str
+    dtype: str
+    versions: dict[str, str]
     target: str
     data: dict[str, str]
     given: dict[str, str]
@@ -214,21 +232,38 @@ def parse(form: type[T], content: str | bytes) -> T:
 
 
 def parse_row(line: str) -> dict[str, Any]:
-    """Parse a row; a value under a further name that is not a number becomes None. Raises Malformed."""
+    """Parse a row; a value under a further name that is not a number becomes None.
+
+    Raises Malformed, for a number that is not finite too: a run writes null for it.
+    """
     row = dict(parse(Row, line))
+    for key, value in row.items():
+        _require_finite(key, value)
     return {key: value if key in Row.__annotations__ or _is_number(value) else None for key, value in row.items()}
 
 
-def parse_relaxation(row: object) -> RelaxationRow:
-    """Check a row of ``relaxations.jsonl``. Raises Malformed."""
-    return parse(RelaxationRow, json.dumps(row))
+def parse_relaxation(line: str) -> RelaxationRow:
+    """Parse a row of ``relaxations.jsonl``. Raises Malformed."""
+    row = parse(RelaxationRow, line)
+    for kind, samples in (("energies", row.get("energies", ())), ("residuals", row["residuals"])):
+        for sample in samples:
+            if len(sample) != len(row["at"]):
+                raise Malformed(f"{kind}: {len(sample)} numbers at {len(row['at'])} steps")
+            for value in sample:
+                _require_finite(kind, value)
+    return row
 
 
 def _is_number(value: object) -> bool:
     try:
-        return isinstance(value, int | float) and float(value) == value
+        return isinstance(value, int | float) and math.isfinite(value)
     except OverflowError:
         return False
+
+
+def _require_finite(key: str, value: object) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Malformed(f"{key} is not a finite number")
 
 
 @cache

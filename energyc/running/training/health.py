@@ -69,15 +69,15 @@ def within_gate(residual: Tensor, gate: float) -> Tensor:
     return residual <= gate
 
 
-def vitals(seen: Vital, used: Vital | None, steadied: Tensors) -> dict[str, float | int | None]:
+def vitals(seen: Vital, used: Vital | None, regularization: Tensors) -> dict[str, float | int | None]:
     """Return the health of a row, from all samples ``seen`` and those whose contrast was ``used`` (None for none).
 
-    ``steadied`` has what penalty and defence measured of each sample.
+    ``regularization`` has what penalty and defence measured of each sample.
     Counts: ``frozen`` by rounding, ``dropped`` because their nudged phases diverged. Means over the samples with finite
     values, None without any: ``penalty_value`` |J_nc w|^2 / dim, ``defence_value`` |step F|^2 / |z|^2, ``snapshot`` the
     nudged step taken, ``leakage`` of a circle of nudges, ``clamped`` the residual of a clamped phase.
     """
-    values = {f"{key}_value": steadied[key] for key in ("penalty", "defence") if key in steadied}
+    values = {f"{key}_value": regularization[key] for key in ("penalty", "defence") if key in regularization}
     values |= {
         key: used.health[key] for key in ("snapshot", "leakage", "clamped") if used is not None and key in used.health
     }

@@ -20,8 +20,8 @@ from energyc.running.training.order import Order, directions, key_noise, noise_k
 from energyc.running.training.penalty import Controller
 from energyc.running.training.schedule import rate_factor
 from energyc.running.training.session import Session
-from energyc.running.training.shares import Measured, Steadying, merged, sharing, steadied
-from energyc.runtime.convergence.unrest import settled_within
+from energyc.running.training.shares import Measured, Regularization, averaged_regularization, merged, sharing
+from energyc.runtime.convergence.trials import settled_within
 from energyc.runtime.rules import RULES
 
 #: The number of updates between choices of an automatic beta, which costs a nudged phase and changes slowly.
@@ -33,15 +33,15 @@ BETA_SAMPLES = 32
 
 
 class Part(NamedTuple):
-    """How params are moved: the contrast that is used, what steadies the network, and the number of gated samples."""
+    """How params are moved: the contrast that is used, the regularization, and the number of gated samples."""
 
     used: Measured | None
-    steadying: Steadying | None
+    regularization: Regularization | None
     gated: int
 
 
-class Steady(NamedTuple):
-    """Gradients of penalty and defence, and their samples."""
+class OwnRegularization(NamedTuple):
+    """Gradients of penalty and defence at the samples of a rank, and these samples."""
 
     batch: Batch
     gradients: Gradients
@@ -127,15 +127,15 @@ class Learner:
         """
         gate = float("inf") if self.options.gate is None else self.options.gate
         settled = within_gate(seen.residual, gate)
-        steadying = self._steadying(seen, indices, step)
+        regularization = self._regularization(seen, indices, step)
         if self.options.gate is None or bool(settled.all()):
-            return Part(seen, steadying, gated=0)
+            return Part(seen, regularization, gated=0)
         if not bool(torch.isfinite(seen.cost).any()):
             raise NotFinite(seen.culprit(self.net) or "the cost")
         used = self._contrast(indices[settled.cpu().numpy()], step) if bool(settled.any()) else None
-        return Part(used, steadying, int((~settled).sum()))
+        return Part(used, regularization, int((~settled).sum()))
 
-    def _steadying(self, seen: Measured, indices: np.ndarray, step: int) -> Steadying | None:
+    def _regularization(self, seen: Measured, indices: np.ndarray, step: int) -> Regularization | None:
         """Return the gradients of penalty and defence, where the free phase of all samples ended.
 
         None if neither is set, or if the slopes of some samples overflow.
@@ -145,17 +145,19 @@ class Learner:
             return None
         group, shares = seen.group, seen.group.shares(len(indices))
         mine, counts = shares[group.rank], [int(finite[share].sum()) for share in shares]
-        own = self._steady(seen, indices[mine], finite[mine], step) if counts[group.rank] else None
+        own = self._own_regularization(seen, indices[mine], finite[mine], step) if counts[group.rank] else None
         if group.any(own is not None and first_not_finite(self.net, *own) is not None):
             return None
-        return steadied(group, seen.params, None if own is None else own.gradients, counts)
+        return averaged_regularization(group, seen.params, None if own is None else own.gradients, counts)
 
-    def _steady(self, seen: Measured, indices: np.ndarray, finite: Tensor, step: int) -> Steady:
+    def _own_regularization(self, seen: Measured, indices: np.ndarray, finite: Tensor, step: int) -> OwnRegularization:
         """Return the gradients of penalty and defence at this rank's samples whose values are ``finite``."""
         batch, states = seen.batch.select(finite), {name: value[finite] for name, value in seen.own.states.items()}
         keys = noise_keys(self.options.seed, step, indices[finite.cpu().numpy()])
         given = {"directions": directions(keys, states)} if self.controller is not None else {}
-        return Steady(batch, self._gradients(batch, states=states, steps=0, contrast=False, **given, **self._weights()))
+        return OwnRegularization(
+            batch, self._gradients(batch, states=states, steps=0, contrast=False, **given, **self._weights())
+        )
 
     def _apply(self, part: Part, factor: float) -> Tensor | None:
         """Move the params and return the norm of the whole gradient, along their sets and before clipping.
@@ -163,7 +165,7 @@ class Learner:
         None if nothing moves them.
         """
         used = part.used if part.used is not None and bool(part.used.kept.any()) else None
-        moves = [move.params for move in (used, part.steadying) if move is not None]
+        moves = [move.params for move in (used, part.regularization) if move is not None]
         if not moves:
             return None
         culprit = None if used is None else used.culprit(self.net)
@@ -203,7 +205,7 @@ class Learner:
             "beta": None if seen.own.beta is None else float(seen.own.beta),
             "gradient_norm": None if norm is None else float(norm),
             "lr": self.options.base_rate * factor,
-            **vitals(seen, part.used, {} if part.steadying is None else part.steadying.values),
+            **vitals(seen, part.used, {} if part.regularization is None else part.regularization.values),
         }
         if self.options.gate is not None:
             row["gated"] = part.gated

@@ -16,6 +16,7 @@ from filelock import FileLock, SoftFileLock, Timeout
 
 from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
+from energyc.running.training.disk import FULL
 
 LOCK = ".lock"
 
@@ -27,7 +28,7 @@ def locked(folder: Path) -> Iterator[None]:
     lock = _acquired(path)
     try:
         if not isinstance(lock, SoftFileLock):  # whose file names the process already
-            path.append_utf8(f"process {os.getpid()} on {socket.gethostname()}")
+            _name_process(path)
         yield
     finally:
         with suppress(OSError):
@@ -45,9 +46,21 @@ def _acquired(path: SafePath) -> FileLock:
         message = f"{path.root} is being trained by {_holder(path)}"
         raise UserError(message, code="E0517", help="wait until it ends, or choose another --out") from None
     except OSError as error:
-        message = f"cannot write to {error.filename or path.root}: {error.strerror}"
-        raise UserError(message, code="E0513", help="make the folder writable") from None
+        raise _unwritable(path, error) from None
     return lock
+
+
+def _name_process(path: SafePath) -> None:
+    try:
+        path.append_utf8(f"process {os.getpid()} on {socket.gethostname()}")
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: SafePath, error: OSError) -> UserError:
+    full = error.errno in FULL
+    message = f"cannot write to {error.filename or path.root}: {'the disk is full' if full else error.strerror}"
+    return UserError(message, code="E0513", help="free some space" if full else "make the folder writable")
 
 
 def _holder(path: SafePath) -> str:

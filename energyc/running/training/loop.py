@@ -143,7 +143,7 @@ class Training:
         with self._finite(), self._arithmetic("the evaluation"):
             check_names(self.session.net, self._held_out, self.options)
         with claimed(self.session.out) if self.group.is_first else nullcontext():
-            self._begin(made_of(self.session, self._feed))
+            self._begin(made_of(self.session, self._feed), self.session.files)
             yield
 
     @contextmanager
@@ -155,7 +155,7 @@ class Training:
             identity = made_of(self.session, self._feed)
             checkpoint = self.group.announced(self._found(identity) if self.group.is_first else None)
             if checkpoint is None:
-                self._begin(identity)
+                self._begin(identity, {})  # the files are there, since run.json came after them
             else:
                 restore(self.session.net, checkpoint, self.learner.optimizer)
                 self._continue(checkpoint, identity)
@@ -186,9 +186,9 @@ class Training:
         restore(self.session.net, checkpoint, self.learner.optimizer)
         return checkpoint
 
-    def _begin(self, identity: Mapping[str, Any]) -> None:
+    def _begin(self, identity: Mapping[str, Any], files: Mapping[str, str]) -> None:
         """Fill the folder and save step 0, so that there is always a checkpoint."""
-        self._writer.begin(self.session.files, run_info(self.session, self.learner, identity))
+        self._writer.begin(files, run_info(self.session, self.learner, identity))
         self._save()
 
     def _continue(self, checkpoint: Checkpoint, identity: Mapping[str, Any]) -> None:
@@ -205,7 +205,8 @@ class Training:
             if self.total >= self.folder.read_info().get("steps", 0):  # --steps may stop a run earlier
                 info = run_info(self.session, self.learner, identity)
         self.best = self.group.announced(self.best)
-        self._writer.resume(self.step, info, evaluated=self._is_evaluated)
+        best = None if self.best is None else self.best["step"]
+        self._writer.resume(self.step, info, best, evaluated=self._is_evaluated)
 
     def run(self) -> Outcome:
         """Make the remaining updates."""
@@ -410,8 +411,8 @@ class Training:
     def _health(self, best_step: int | None) -> RunHealth:
         relaxation = Relaxation.of(self.session.net, self.session.dtype)
         rows = read_rows(self.folder.metrics)
-        unrest = self._diagnosis.unrest
-        return run_health(rows, relaxation, self.learner.rule, self.options.best, best_step, unrest)
+        find = self._diagnosis.non_convergence
+        return run_health(rows, relaxation, self.learner.rule, self.options.best, best_step, find)
 
     def _warnings(self, final: Numbers) -> Iterator[str]:
         """Yield the warnings of the summary."""

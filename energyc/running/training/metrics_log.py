@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from energyc.files import SafePath
 from energyc.running.training.disk import read_log
+from energyc.running.training.fit import refuse
 from energyc.running.training.formats import Malformed, parse_row
 
 Row = dict[str, Any]
+R = TypeVar("R", bound=Mapping[str, Any])
 
 
 class MetricsLog:
@@ -32,30 +34,57 @@ class MetricsLog:
         """Remove the rows after update ``step``, and an unfinished last line; nothing if there is no file.
 
         The evaluation of that step is repeated unless its checkpoint includes it (``evaluated``), so its row is removed
-        too. Raises OSError.
+        too. Raises OSError; UserError as ``numbered_rows``.
         """
         if not self._path.exists():
             return
         last = step if evaluated else step - 1
         lines = [
-            line for line, row in _lines(self._path) if row["step"] <= (step if row.get("kind") == "train" else last)
+            line
+            for line, row in numbered_rows(self._path, parse_row)
+            if row["step"] <= (step if row.get("kind") == "train" else last)
         ]
         self._path.write_utf8("".join(line + "\n" for line in lines))
 
 
 def read_rows(path: SafePath) -> list[Row]:
-    """Read all complete rows of a log; an unfinished last line is skipped."""
-    return [row for _, row in _lines(path)]
+    """Read all rows of ``metrics.jsonl``, but an unfinished last line. Raises UserError as ``numbered_rows``."""
+    return [row for _, row in numbered_rows(path, parse_row)]
 
 
-def _lines(path: SafePath) -> list[tuple[str, Row]]:
-    lines = []
-    for line in read_log(path):
+def numbered_rows(path: SafePath, parse_line: Callable[[str], R]) -> list[tuple[str, R]]:
+    """Read the lines of a log with their rows, but a last line that a killed run left unfinished.
+
+    Raises UserError: E0511 if the log cannot be read, E0514 for a row that no run writes, and for one whose step comes
+    after a later one.
+    """
+    lines = read_log(path)
+    while lines and not _is_json(lines[-1]):
+        lines.pop()
+    rows: list[R] = []
+    refuse(_wrong_rows(lines, parse_line, rows), path.name)
+    return list(zip(lines, rows, strict=True))
+
+
+def _wrong_rows(lines: list[str], parse_line: Callable[[str], R], rows: list[R]) -> Iterator[str]:
+    """Parse lines into ``rows``, up to the first that is wrong."""
+    for number, line in enumerate(lines, 1):
         try:
-            lines.append((line, parse_row(line)))
-        except Malformed:
-            continue
-    return lines
+            row = parse_line(line)
+        except Malformed as error:
+            yield f"line {number}: {error}"
+            return
+        if rows and row["step"] < rows[-1]["step"]:
+            yield f"line {number}: step {row['step']} after step {rows[-1]['step']}"
+        rows.append(row)
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _null_if_not_finite(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from energyc.runtime.convergence.causes import Unrest
+from energyc.runtime.convergence.causes import NonConvergence
 from energyc.runtime.equations.records import Answers
 
 Tensors = dict[str, Tensor]
@@ -77,7 +77,7 @@ class Network(Protocol):
     ) -> Relaxed:
         """Relax to an equilibrium."""
 
-    def unrest(self, clamps: Tensors) -> Unrest | None:
+    def non_convergence(self, clamps: Tensors) -> NonConvergence | None:
         """Return why samples do not settle and what helps; None if all settle."""
 
     def gradients(self, clamps: Tensors, targets: Tensors, rule: str = ..., **settings: Any) -> Gradients:

@@ -8,7 +8,6 @@ spec, outside of training.
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -17,9 +16,9 @@ import torch
 from torch import Tensor
 
 from energyc.files import SafePath
-from energyc.running.training.disk import read_log
 from energyc.running.training.feeds import Feed
-from energyc.running.training.formats import Malformed, RelaxationRow, parse
+from energyc.running.training.formats import RelaxationRow, parse_relaxation
+from energyc.running.training.metrics_log import numbered_rows
 from energyc.running.training.network import Network
 from energyc.running.training.order import evenly_spread
 
@@ -56,16 +55,5 @@ def _six_digits(value: float) -> float | None:
 
 
 def read_relaxations(path: SafePath) -> list[RelaxationRow]:
-    """Read all complete rows; there are none where there is no file."""
-    rows = []
-    for line in read_log(path):
-        with suppress(Malformed):
-            row = parse(RelaxationRow, line)
-            rows += [row] if _is_whole(row) else []
-    return rows
-
-
-def _is_whole(row: RelaxationRow) -> bool:
-    """Whether there is a number of each sample at each step."""
-    samples = [*row["residuals"], *row.get("energies", ())]
-    return all(len(sample) == len(row["at"]) for sample in samples)
+    """Read all rows; there are none where there is no file. Raises UserError as ``numbered_rows``."""
+    return [row for _, row in numbered_rows(path, parse_relaxation)]

@@ -17,8 +17,8 @@ import torch
 from energyc.running.training.metrics_log import Row
 from energyc.running.training.network import Network
 from energyc.running.training.numbers import format_number
-from energyc.runtime.convergence.causes import Unrest, fixed_steps, not_reached, rounds_away, within_rounding
-from energyc.runtime.convergence.unrest import settled_within
+from energyc.runtime.convergence.causes import NonConvergence, fixed_steps, not_reached, rounds_away, within_rounding
+from energyc.runtime.convergence.trials import settled_within
 
 #: The share of settled samples below which there is a symptom.
 ENOUGH = 0.95
@@ -27,7 +27,7 @@ OF_THE_STEPS = ("bptt",)
 
 
 #: A function that tries why samples do not settle.
-FindUnrest = Callable[[], Unrest | None]
+FindNonConvergence = Callable[[], NonConvergence | None]
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class Symptom:
     helps: str = ""
 
     @staticmethod
-    def of(what: str, cause: Unrest) -> Symptom:
+    def of(what: str, cause: NonConvergence) -> Symptom:
         """Return what was seen, with its cause."""
         return Symptom(f"{what}: {cause.why}", cause.helps)
 
     def __str__(self) -> str:
-        return str(Unrest("seen", self.what, self.helps))
+        return str(NonConvergence("seen", self.what, self.helps))
 
 
 @dataclass(frozen=True)
@@ -122,17 +122,17 @@ def run_health(
     rule: str,
     best: str = "cost",
     best_step: int | None = None,
-    unrest: FindUnrest = lambda: None,
+    find: FindNonConvergence = lambda: None,
 ) -> RunHealth:
     """Return the health of a run from its rows.
 
-    ``best_step`` is the step of its best evaluation by ``best``. ``unrest`` is called if samples do not settle.
+    ``best_step`` is the step of its best evaluation by ``best``. ``find`` is called if samples do not settle.
     """
     updates = [row for row in rows if row.get("kind") == "train"]
     evaluation = next((row for row in reversed(rows) if row.get("kind") == "eval"), None)
     norms = [row["gradient_norm"] for row in updates if row.get("gradient_norm") is not None]
     symptoms = [
-        *_unsettled(updates, evaluation, relaxation, rule, unrest),
+        *_unsettled(updates, evaluation, relaxation, rule, find),
         *_lost_in_rounding(updates, relaxation.epsilon),
     ]
     if best_step == 0 and evaluation is not None and evaluation["step"] > 0:
@@ -149,7 +149,7 @@ def run_health(
 
 
 def _unsettled(
-    updates: Sequence[Row], evaluation: Row | None, relaxation: Relaxation, rule: str, unrest: FindUnrest
+    updates: Sequence[Row], evaluation: Row | None, relaxation: Relaxation, rule: str, find: FindNonConvergence
 ) -> Iterator[Symptom]:
     """Find samples that do not settle in the last tenth of the updates, or else in the last evaluation."""
     if rule in OF_THE_STEPS and (relaxation.tolerance is None or relaxation.early):
@@ -163,16 +163,16 @@ def _unsettled(
             worst = max(math.inf if value is None else value for value in residuals)
             steps = max(row["relax_steps"] for row in part)
             what = f"{1 - share:.0%} of the last {name} samples did not settle (residual up to {worst:.1e})"
-            yield _too_loose(what, steps, relaxation, unrest)
+            yield _too_loose(what, steps, relaxation, find)
             return
 
 
-def _too_loose(what: str, steps: float, relaxation: Relaxation, unrest: FindUnrest) -> Symptom:
+def _too_loose(what: str, steps: float, relaxation: Relaxation, find: FindNonConvergence) -> Symptom:
     """Explain from the settings and from what was tried why samples do not settle."""
     tolerance = relaxation.tolerance
     if tolerance is not None and rounds_away(tolerance, relaxation.epsilon):
         return Symptom.of(what, within_rounding(tolerance))
-    tried = unrest()
+    tried = find()
     if tried is not None:
         return Symptom.of(what, tried)
     if tolerance is None:

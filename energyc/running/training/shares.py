@@ -42,7 +42,7 @@ class Measured:
         return self.group.first_of(first_not_finite(net, self.batch, self.own))
 
 
-class Steadying(NamedTuple):
+class Regularization(NamedTuple):
     """Averages of the gradients of penalty and defence, and the value of each at each finite sample, [samples]."""
 
     params: Tensors
@@ -68,7 +68,9 @@ def merged(group: Group, batch: Batch, own: Gradients, counts: Sequence[int]) ->
     return Measured(group=group, batch=batch, own=own, params=own.params, health=health, **vectors)
 
 
-def steadied(group: Group, like: Tensors, own: Gradients | None, counts: Sequence[int]) -> Steadying:
+def averaged_regularization(
+    group: Group, like: Tensors, own: Gradients | None, counts: Sequence[int]
+) -> Regularization:
     """Average gradients of penalty and defence over the samples of all ranks; ``own`` is None at one without any.
 
     ``like`` has the shapes of the params.
@@ -83,7 +85,7 @@ def steadied(group: Group, like: Tensors, own: Gradients | None, counts: Sequenc
         rows = torch.stack([values[name] for name in names], dim=1) if values else first.new_zeros(0, len(names))
         values = dict(zip(names, group.gathered(rows, counts).unbind(1), strict=True))
         average(group, params, counts[group.rank], sum(counts))
-    return Steadying(params, values)
+    return Regularization(params, values)
 
 
 def average(group: Group, means: Tensors, count: int, total: int) -> None:

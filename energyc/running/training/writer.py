@@ -43,13 +43,14 @@ class Writer:
                 log.clear()
             self._folder.write_info(info)
 
-    def resume(self, step: int, info: Mapping[str, Any] | None, *, evaluated: bool) -> None:
+    def resume(self, step: int, info: Mapping[str, Any] | None, best: int | None, *, evaluated: bool) -> None:
         """Cut the logs and the checkpoints at ``step``, and replace ``run.json`` if ``info`` is given."""
         self.saved = step
         if self._idle:
             return
         with writing(self._out, step):
             checkpoints.discard_after(self._folder.checkpoints, step)
+            checkpoints.prune(self._folder.checkpoints, best)
             for log in self._logs:
                 log.truncate(step, evaluated=evaluated)
             if info is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from energyc.language.syntax import ast
 from energyc.pipeline import parse
 from energyc.running.data import Adapter, Dataset, FieldSchema, Schema, find_adapter, open_dataset, read_schema
 from energyc.running.data.factory import called, made_by, names_factory
-from energyc.running.data.given import Parts, dataset_of, is_array, is_samples, parts_of
+from energyc.running.data.in_memory import Parts, dataset_of, is_array, is_samples, parts_of
 from energyc.running.data.validate import check_dataset
 from energyc.running.training.feeds import Field
 
@@ -26,7 +26,7 @@ Item = tuple[str | None, Any]
 
 
 @dataclass(frozen=True)
-class Given:
+class DataArguments:
     """Data by binding: paths, adapters, opened datasets, samples; and samples for inputs by their own names.
 
     ``adapters_of`` are the names of the adapters of all bindings of the spec.
@@ -61,10 +61,10 @@ class Given:
 # -------------------------------------------------------------------- reading
 
 
-def of_arguments(source: Source, arguments: Sequence[str]) -> Given:
+def of_arguments(source: Source, arguments: Sequence[str]) -> DataArguments:
     """The values of ``--data``: paths and names of factories, each perhaps after ``binding=``. Raises UserError."""
     if not arguments:
-        return Given()
+        return DataArguments()
     adapters = adapters_of(source)
     items: list[Item] = []
     for argument in arguments:
@@ -76,14 +76,14 @@ def of_arguments(source: Source, arguments: Sequence[str]) -> Given:
     return _sorted_out(adapters, items)
 
 
-def of_program(source: Source, data: Any, test: Any = None, validation: Any = None) -> Given:
+def of_program(source: Source, data: Any, test: Any = None, validation: Any = None) -> DataArguments:
     """The ``data`` of ``energyc.train``. Raises UserError."""
     if data is None:
         if test is not None or validation is not None:
             raise UserError(
                 "test= is given without data=", code="E0932", help="give the training samples too: data=..."
             )
-        return Given()
+        return DataArguments()
     adapters = adapters_of(source)
     if not isinstance(data, Mapping) or not data or not set(data) <= set(adapters):
         return _sorted_out(adapters, [(None, _with(data, test, validation))])
@@ -106,7 +106,7 @@ def adapters_of(source: Source) -> dict[str, str]:
     return {s.name.text: s.adapter.text for s in statements if isinstance(s, ast.Data)}
 
 
-def _sorted_out(adapters: Mapping[str, str], items: Sequence[Item]) -> Given:
+def _sorted_out(adapters: Mapping[str, str], items: Sequence[Item]) -> DataArguments:
     paths: dict[str, str] = {}
     found: dict[str, dict[str, Any]] = {"adapters": {}, "datasets": {}, "samples": {}}
     direct: Parts | None = None
@@ -133,7 +133,7 @@ def _sorted_out(adapters: Mapping[str, str], items: Sequence[Item]) -> Given:
         else:
             _refuse_twice(DIRECT, {} if direct is None else {DIRECT: direct})
             direct = thing
-    return Given(adapters, paths, **found, direct=direct)
+    return DataArguments(adapters, paths, **found, direct=direct)
 
 
 def _refuse_twice(name: str, given: Mapping[str, Any]) -> None:
@@ -180,7 +180,7 @@ def _help(adapters: Mapping[str, str]) -> str:
 # -------------------------------------------------------------------- opening
 
 
-def opened(network: Network, given: Given, seed: int) -> tuple[dict[str, Dataset], dict[str, Field]]:
+def opened(network: Network, given: DataArguments, seed: int) -> tuple[dict[str, Dataset], dict[str, Field]]:
     """The datasets of the bindings, and the fields that feed clamps and targets directly. Raises UserError."""
     datasets: dict[str, Dataset] = {}
     given, fed = _placed(network, given)
@@ -208,7 +208,7 @@ def _refuse_other_fields(network: Network, datasets: Mapping[str, Dataset], fed:
             raise UserError(message, code="E0915", help="give the data that the run was made with")
 
 
-def _placed(network: Network, given: Given) -> tuple[Given, dict[str, Field]]:
+def _placed(network: Network, given: DataArguments) -> tuple[DataArguments, dict[str, Field]]:
     """Samples without a binding feed inputs by their names, or are the fields of the only binding."""
     if given.direct is None:
         return given, {}
@@ -225,7 +225,7 @@ def _placed(network: Network, given: Given) -> tuple[Given, dict[str, Field]]:
         return given, {name: (DIRECT, name) for name in inputs if name in names}
     if by_field:
         (binding,) = network.bindings
-        return Given(given.adapters_of, given.paths, given.adapters, given.datasets, {binding: given.direct}), {}
+        return replace(given, samples={binding: given.direct}, direct=None), {}
     known = f"the inputs are {listed(inputs)}" + (f", the fields {listed(sorted(fields))}" if fields else "")
     raise UserError(
         f"the data have {listed(map(str, names)) or 'no names'}, which feed nothing: {known}",
@@ -247,7 +247,7 @@ def _names(samples: Any) -> list[str] | None:
     return None
 
 
-def _open(network: Network, name: str, binding: Binding, given: Given, seed: int) -> Dataset:
+def _open(network: Network, name: str, binding: Binding, given: DataArguments, seed: int) -> Dataset:
     if name in given.samples:
         inputs = (*network.clamps.values(), *network.targets.values())
         read = [item for item in inputs if item.source is not None and item.source[0] == name]
