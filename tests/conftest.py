@@ -1,4 +1,4 @@
-"""What all tests share: threads, the seed, ``--update-golden``, and that nothing is left behind."""
+"""The setup that all tests share: threads, the seed, ``--update-golden``, and that nothing is left behind."""
 
 from __future__ import annotations
 

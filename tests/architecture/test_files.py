@@ -18,6 +18,7 @@ FUNCTIONS = frozenset(
 #: What may, and what it opens: files of the installation, those that the user named, temporary ones of its own.
 OPENERS = {
     "files.py": "the layer itself",
+    "checker/__main__.py": "the user's certificates and spec; it imports nothing of energyc",
     "language/syntax/read.py": "the user's spec, or standard input",
     "language/syntax/grammar.py": "files of the installation",
     "language/syntax/foreign.py": "files of the installation",

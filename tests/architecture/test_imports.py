@@ -1,4 +1,4 @@
-"""What is imported when: help, completion and ``import energyc`` need neither torch nor sympy."""
+"""Imports happen when they are needed: help, completion and ``import energyc`` need neither torch nor sympy."""
 
 from __future__ import annotations
 

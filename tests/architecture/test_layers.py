@@ -73,7 +73,7 @@ def test_wings_import_from_wings_before_them() -> None:
 
 
 def test_the_pipeline_is_below_training() -> None:
-    """What ``pipeline`` imports of the later wings imports no ``pipeline``."""
+    """Modules of the later wings that ``pipeline`` imports do not import it."""
     graph = part_graph()
     later = {part for part in graph["pipeline"] if (ROOT / "running" / part).is_dir()}
     assert later == {"data"}
@@ -82,7 +82,16 @@ def test_the_pipeline_is_below_training() -> None:
 
 def test_every_package_is_a_wing_or_a_face() -> None:
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
-    assert packages == {*WINGS, "data"}
+    assert packages == {*WINGS, "data", "checker"}
+
+
+def test_the_checker_imports_the_standard_library_alone() -> None:
+    """And does not grow: a proof rests on it."""
+    own = {name: path for name, path in modules().items() if name.startswith("energyc.checker")}
+    found = [each for name, path in own.items() for each in imports(name, path)]
+    others = [each for each in found if each.part not in (None, "checker") or each.library is not None]
+    assert not others, others
+    assert sum(len(path.read_text().splitlines()) for path in own.values()) < 950
 
 
 @pytest.mark.parametrize("wing", WINGS)

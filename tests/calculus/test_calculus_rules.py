@@ -1,4 +1,4 @@
-"""What the derivatives refuse and stop at, and bodies at nodes: substitution and lifting."""
+"""Nodes that derivatives refuse and stop at, and bodies at nodes: substitution and lifting."""
 
 from __future__ import annotations
 

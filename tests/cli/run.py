@@ -74,7 +74,7 @@ class Done:
 
     @property
     def json(self) -> Any:
-        """What it wrote, as JSON."""
+        """The JSON that it wrote."""
         return json.loads(self.out)
 
 

@@ -1,4 +1,4 @@
-"""What is nobody's bug: numbers that overflow, streams that are closed or full, names that no disk takes."""
+"""Failures that are nobody's bug: numbers that overflow, closed or full streams, names that no disk takes."""
 
 from __future__ import annotations
 

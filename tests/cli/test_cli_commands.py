@@ -1,4 +1,4 @@
-"""What each command does on a spec that is right."""
+"""Each command on a spec that is right."""
 
 from __future__ import annotations
 

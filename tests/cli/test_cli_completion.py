@@ -1,4 +1,4 @@
-"""What a TAB offers, and that it does in the shells themselves."""
+"""Completions by TAB, and that the shells themselves offer them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training run says of itself from the trials at its end, in text and in JSON."""
+"""The report of a training run on itself, from the trials at its end, in text and in JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from tests.cli.run import SMALL, energyc, written
 
 Capture = pytest.CaptureFixture[str]
 FREE = SMALL.replace("s[J] in [0, 1], y[K] in [0, 1]", "s[J], y[K]")
-KINK = FREE.replace("energy leak =", "energy kinks = sum[j](abs(s[j]))\nenergy leak =")
+KINK = FREE.replace("energy leak =", "energy kinks = sum[j](abs(s[j]))\nenergy leak =").replace(
+    "relax {", "relax { proximal = off,"
+)
 #: The states fall along a slope.
 FALLING = FREE.replace("1/2 * sum[j](s[j]^2) + 1/2 * sum[k](y[k]^2)", "-sum[j](s[j])").replace(
     "centered-ep", "implicit"

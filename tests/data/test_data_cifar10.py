@@ -149,7 +149,7 @@ def test_a_bad_batch_is_one_message(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:invalid escape sequence")  # of pickletools, for text that is not a pickle
 def test_a_mutated_batch_is_read_or_refused() -> None:
-    """Whatever bytes change, the reader gives images and labels in range or a ValueError."""
+    """With any bytes changed, the reader gives images and labels in range or a ValueError."""
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     draw = random.Random(seed)

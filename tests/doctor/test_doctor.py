@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from energyc.surfaces.doctor import examination, requirements, tried
+from energyc.surfaces.doctor import examination, requirements, trial_findings
 from energyc.surfaces.doctor.finding import Finding, carried_out
 from energyc.surfaces.doctor.installing import compiler_install, pip_install
 from energyc.surfaces.doctor.requirements import Requirement
@@ -78,9 +78,9 @@ def test_torch_that_does_not_work(text: str, state: str, says: str, tmp_path: Pa
 
 def test_torch_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(shadow(tmp_path, "torch", "import time; time.sleep(1000)"))
-    found = tried.tried(limit=3)
+    found = trial_findings.run_trial(limit=3)
     assert found == {"torch": {"state": "broken", "reason": "the process that tried it did not end within 3 s"}}
-    states = {finding.name: finding.state for finding in tried.findings(found)}
+    states = {finding.name: finding.state for finding in trial_findings.findings(found)}
     assert states == dict.fromkeys(("torch", "specs", "a network", "C++ kernels", "Triton"), "broken")
 
 
@@ -142,7 +142,7 @@ def test_a_probe_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch, capfd:
         raise PermissionError(13, "Permission denied")
 
     assert carried_out("it", fails)[0].says == "cannot be examined: PermissionError: [Errno 13] Permission denied"
-    for name in ("python", "installation", "libraries", "tried", "caches", "extras"):
+    for name in ("python", "installation", "libraries", "run_trial", "caches", "extras"):
         monkeypatch.setattr(examination, name, fails)
     done = energyc(capfd, "doctor")
     assert done.status == 1 and done.out.count("Permission denied") == 6

@@ -45,7 +45,7 @@ class Judged:
         return [torch.from_numpy(self.inputs[kind, name]) for name in names]
 
     def values(self, nodes: Mapping[str, Node]) -> Arrays:
-        """What the interpreter says, each sample's own or without a batch."""
+        """The interpreter's values, each sample's own or without a batch."""
         arrays = evaluate(list(nodes.values()), self.inputs, sizes=self.network.extents, values=self.network.values)
         spread = {
             name: array if node.batched else np.broadcast_to(array, (BATCH, *array.shape))
@@ -162,14 +162,14 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
             m.readout(dict(zip(n.states, states, strict=True)), j.clamps),
             {k: q.node for k, q in n.readouts.items()},
         ),
-        "force_adjoint": (by_state(m._force_adjoint(states, fixed, seeds)), d.vjp(d.force, d.states)),
-        "force_pullback": (by_state(m._force_vjp(states, fixed, seeds)[0]), d.vjp(d.force, d.states)),
-        "force_gradient": (m._force_vjp(states, fixed, seeds)[1], Summed(d.vjp(d.force, d.params))),
+        "force_adjoint": (by_state(m._force_adjoint(states, fixed, seeds)), d.vjp(d.smooth, d.states)),
+        "force_pullback": (by_state(m._force_vjp(states, fixed, seeds)[0]), d.vjp(d.smooth, d.states)),
+        "force_gradient": (m._force_vjp(states, fixed, seeds)[1], Summed(d.vjp(d.smooth, d.params))),
         "steps_clamp_gradient": (
             m._sums_clamp_gradient(fixed, summed(j, fixed)) if m.summed else {},
             only(m.summed, at_two_steps(d, clamps)),
         ),
-        "clamp_gradient": (m._clamp_gradient(states, fixed, seeds), d.vjp(d.force, clamps)),
+        "clamp_gradient": (m._clamp_gradient(states, fixed, seeds), d.vjp(d.smooth, clamps)),
         "start_gradient": (only(d.params, start_slopes), Summed(d.vjp(d.start, d.params))),
         "start_clamp_gradient": (only(clamps, start_slopes), d.vjp(d.start, clamps)),
         "readout_adjoint": (by_state(readout_back), d.readout_vjp(d.states)),
@@ -177,7 +177,7 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
         "readout_clamp_gradient": (only(clamps, readout_slopes), d.readout_vjp(clamps)),
         "step_adjoint": (
             by_state(m._step_vjp(states, fixed, seeds)[0][: len(states)]),
-            d.vjp(d.force, d.states),
+            d.vjp(d.smooth, d.states),
         ),
         "steps_gradient": (two_steps(j, fixed, m._sums_gradient), Summed(at_two_steps(d, d.params))),
         "energy_contrast": (energy_contrast(m, plus, minus, fixed), Summed(contrasted(d))),
@@ -209,7 +209,7 @@ def both_steps(j: Judged, fixed: Any) -> list[tuple[Sequence[torch.Tensor | None
 
 
 def summed(j: Judged, fixed: Any) -> list[torch.Tensor]:
-    """What both steps add up."""
+    """The sum over both steps."""
     (first, _), (second, _) = both_steps(j, fixed)
     return [a + b for a, b in zip(first[len(j.states) :], second[len(j.states) :], strict=True)]  # type: ignore[operator]
 
@@ -222,7 +222,7 @@ def two_steps(j: Judged, fixed: Any, of_sums: Callable[..., dict[str, torch.Tens
 
 def at_two_steps(d: Derivation, inputs: Mapping[str, Input]) -> dict[str, Node]:
     """<seeds, dF/dinput> at the states, and with other seeds elsewhere, added up."""
-    slopes = d.vjp(d.force, inputs)
+    slopes = d.vjp(d.smooth, inputs)
     elsewhere = {d.states[n]: node for n, node in d.plus.items()}
     elsewhere |= {d.cotangents[n]: x for n, x in d.directions.items()}
     return {n: d.graph.plus(x, substitute(d.graph, x, elsewhere)) for n, x in slopes.items()}

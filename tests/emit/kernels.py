@@ -90,6 +90,26 @@ relax {{ steps = 3, step = 1 }}
 readout o[i,j] = p[i,j] * q[i,j] * r[i,j] * s[0]
 train {{ rule = implicit }}
 """
+#: Kinks of each kind: at one number and at several, along a dim, in a box, and on states that stay nonnegative.
+KINKS = """\
+network kinks
+dim N = 7, G = 4, D = 3
+const c = 1/4
+clamp x[N]
+target t[N]
+param W[N, N] ~ normal(0.3), V[N, G, D] ~ normal(0.3)
+param l = 0.3 in nonnegative, m[N] = 0.2 in nonnegative, h[G] = 0.4 in nonnegative
+state s[N], b[N] in [-1/2, 1], g[G, D] in nonnegative, v[G, D]
+let d[n] = x[n] - sum[k](W[n,k] * (s[k] - b[k])) - sum[i,j](V[n,i,j] * (g[i,j] + v[i,j]))
+energy fit = 1/2 * sum[n](d[n]^2) + 1/5 * sum[n](s[n]^2 + b[n]^2) + 1/5 * sum[i,j](g[i,j]^2 + v[i,j]^2)
+energy single = l * sum[n](abs(s[n]))
+energy several = sum[n](m[n] * relu(b[n] - c)) + 1/10 * sum[n](abs(b[n])) + 1/20 * sum[n](max(c - 2 * b[n], b[n] - 1))
+energy groups = sum[i](h[i] * sqrt(sum[j](g[i,j]^2))) + 1/20 * sum[i,j](abs(g[i,j])) + 1/2 * sqrt(sum[i,j](v[i,j]^2))
+readout o[n] = s[n]
+cost e = 1/2 * sum[n]((s[n] - t[n])^2) + sum[n](b[n]^3) + sum[i,j](g[i,j]^3 - v[i,j])
+relax { step = 1/5, steps = 200, tolerance = 1e-13, max_steps = 4000 }
+nudge { beta = 1e-5, steps = 500 }
+"""
 _GRAPH = """\
 network graph
 dim N = 5, E = 13, H = 2, D = 3
@@ -232,7 +252,7 @@ def of_phases(net: Any, clamps: Mapping[str, Tensor], random: torch.Generator, s
 
 
 def replay_plainly(work: Callable[[], None], device: torch.device) -> Callable[[], object]:
-    """What records work as a CUDA graph is: done once for nothing, then again on the same tensors."""
+    """Work as it is recorded in a CUDA graph: done once for nothing, then again on the same tensors."""
     work()
     return work
 

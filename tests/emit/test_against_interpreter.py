@@ -58,6 +58,24 @@ cost c = (z[0] - t)^2
     assert disagreements(judged(network, np.random.default_rng(0))) == {}
 
 
+@pytest.mark.parametrize("dims, read", [("D, D", "m,m"), ("D, E, D", "m,k,m")])
+def test_a_diagonal_is_read_where_a_param_is_gathered(dims: str, read: str) -> None:
+    """Each column was added up as though ``s[m,n]`` were read."""
+    network = resolved(
+        f"""
+network diagonal
+dim D = 3, E = 2, F = 4
+clamp name[D] : F
+target t
+param p[F] ~ normal(1)
+state s[{dims}]
+energy own = 1/2 * sum[{read.replace("m,m", "m,n").replace("k,m", "k,n")}](s[{read[:-1]}n]^2)
+cost c = sum[{read.rpartition(",")[0]}](detach(s[{read}]) * p[name[m]]) - t
+"""
+    )
+    assert disagreements(judged(network, np.random.default_rng(0))) == {}
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_every_routine_of_what_the_runtime_sets(seed: int) -> None:
     assert disagreements(case(seed, timed=True)) == {}

@@ -24,6 +24,7 @@ from tests.emit.kernels import (
     BATCH,
     EDGES,
     FLAGGED,
+    KINKS,
     MODELS,
     NUMBERED,
     SIMPLICES,
@@ -242,6 +243,14 @@ def test_kernels_leave_out_what_is_for_training(monkeypatch: pytest.MonkeyPatch)
 def test_projections_on_simplices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O1")
     found = differences(kernel_module(resolved(SIMPLICES.format(large=70))))
+    assert max(found.values()) < TOLERANCE, found
+
+
+@needs_compiler
+def test_proximal_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O1")
+    found = differences(kernel_module(resolved(KINKS), ["centered-ep"]))
+    assert found.keys() == {"free", "residual", "nudged"}
     assert max(found.values()) < TOLERANCE, found
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 
-from energyc.code.loops.nest import Buffer, Group, Kernel, Load, Statement, Total
+import pytest
+
+from energyc.code.loops import NotLowered
+from energyc.code.loops.nest import Buffer, Group, Kernel, Load, Statement
 from energyc.code.module import Options
 from energyc.code.targets.cpp import groups as cpp_groups
 from energyc.code.targets.functions import Functions
@@ -15,8 +18,16 @@ from energyc.code.tree import cpp
 from energyc.code.tree.expressions import Name, Number
 from energyc.code.tree.extents import Extent, named
 from energyc.mathematics.ir.indexing import axis
+from tests.emit.judge import resolved
 from tests.emit.kernels import SPECS, shipped
 
+FORCE = """\
+network forced
+dim D = 3
+clamp x[D]
+state z[D]
+force drive on z[d] = {function}(z[d]) + x[d] - 2 * z[d]
+"""
 SIZES = named({"T": 6, "D": 8}, {"T": "T_", "D": "D_"})
 
 
@@ -45,7 +56,7 @@ def doubled(names: str) -> tuple[Kernel, Group]:
     """A group that doubles a buffer into another one, under some names."""
     source, target, extents = names[0], names[1], tuple(SIZES.values())
     read, written = Buffer(source, extents, True, "state"), Buffer(target, extents, True, "state")
-    expr = Total(((2.0, Load(read, (axis(0), axis(1)))),))
+    expr = 2.0 * Load(read, (axis(0), axis(1)))
     group = Group(extents[:1], True, [Statement(written, extents, expr, label=f"{target} = 2 {source}")])
     return Kernel(names, "", (read,), (written,), (), (), (group,), SIZES), group
 
@@ -60,12 +71,23 @@ def test_groups_that_are_equal_up_to_names_share_a_function() -> None:
         assert functions.of(kernel, group) is not first
 
 
+def test_kernels_hold_only_functions_that_their_target_writes() -> None:
+    """A target has a form for a function, or its formula: a made-up one has neither for sin."""
+    options = Options(("implicit",), "spec", "test")
+    sine, softsign = (options.plan(resolved(FORCE.format(function=name))) for name in ("sin", "softsign"))
+    assert all_kernels(kernels_of(softsign, options, "paper"))
+    for target in ("cpp", "triton"):
+        assert all_kernels(kernels_of(sine, options, target))
+    with pytest.raises(NotLowered, match="no kernel computes sin"):
+        kernels_of(sine, options, "paper")
+
+
 def test_thick_has_fewer_functions_than_groups() -> None:
     (path,) = (path for path in SPECS if path.stem == "thick")
     network = shipped(path)
     functions, count = Functions(triton_groups.function, "{}_kernel"), 0
     options = Options(("tracking-aep",), "spec", "test")
-    for kernel in all_kernels(kernels_of(options.plan(network), options, "registers")):
+    for kernel in all_kernels(kernels_of(options.plan(network), options, "triton", "registers")):
         for group in (block for block in kernel.body if isinstance(block, Group)):
             functions.of(kernel, group)
             count += 1

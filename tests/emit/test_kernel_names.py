@@ -67,7 +67,7 @@ def has_a_shape(name: str) -> bool:
 
 
 def test_names_have_a_shape_of_their_own() -> None:
-    """Whatever is wished, also where two wishes have the same letters."""
+    """Names are safe for any wish, also where two wishes have the same letters."""
     names = Names()
     made = [names.new(wish) for wish in ("double", "T", "a b", "a_b", "α", "β", "_x", "__x", "x", "x_2", "", "T);//")]
     assert len(set(made)) == len(made)
@@ -75,7 +75,7 @@ def test_names_have_a_shape_of_their_own() -> None:
 
 
 def test_python_has_no_such_names() -> None:
-    """Nor have the functions that kernels call; that of a module's size is no name of the runtime at all."""
+    """Nor have the functions that kernels call; that of a module's size is not a name of the runtime at all."""
     known = [*keyword.kwlist, *keyword.softkwlist, *dir(builtins)]
     known += [
         name for name, found in library().definitions.items() if found.module.rpartition(".")[2].startswith("triton")

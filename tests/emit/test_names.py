@@ -85,7 +85,7 @@ def test_every_name_at_the_head_of_a_module_is_one_of_the_runtime() -> None:
 
 
 def test_what_a_module_reads_is_defined_and_what_is_its_own_is_read() -> None:
-    """Whatever rules a module holds, nothing private in it is missing, and no equation is left over."""
+    """A module of any rules lacks nothing private, and no equation is left over."""
     for tree in every_module():
         classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
         defined = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}

@@ -75,7 +75,7 @@ def test_modules_of_random_specs_have_no_name_too_many_or_too_few(tmp_path: Path
 
 
 def lint(folder: Path, ignored: str, *options: str) -> str:
-    """What ruff says of a folder, under the project's rules."""
+    """The complaints of ruff on a folder, under the project's rules."""
     command = [sys.executable, "-m", "ruff", "check", "--config", str(ROOT / "pyproject.toml"), "--no-cache"]
     command += ["--ignore", ignored, "--output-format", "concise", *options, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -29,6 +29,7 @@ from tests.emit.kernels import (
     BATCH,
     EDGES,
     FLAGGED,
+    KINKS,
     MODELS,
     NUMBERED,
     SIMPLICES,
@@ -221,6 +222,15 @@ def test_rows_that_are_padded_or_read_elsewhere() -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 def test_projections_on_simplices() -> None:
     found = differences(kernel_module(resolved(SIMPLICES.format(large=70)), target="triton"))
+    assert max(found.values()) < TOLERANCE, found
+
+
+@needs_interpreter
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+def test_proximal_steps() -> None:
+    found = differences(kernel_module(resolved(KINKS), ["centered-ep"], target="triton"))
+    assert found.keys() == {"free", "residual", "nudged"}
     assert max(found.values()) < TOLERANCE, found
 
 

@@ -122,6 +122,23 @@ def test_forms_in_torch(name: str) -> None:
     compared(FUNCTIONS[name], form, cancels=name in CANCELLING)
 
 
+@pytest.mark.parametrize("name", with_form("torch"))
+def test_forms_in_torch_can_be_differentiated(name: str) -> None:
+    """By autograd, twice: layers and readouts are trained through whatever a spec writes, slopes too."""
+    entry, scope = FUNCTIONS[name], {**vars(runtime), "F": torch.nn.functional, "math": math, "torch": torch}
+    points = [0.21, 0.37, 0.83] if entry.domain is not None else [-3.25, -0.4, 0.3, 1.75, 6.0]
+    u = torch.tensor(points, dtype=torch.float64, requires_grad=True)
+    value = eval(entry.form("torch").of("u", "u"), {**scope, "u": u})
+    for derivative in (entry.derivative, Derivative(lambda other: FUNCTIONS[other].derivative)(entry.derivative)):
+        if value.requires_grad:
+            (value,) = torch.autograd.grad(value.sum(), u, create_graph=True, materialize_grads=True)
+        else:
+            value = torch.zeros_like(u)
+        with mp.workdps(60):
+            expected = torch.tensor([float(in_mpmath(derivative, mp.mpf(x))) for x in points], dtype=torch.float64)
+        assert torch.allclose(value, expected, rtol=1e-9, atol=1e-12), (value, expected)
+
+
 SOURCE = """
 extern "C" void {name}_of(const Real* u, Real* y, Int count) {{
     for (Int k = 0; k < count; ++k) y[k] = {form};

@@ -113,6 +113,15 @@ def test_range_and_monotony_hold_and_are_tight(name: str) -> None:
     assert function.monotone == (1 if np.all(steps >= 0) else -1 if np.all(steps <= 0) else 0)
 
 
+FAR = np.geomspace(1, 1e5, 40)
+
+
+@pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if function.asymptotes])
+def test_asymptotes_are_within_a_bound(name: str) -> None:
+    for (factor, power), far in zip(FUNCTIONS[name].asymptotes, (-FAR, FAR), strict=True):
+        assert np.all(np.abs(value(name, None, far) - float(factor) * far**power) < 2)
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_kinks_are_where_value_or_derivative_jumps(name: str) -> None:
     """Second derivatives stay below 25 on this grid, so that a second difference of 1e-4 is a jump of the first."""

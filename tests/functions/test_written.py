@@ -1,4 +1,4 @@
-"""What is written from the table of functions into other files: helpers by formulas, the table of the language page."""
+"""Texts from the table of functions in other files: helpers by formulas, the table of the language page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of objects: ``_repr_html_`` and ``_repr_latex_``."""
+"""Objects in a notebook: ``_repr_html_`` and ``_repr_latex_``."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def attacked(run: Path) -> None:
     spec = run / "spec.energy"
     spec.write_text("".join(f"# {attack}\n" for attack in ATTACKS) + spec.read_text())
     info = json.loads((run / "run.json").read_text())
-    info |= {"network": ATTACKS[0], "spec": ATTACKS[1], "preset": ATTACKS[2], "versions": {ATTACKS[0]: ATTACKS[1]}}
+    info |= {"spec": ATTACKS[1], "preset": ATTACKS[2], "versions": {ATTACKS[0]: ATTACKS[1]}}
     info |= {"overrides": {ATTACKS[0]: ATTACKS[1]}, "device": ATTACKS[2], "energyc": ATTACKS[3]}
     (run / "run.json").write_text(json.dumps(info))
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]

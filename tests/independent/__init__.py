@@ -33,5 +33,7 @@ ALL = CONSERVATIVE + NOT_CONSERVATIVE
 
 #: Specs that number their steps and so rest nowhere; their algorithms are modules of their own.
 UNROLLED = ("tel", "tel_digits")
+#: Specs whose kinks move by proximal steps; tests/specs/test_sparse_coding.py has its algorithm.
+PROXIMAL = ("sparse_coding",)
 
-__all__ = ["ALL", "CONSERVATIVE", "NOT_CONSERVATIVE", "UNROLLED", "Network", "Random", "Tensors"]
+__all__ = ["ALL", "CONSERVATIVE", "NOT_CONSERVATIVE", "PROXIMAL", "UNROLLED", "Network", "Random", "Tensors"]

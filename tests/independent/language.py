@@ -1,4 +1,4 @@
-"""What the language models share: the embedding, the head, cross entropy."""
+"""The parts that language models share: the embedding, the head, cross entropy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a transcription gives: the terms, the start, the sets, the answers. All tensors have a leading batch axis."""
+"""The parts of a transcription: the terms, the start, the sets, the answers. All tensors have a leading batch axis."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Network(ABC):
         """Every energy term, ``[batch]`` each."""
 
     def forces(self, params: Tensors, states: Tensors, clamps: Tensors) -> Tensors:
-        """What moves a state beside the energies; states without such a force are left out."""
+        """The forces on states beside those of the energies; states without such a force are left out."""
         return {}
 
     def start(self, params: Tensors, clamps: Tensors) -> Tensors:
@@ -92,7 +92,7 @@ class Network(ABC):
 
     @abstractmethod
     def cost(self, params: Tensors, states: Tensors, clamps: Tensors, targets: Tensors) -> Tensor:
-        """What training lowers, ``[batch]``."""
+        """The cost that training lowers, ``[batch]``."""
 
 
 def half_square(tensor: Tensor) -> Tensor:

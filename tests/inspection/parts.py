@@ -28,7 +28,7 @@ def resolved(spec: str, sizes: Mapping[str, object]) -> Network:
 
 
 def parts(spec: str, sizes: Mapping[str, object] = {}, *, seed: int = 0, scale: float = 0.5) -> list[Part]:
-    """What relaxes in a spec; params, clamps and noise are random, the seed is printed where a test fails."""
+    """The relaxing parts of a spec; params, clamps and noise are random, the seed is printed where a test fails."""
     print(f"{spec.splitlines()[0]}, seed {seed}")
     random, network = Random(seed), resolved(spec, sizes)
     net: Any = pipeline.instantiate(pipeline.emit(network), "cpu", torch.float64, seed).eval()

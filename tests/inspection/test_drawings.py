@@ -1,4 +1,4 @@
-"""What is drawn are the numbers: the mean of the samples, tiles in order, tokens at their places."""
+"""Pictures show the numbers: the mean of the samples, tiles in order, tokens at their places."""
 
 from __future__ import annotations
 

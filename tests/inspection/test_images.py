@@ -128,7 +128,7 @@ def test_memories_of_the_convergent_energy_transformer_go_to_where_its_image_res
     ("deq", "U", {"I": 9, "D": 4, "K": 3}),
     ("tel_digits", "W", {"I": 9, "C": 4}),
     ("resistive", "g1", {"I": 9, "J": 4, "K": 3}),
-    (str(MODELS / "sparse_coding.energy"), "D", {"I": 9, "M": 4}),
+    (str(MODELS / "nonnegative_code.energy"), "D", {"I": 9, "M": 4}),
     (str(MODELS / "kuramoto.energy"), "W", {"I": 9, "J": 4, "K": 3}),
 ])  # fmt: skip
 def test_weights_of_pixels_are_images_as_they_are(spec: str, param: str, sizes: dict[str, int]) -> None:

@@ -241,7 +241,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
         lambda n, x: n.readout(n.relax({"x": x}), {"x": x}),
         "states are given as a dict .*not Relaxed",
     ),
-    "unrest": (lambda n, x: n.unrest(x), "clamps are given as a dict"),
+    "non_convergence": (lambda n, x: n.non_convergence(x), "clamps are given as a dict"),
 }
 
 
@@ -301,7 +301,7 @@ def test_where_nothing_is_clamped_one_sample_relaxes(start: str, target: str) ->
     rest = net.params["b"].detach()[None]
     torch.testing.assert_close(net.relax({}).states["s"], rest, rtol=0, atol=1e-9)
     torch.testing.assert_close(net()["r"].detach(), rest, rtol=0, atol=1e-9)
-    assert net.unrest({}) is None
+    assert net.non_convergence({}) is None and net.unrest({}) is None
     with pytest.raises(ValueError, match="free has no clamps; nothing takes what is given without a name"):
         net(rest)
     goals = torch.randn(4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

@@ -212,7 +212,7 @@ def test_what_is_set_is_set_as_by_load() -> None:
 
 
 def test_a_run_of_other_sizes_than_the_spec_s_data_is_one_that_loads(capfd: pytest.CaptureFixture[str]) -> None:
-    """What the program feeds is no longer bound in the folder's spec, whose data would not fit."""
+    """Inputs that the program feeds are not bound in the folder's spec, whose data would not fit."""
     data = {**arrays(), "x": np.random.default_rng(0).random((40, 6))}
     spec = TABLE.replace("table(name", "table(  # Fisher's\n  name")
     run = energyc.train(spec, data, dims={"I": 6}, **OPTIONS)
@@ -504,7 +504,7 @@ def test_data_are_given_once(spec: str, arguments: list[str], name: str, capfd: 
 
 
 def test_a_run_folder_has_nothing_imported(capfd: pytest.CaptureFixture[str]) -> None:
-    """What is recorded of data never becomes a name to import: not by a run, nor by a spec."""
+    """The record of data never becomes a name to import: not by a run, nor by a spec."""
     Path("own_data.py").write_text(OWN)
     run = energyc.train(SPEC, arrays(), **OPTIONS)
     Path("own_data.py").write_text("raise SystemExit('imported')")

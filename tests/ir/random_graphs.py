@@ -185,7 +185,7 @@ class RandomGraph:
         self.keep(self.graph.stop(node, mode), self.values[node].detach() if cut else self.values[node])
 
     def pair(self) -> None:
-        """What the graph simplifies: relu times step, an indicator with itself, a softmax with its own guard."""
+        """Nodes that the graph simplifies: relu times step, an indicator with itself, a softmax with its own guard."""
         node = self.pick()
         if node.dims and bool((self.values[node].abs() > 1e-6).all()):
             names = [self.choice(["relu", "step", "relu", "step", "abs"]) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""What the interpreter says of guards, indices, potentials and bad inputs, against NumPy written out."""
+"""The interpreter on guards, indices, potentials and bad inputs, against NumPy written out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run tells its loggers, and that no logger ends it."""
+"""A run tells its loggers how it goes, and no logger ends it."""
 
 from __future__ import annotations
 

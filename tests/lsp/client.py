@@ -41,6 +41,7 @@ class Editor:
         )
         self.messages: Queue[dict[str, Any] | None] = Queue()
         self.unasked: list[dict[str, Any]] = []
+        self.unnumbered: list[dict[str, Any]] = []  # answers to what could not be read
         self._answers: dict[int, dict[str, Any]] = {}
         self._id = 0
         threading.Thread(target=self._read, daemon=True).start()
@@ -117,6 +118,8 @@ class Editor:
                     self.send({"id": message["id"], "result": None})
             elif isinstance(message["id"], int):  # the editor's own requests have numbers
                 self._answers[message["id"]] = message
+            elif message["id"] is None:
+                self.unnumbered.append(message)
 
     # ------------------------------------------------------------ documents
 
@@ -129,7 +132,7 @@ class Editor:
         self.notify("textDocument/didChange", {"textDocument": document, "contentChanges": list(changes)})
 
     def diagnostics(self, uri: str, version: int) -> list[dict[str, Any]]:
-        """What is said of a version of a document; waits for it."""
+        """The diagnostics of a version of a document; waits for them."""
 
         def said() -> list[dict[str, Any]]:
             return [
@@ -154,7 +157,7 @@ class Editor:
 
     @property
     def complaints(self) -> list[str]:
-        """What the server has logged or shown: internal errors."""
+        """The internal errors that the server has logged or shown."""
         methods = ("window/logMessage", "window/showMessage")
         return [message["params"]["message"] for message in self.unasked if message["method"] in methods]
 

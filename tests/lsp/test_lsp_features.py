@@ -472,7 +472,7 @@ def test_every_word_has_its_sentence() -> None:
 
 
 def test_neither_torch_nor_sympy_is_imported() -> None:
-    """What runs while someone types: the server's module, a reading, and every feature."""
+    """The work while someone types: the server's module, a reading, and every feature."""
     code = (
         "import sys; from tests.lsp.texts import SMALL, view_of, place_of, completions\n"
         "import energyc.surfaces.lsp.server\n"

@@ -140,7 +140,7 @@ def test_everything_can_be_asked_of_a_cut_spec(case: int) -> None:
 
 @pytest.mark.parametrize("case", range(20))
 def test_a_rename_keeps_the_meaning(case: int) -> None:
-    """What is read of a spec in which a name is changed everywhere is the same but for the name."""
+    """A spec in which a name is changed everywhere reads the same but for the name."""
     generator = random.Random(f"{SEED} rename {case}")
     text = generator.choice(TEXTS)
     view = view_of(text)

@@ -229,3 +229,31 @@ def test_odd_headers(editor: Editor, head: bytes) -> None:
     editor.process.stdin.write(head)
     editor.process.stdin.flush()
     lives(editor)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"Content-Length: 1" + b"0" * 4_300 + b"\r\n\r\n",
+        b"Content-Length: 1" + b"0" * 100_000 + b"\r\nContent-Type: a\r\n\r\n",
+        b"Content-Length: 99999999999999999999\r\n\r\n",
+        b"Content-Length: 70000000\r\nContent-Type: a\r\n\r\n" + b"x" * 70_000_000,
+    ],
+    ids=["4,300 digits", "100,000 digits", "20 digits", "70 MB"],
+)
+def test_a_message_that_is_too_long_is_answered(editor: Editor, sent: bytes) -> None:
+    assert editor.process.stdin is not None
+    editor.unnumbered.clear()
+    editor.process.stdin.write(sent)
+    editor.process.stdin.flush()
+    lives(editor)
+    assert [answer["error"]["message"] for answer in editor.unnumbered] == [
+        "a message of more than 67,108,864 bytes is not read"
+    ]
+
+
+def test_a_header_without_an_end_is_passed_over(editor: Editor) -> None:
+    assert editor.process.stdin is not None
+    editor.process.stdin.write(b"x" * 10_000_000 + b"\r\n")
+    editor.process.stdin.flush()
+    lives(editor)

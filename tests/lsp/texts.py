@@ -58,7 +58,7 @@ def view_at(text: str) -> tuple[View, types.Position]:
 
 
 def completions(text: str) -> list[str]:
-    """What is offered at the mark of a text, in the order in which an editor shows it."""
+    """The completions at the mark of a text, in the order in which an editor shows them."""
     view, position = view_at(text)
     items = complete(view, position).items
     return [item.label for item in sorted(items, key=lambda item: item.sort_text or item.label)]

@@ -61,7 +61,7 @@ class Campaign:
             worker.stdin.close()
 
     def _judge(self, mutant: Mutant, record: Record, worker: subprocess.Popen[str]) -> dict[str, Any]:
-        """What the worker says of a mutant, and how many tests enter its function (``of``)."""
+        """The worker's verdict on a mutant, and how many tests enter its function (``of``)."""
         tests = record.entering(mutant)
         if not tests:
             return {"outcome": "unreached", "by": "", "tests": 0, "of": 0}

@@ -32,7 +32,7 @@ BOUNDS = {
 }
 CONNECTIVES = {ast.And: ("and", "or"), ast.Or: ("or", "and")}
 EXTREMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "amin": "amax", "amax": "amin"}
-#: What is joined by ``+`` and is no number.
+#: Operands of ``+`` that are not numbers.
 SEQUENCES = (ast.List, ast.Tuple, ast.JoinedStr, ast.ListComp)
 
 Edit = tuple[str, int, int, str]
@@ -157,7 +157,7 @@ def _is_left_alone(node: ast.AST) -> bool:
 
 
 def _edits(source: Text, node: ast.AST) -> Iterator[Edit]:
-    """What can be changed at a node: an operator of mutation, from where to where, the new text."""
+    """The changes at a node: an operator of mutation, from where to where, the new text."""
     match node:
         case ast.BinOp(left, operator, right):
             yield from _arithmetic(source, left, operator, right)

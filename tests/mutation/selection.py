@@ -19,7 +19,7 @@ GOLDEN, GOLDENS = "tests/golden/", 3
 
 @dataclass
 class Record:
-    """What ``recording`` wrote: seconds by test and by file, and the tests that enter a function or a file."""
+    """The record of ``recording``: seconds by test and by file, and the tests that enter a function or a file."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     collecting: dict[str, float] = field(default_factory=dict)

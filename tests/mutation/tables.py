@@ -1,4 +1,4 @@
-"""What came out: a table by package, and the survivors."""
+"""The results: a table by package, and the survivors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _row(name: str, outcomes: Iterable[str]) -> str:
 
 
 def survivors(path: Path) -> str:
-    """What survived and what no test enters: the place, the change, how many of the tests that enter it ran."""
+    """The survivors and those that no test enters: the place, the change, how many of the tests that enter it ran."""
     return "\n".join(_told(result) for result in results(path) if result["outcome"] not in KILLED)
 
 

@@ -91,7 +91,7 @@ def _child(job: dict[str, Any], says: Path) -> None:
 
 
 def outcome(job: dict[str, Any], says: Path) -> dict[str, Any]:
-    """What a forked process says last; one that ends in the middle of a test, but not by the alarm, is killed too."""
+    """The last line of a forked process; one that ends in the middle of a test, but not by the alarm, is killed too."""
     says.write_text(json.dumps({"outcome": "timeout", "by": "", "tests": 0}), encoding="utf-8")
     if (child := os.fork()) == 0:
         try:

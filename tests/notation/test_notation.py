@@ -1,4 +1,4 @@
-"""What single nodes look like: names of indices, capture, windows, guards, coefficients, shared pieces."""
+"""Single nodes in print: names of indices, capture, windows, guards, coefficients, shared pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written in the spec's notation is a spec again, and means the same."""
+"""Formulas in the spec's notation are a spec again, and mean the same."""
 
 from __future__ import annotations
 

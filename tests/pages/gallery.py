@@ -1,4 +1,4 @@
-"""What docs/gallery.md shows of ``energyc check``: the lines that say most, taken from the golden reports."""
+"""The reports of ``energyc check`` in docs/gallery.md: the lines that say most, taken from the golden reports."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _claims(lines: list[str]) -> Iterator[str]:
 
 
 def _rules(lines: list[str]) -> Iterator[str]:
-    """A line for each verdict with its reason, which what to use instead is no part of."""
+    """A line for each verdict with its reason, without what to use instead."""
     groups: dict[tuple[str, str], list[str]] = {}
     for line in lines:
         name, verdict, *why = line.split(maxsplit=2)

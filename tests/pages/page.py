@@ -54,7 +54,7 @@ def said_of(example: Example) -> tuple[Diagnostic, ...]:
 
 
 def rendered(example: Example) -> str:
-    """What a user sees."""
+    """The page as a user sees it."""
     return render_text(said_of(example), Source(NAME, example.spec)) + "\n"
 
 

@@ -102,7 +102,7 @@ def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path) -> None:
 
 
 def run(driven: list[tuple[str, str]], folder: Path) -> str:
-    """What went wrong. Each call begins without the names of earlier ones."""
+    """The output of a run that fails, else nothing. Each call begins without the names of earlier ones."""
     if not driven:
         return ""
     script = f"BLOCKS = {driven!r}\n{DRIVER}"

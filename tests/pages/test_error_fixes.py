@@ -1,4 +1,4 @@
-"""What a diagnostic offers to write puts its mistake right: each fix of each error page is carried out."""
+"""The text that a diagnostic offers puts its mistake right: each fix of each error page is carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leads params back to their sets: nearest points, and the part of a gradient along the set."""
+"""Projections of params onto their sets: nearest points, and the part of a gradient along the set."""
 
 from __future__ import annotations
 

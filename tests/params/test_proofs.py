@@ -1,4 +1,4 @@
-"""What the prover knows of params on sets: proofs that need a set, no witness off one, suggestions of sets."""
+"""The prover on params on sets: proofs that need a set, no witness off one, suggestions of sets."""
 
 from __future__ import annotations
 

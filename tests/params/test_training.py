@@ -243,7 +243,7 @@ def test_training_starts_from_params_on_their_sets_and_says_so(tmp_path: Path) -
 
 
 def test_a_device_rounds_directions_too() -> None:
-    """What a device holds is on its grid, though the rounded rows are not quite orthonormal, and within the box."""
+    """Values on a device are on its grid, though the rounded rows are not quite orthonormal, and within the box."""
     net = loaded(dtype=torch.float64)
     before = {name: param.detach().clone() for name, param in net.params.items()}
     with held(net, Precision(bits=4)):

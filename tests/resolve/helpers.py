@@ -39,7 +39,7 @@ def shipped(name: str, **overrides: object) -> Network:
 
 
 def findings(text: str, **overrides: object) -> tuple[Diagnostic, ...]:
-    """What a text that is wrong is answered with."""
+    """The diagnostics that a wrong text is answered with."""
     try:
         return network(text, **overrides).warnings
     except SpecError as error:
@@ -74,6 +74,6 @@ def _value(rng: np.random.Generator, net: Network, node: Input, batch: tuple[int
 
 
 def value(net: Network, node: Node, values: Mapping[str, Any]) -> Any:
-    """What a node is for these inputs; the node is legal."""
+    """The value of a node for these inputs; the node is legal."""
     verify([node])
     return evaluate([node], values, sizes=net.extents, values=net.values)[0]

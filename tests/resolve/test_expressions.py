@@ -1,4 +1,4 @@
-"""What single expressions mean, against independent NumPy."""
+"""The meaning of single expressions, against independent NumPy."""
 
 from __future__ import annotations
 

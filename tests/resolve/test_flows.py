@@ -52,7 +52,7 @@ def test_a_broadcast_let_keeps_its_copies_apart() -> None:
 
 
 def test_next_is_a_flow_with_a_step_of_1() -> None:
-    text = "network n\ndim D = 3\nclamp b[D]\nstate z[D]\nnext z[d] = tanh(z[d]) + b[d]\nrelax { step = 0.1 }\n"
+    text = "network n\ndim D = 3\nclamp b[D]\nstate z[D]\nnext z[d] = tanh(z[d]) + b[d]\n"
     net = energyc.load(text, dtype=torch.float64)
     b, z = torch.randn(2, 3, dtype=torch.float64), torch.randn(2, 3, dtype=torch.float64)
     moved = net.relax({"b": b}, steps=1, states={"z": z}).states["z"]

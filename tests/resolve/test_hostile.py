@@ -1,4 +1,4 @@
-"""What a hostile spec can do: be refused, quickly, with a diagnostic."""
+"""A hostile spec is refused, quickly, with a diagnostic."""
 
 from __future__ import annotations
 

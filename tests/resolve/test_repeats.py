@@ -1,4 +1,4 @@
-"""What is written twice, and what one name may stand for."""
+"""Things that are written twice, and those that one name may stand for."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def gradient(net: Any, rule: str, data: tuple[Tensors, Tensors], **settings: Any
 
 
 def distance(found: Tensors, expected: Tensors) -> float:
-    """What separates two gradients, relative to the second one."""
+    """The difference of two gradients, relative to the second one."""
     apart = sum(float((found[name] - value).square().sum()) for name, value in expected.items())
     return (apart / sum(float(value.square().sum()) for value in expected.values())) ** 0.5
 

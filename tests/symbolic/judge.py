@@ -93,7 +93,7 @@ class Judge:
 
     @property
     def products(self) -> int:
-        """What writing everything out takes."""
+        """The number of products where everything is written out."""
         return sum(map(self.written.products, SECTIONS))
 
     @cached_property

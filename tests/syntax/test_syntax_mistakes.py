@@ -1,4 +1,4 @@
-"""What is said of a spec that does not parse."""
+"""Messages on a spec that does not parse."""
 
 from __future__ import annotations
 

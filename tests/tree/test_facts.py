@@ -1,4 +1,4 @@
-"""What is asked of a tree: reads, assignments, attributes, free names, and which statements nothing needs."""
+"""Facts of a tree: reads, assignments, attributes, free names, and which statements nothing needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps training healthy: penalty, residual defence, snapshots, gates, explosions that rounding froze."""
+"""The health of training: penalty, residual defence, snapshots, gates, explosions that rounding froze."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ALL_OF_THEM = named(NOT_CONSERVATIVE)
 
 
 def added(s: Side, seed: int, **settings: Any) -> Tensors:
-    """What a setting adds to the implicit gradient."""
+    """The part that a setting adds to the implicit gradient."""
     plain = s.gradient("implicit")
     torch.manual_seed(seed)
     more = s.gradient("implicit", **settings)

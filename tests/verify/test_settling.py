@@ -488,7 +488,7 @@ def test_a_kink_and_an_energy_without_a_floor_are_named(energy: str, cause: str)
     text = TURNING.replace(
         "force turn on z[d] = tanh(", f"energy more = sum[d](4 * {energy})\nforce turn on z[d] = 0 * tanh("
     )
-    net = energyc.load(text, rules=["implicit"], dtype=torch.float64)
+    net = energyc.load(text, rules=["implicit"], settings={"relax.proximal": "off"}, dtype=torch.float64)
     probe = Probe({"x": torch.linspace(0.5, 2.0, 8, dtype=torch.float64).reshape(4, 2)}, {})
     told = judged(net, probe)
     assert any(cause in why for why in told.why) and told.helps

@@ -1,4 +1,4 @@
-"""What ``verify`` writes and draws: nothing that matters is cut off, and nothing is drawn that was not measured."""
+"""The report of ``verify``: nothing that matters is cut off, and nothing is drawn that was not measured."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def faithful(rule: str, **changes: Any) -> RuleFidelity:
 
 
 def report(capfd: Capture, *rules: RuleFidelity, spectrum: Spectrum = SPECTRUM) -> str:
-    """What is written to no terminal."""
+    """The report as it is written to no terminal."""
     seen = Settling(1e-5, 20, 1e-4, (0.5,))
     fidelity = Fidelity({rule.rule: rule for rule in rules}, spectrum, 1e-12, 4, 4, seen)
     print_report(Verification("net", {"D": 3}, None, 1.0, fidelity, None))
@@ -75,7 +75,7 @@ def test_no_rule_and_no_reason_is_cut_off(capfd: Capture) -> None:
 
 
 def test_each_rule_has_its_verdict(tmp_path: Path, capfd: Capture) -> None:
-    """A biased rule is marked, and is no reason to fail."""
+    """A biased rule is marked, and is not a reason to fail."""
     spec = written(tmp_path, UNTIED, "untied")
     done = energyc(capfd, "verify", spec, "--rule", "vf", "--rule", "aep", "--gain", "4")
     rows = {line.split()[0]: line.split()[1] for line in done.out.splitlines() if line.startswith((" vf ", " aep "))}

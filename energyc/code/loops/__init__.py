@@ -3,7 +3,7 @@
 A step of a phase becomes matrix products and groups of statements that share their loops. What is here knows no
 language that they are printed in.
 
-Imports: ``expressions``, ``functions``, ``ir``, ``network``, ``sparse``.
+Imports: ``derive``, ``expressions``, ``functions``, ``ir``, ``network``, ``sparse``.
 """
 
 from energyc.code.loops.fuse import Rows

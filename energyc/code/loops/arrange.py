@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from energyc.code.loops.expressions import relocated, rewritten
 from energyc.code.loops.matrices import product_of
-from energyc.code.loops.nest import Buffer, Expr, Load, Product, Scatter, Statement, indices, loads
+from energyc.code.loops.nest import Buffer, Expr, Load, MatrixProduct, Scatter, Statement, indices, loads
 from energyc.mathematics.ir import IndexExpr
 from energyc.mathematics.ir.indexing import axis, integer
 
-Step = Statement | Product | Scatter
+Step = Statement | MatrixProduct | Scatter
 Change = Callable[[Expr], Expr]
 #: The axes of a buffer that stay, in their new order.
 Order = tuple[int, ...]
@@ -49,14 +49,14 @@ def _touching(steps: Sequence[Step]) -> dict[Buffer, list[int]]:
     return touching
 
 
-def _used(step: Statement | Product | Scatter) -> set[int]:
+def _used(step: Statement | MatrixProduct | Scatter) -> set[int]:
     """The labels along which what a step computes differs."""
-    parts = step.loads if isinstance(step, Product) else (step.expr,)
+    parts = step.loads if isinstance(step, MatrixProduct) else (step.expr,)
     return {label for part in parts for index in indices(part) for label in index.axes()}
 
 
 def _loads(step: Step) -> list[Load]:
-    return list(step.loads) if isinstance(step, Product) else list(loads(step.expr))
+    return list(step.loads) if isinstance(step, MatrixProduct) else list(loads(step.expr))
 
 
 def _wished(buffer: Buffer, writers: Sequence[Step], steps: Iterable[Step]) -> Order:
@@ -113,7 +113,7 @@ def _with(
         labels = [*order, *range(count, len(extents))]
         place = [axis(labels.index(k)) if k in labels else integer(0) for k in range(len(extents))]
         extents, target = tuple(extents[k] for k in labels), made
-    if isinstance(step, Product):
+    if isinstance(step, MatrixProduct):
         return _product(step, target, [_at(load, moved, place) for load in step.loads], extents, sizes)
     return replace(step, target=target, extents=extents, expr=_at(step.expr, moved, place))
 
@@ -123,8 +123,8 @@ def _at(expr: Expr, moved: Change, place: Sequence[IndexExpr]) -> Expr:
 
 
 def _product(
-    step: Product, target: Buffer, at: Sequence[Expr], extents: tuple[int, ...], sizes: Mapping[str, int]
-) -> Product | None:
+    step: MatrixProduct, target: Buffer, at: Sequence[Expr], extents: tuple[int, ...], sizes: Mapping[str, int]
+) -> MatrixProduct | None:
     """A product as good as the step, or None."""
     first, second = at
     assert isinstance(first, Load) and isinstance(second, Load)

@@ -1,40 +1,43 @@
-"""Expressions that are made of others: scaled, negated, at other labels."""
+"""Expressions that are made of others: scaled, chosen, at other labels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from energyc.code.loops.affine import substituted
-from energyc.code.loops.nest import Expr, Load, Number, Times, Total
-from energyc.mathematics.expressions import Call, Comparison, IndexValue, Rewriter, Where, rule
+from energyc.code.loops.nest import Expr, Load
+from energyc.mathematics.expressions import (
+    ZERO,
+    Call,
+    Comparison,
+    IndexValue,
+    Product,
+    Rewriter,
+    Sum,
+    Where,
+    expression,
+    rule,
+)
 from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import IndexExpr
 
-ZERO = Number(0.0)
 
-
-def scaled(factor: float, factors: Sequence[Expr]) -> Expr:
-    """A product with a factor."""
+def scaled(coefficient: float, *factors: Expr) -> Expr:
+    """``coefficient * factors``; a factor that is itself a product stays one, so that it is computed first."""
     if ZERO in factors:
         return ZERO
-    if not factors:
-        return Number(factor)
-    value = factors[0] if len(factors) == 1 else Times(tuple(factors))
-    return value if factor == 1 else Total(((factor, value),))
-
-
-def difference(first: Expr, second: Expr) -> Expr:
-    """``first - second``."""
-    return Total(((1.0, first), (-1.0, second)))
+    return factors[0] if coefficient == 1 and len(factors) == 1 else Product(coefficient, factors)
 
 
 def plain_load(expr: Expr) -> tuple[float, Load | None]:
-    """A factor and an entry, where the expression is that."""
+    """A coefficient and an entry, where the expression is that."""
     match expr:
         case Load():
             return 1.0, expr
-        case Total(((factor, Load() as load),)):
-            return factor, load
+        case Product(coefficient, (Load() as load,), ()):
+            return coefficient, load
+        case Sum((term,)):
+            return plain_load(term)
     return 1.0, None
 
 
@@ -45,7 +48,7 @@ def applied(function: ScalarFunction, argument: Expr) -> Expr:
 
 def unless(test: Expr, number: float, value: Expr, instead: Expr) -> Expr:
     """``value``, or ``instead`` where the ``test`` equals ``number``."""
-    return Where(Comparison("!=", test, Number(number)), value, instead)
+    return Where(Comparison("!=", test, expression(number)), value, instead)
 
 
 def rewritten(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Literal
 
 from energyc.code.loops.affine import TRUE, conjunction, labels_of, outside_training, substituted
-from energyc.code.loops.expressions import ZERO, applied, plain_load, relocated, scaled
+from energyc.code.loops.expressions import applied, plain_load, relocated, scaled
 from energyc.code.loops.fuse import Rows
 from energyc.code.loops.matrices import product_of
-from energyc.code.loops.nest import Buffer, Expr, Load, Number, Product, Scatter, Statement, Total
+from energyc.code.loops.nest import Buffer, Expr, Load, MatrixProduct, Scatter, Statement
 from energyc.code.loops.reduce import along, over_edges, reduction
 from energyc.code.loops.solve import Solved, solved
-from energyc.mathematics.expressions import IndexValue, Where
+from energyc.mathematics.expressions import ZERO, IndexValue, Sum, Where, expression
 from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import (
     ONE,
@@ -53,8 +53,9 @@ class Lowering:
     """Lowers the nodes that some roots need, each once.
 
     ``given`` are the buffers of what the caller passes or an earlier part has made. Inputs that are not among them are
-    added as they are met. ``factor`` gives the number of a coefficient. ``steps`` holds statements and products in the
-    order of their dependencies.
+    added as they are met. ``factor`` gives the number of a coefficient. ``target`` is what the kernels are printed for,
+    by the name that the table of functions knows. ``steps`` holds statements and products in the order of their
+    dependencies.
     """
 
     def __init__(
@@ -65,14 +66,15 @@ class Lowering:
         offered: Mapping[Node, str],
         names: Mapping[Node, str],
         text: Callable[[Node], str],
+        target: str,
         rows: Rows = "array",
     ) -> None:
         self.sizes, self.factor = sizes, factor
         self.buffers = dict(given)
         self.offered, self.names, self.text = offered, names, text
-        self.rows = rows
+        self.target, self.rows = target, rows
         self.asked: list[tuple[Node, Buffer]] = []
-        self.steps: list[Statement | Product | Scatter] = []
+        self.steps: list[Statement | MatrixProduct | Scatter] = []
         self.uses: Counter[Node] = Counter()
         self.solutions: dict[Einsum, Solved] = {}
 
@@ -187,7 +189,7 @@ class Lowering:
             case Einsum():
                 return self._term(node)
             case Indicator():
-                return Where(outside_training(node.condition), Number(1.0), Number(0.0))
+                return Where(outside_training(node.condition), expression(1), ZERO)
             case Position():
                 return IndexValue(node.value)
             case Stop():
@@ -195,37 +197,35 @@ class Lowering:
         raise _refused(node)
 
     def _function(self, node: Map) -> ScalarFunction:
-        """The function of a map. Raises NotLowered where no target of kernels writes it."""
-        try:
-            entry = node.function.entry
-            entry.form("cpp")
-        except (KeyError, NotImplementedError) as error:
-            raise NotLowered(f"no kernel computes {node.function.name}") from error
-        return entry
+        """The function of a map. Raises NotLowered where the target of the kernels does not write it."""
+        function = node.function
+        if function.slope is not None or not function.entry.is_written_in(self.target):
+            raise NotLowered(f"no kernel computes {function.name}")
+        return function.entry
 
     def _total(self, node: Add) -> Expr:
         """A sum; matrix products in it that nothing else reads are added up in one buffer."""
         place = labels_of(len(node.dims))
         gathered: Buffer | None = None
-        terms: list[tuple[float, Expr]] = []
+        terms: list[Expr] = []
         for coefficient, term in node.terms:
             product = self._product(term, coefficient, gathered) if self._is_gathered(term) else None
             if product is None:
-                terms.append((self.factor(coefficient), self.at(term, place)))
+                terms.append(scaled(self.factor(coefficient), self.at(term, place)))
                 continue
             if gathered is None:
                 gathered = product.target
-                terms.append((1.0, Load(gathered, place)))
+                terms.append(Load(gathered, place))
             self.steps.append(product)
-        return self._short(node, [term for term in terms if term[1] != ZERO])
+        return self._short(node, [term for term in terms if term != ZERO])
 
-    def _short(self, node: Node, terms: list[tuple[float, Expr]]) -> Expr:
+    def _short(self, node: Node, terms: list[Expr]) -> Expr:
         """A sum; the first terms of a long one are a statement of their own, and so on, in the same order."""
         place = labels_of(len(node.dims))
         while len(terms) > DEEPEST:
-            first = self.put("total", self.extents(node), node.batched, Total(tuple(terms[:DEEPEST])))
-            terms = [(1.0, Load(first, place)), *terms[DEEPEST:]]
-        return Total(tuple(terms))
+            first = self.put("total", self.extents(node), node.batched, Sum(tuple(terms[:DEEPEST])))
+            terms = [Load(first, place), *terms[DEEPEST:]]
+        return Sum(tuple(terms))
 
     def _is_gathered(self, node: Node) -> bool:
         """Whether a term is added to what others sum up to: nothing else reads it, and it differs along all axes."""
@@ -238,7 +238,7 @@ class Lowering:
         """A product of entries, times the factor; 0 where its conditions do not hold."""
         solved = self.solution(node)
         factors = [self.at(operand, place) for operand, place in solved.operands]
-        value = scaled(self.factor(node.coefficient), factors)
+        value = scaled(self.factor(node.coefficient), *factors)
         return Where(conjunction(solved.conditions), value, ZERO) if solved.conditions and value != ZERO else value
 
     def solution(self, node: Einsum) -> Solved:
@@ -286,7 +286,7 @@ class Lowering:
         """The name of a node's buffer."""
         return self.names.get(node) or {Softmax: "weights", LogSumExp: "level", Map: "image"}.get(type(node), "total")
 
-    def _product(self, node: Node, coefficient: Coefficient, target: Buffer | None) -> Product | None:
+    def _product(self, node: Node, coefficient: Coefficient, target: Buffer | None) -> MatrixProduct | None:
         """An einsum as a matrix product into a buffer, added to what is there where it is given; None if it is none."""
         assert isinstance(node, Einsum)
         solved = self.solution(node)

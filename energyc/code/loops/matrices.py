@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from energyc.code.loops.nest import Buffer, Load, Product, Run
+from energyc.code.loops.nest import Buffer, Load, MatrixProduct, Run
 from energyc.mathematics.ir.indexing import Affine
 
 #: Fewer columns than these do not make a matrix product: the vectors would be mostly empty.
@@ -40,7 +40,7 @@ def walk_of(load: Load, sizes: Mapping[str, int]) -> Walk | None:
 
 def product_of(
     target: Buffer, loads: tuple[Load, Load], factor: float, extents: Sequence[int], sizes: Mapping[str, int]
-) -> Product | None:
+) -> MatrixProduct | None:
     """The sum over all labels but the target's axes of both loads' product; None where it is not a matrix product."""
     first, second = (walk_of(load, sizes) for load in loads)
     if first is None or second is None or len(extents) == len(target.sizes):
@@ -51,7 +51,7 @@ def product_of(
     return best and replace(best, loads=loads, extents=tuple(extents))
 
 
-def _arranged(target: Buffer, left: Walk, right: Walk, factor: float, extents: Sequence[int]) -> Product | None:
+def _arranged(target: Buffer, left: Walk, right: Walk, factor: float, extents: Sequence[int]) -> MatrixProduct | None:
     """The product with the right matrix's columns last in the target."""
     count = len(target.sizes)
     out = dict(enumerate(target.strides))
@@ -71,7 +71,7 @@ def _arranged(target: Buffer, left: Walk, right: Walk, factor: float, extents: S
         )
 
     inner = range(count, len(extents))
-    return Product(
+    return MatrixProduct(
         target, left.buffer, right.buffer, factor, run(rows), run(range(columns, count)), run(inner), run(outer),
         left.at, right.at,
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """Loop nests as data: what one kernel computes, without the language it will be printed in.
 
-A kernel works on a tile of samples. Its body is a list of blocks, a :class:`Product` (a matrix product) or a
+A kernel works on a tile of samples. Its body is a list of blocks, a :class:`MatrixProduct` or a
 :class:`Group` (statements that share their outer loops), over buffers that hold [tile, sizes] or, where they do not
 differ from sample to sample, [sizes].
 """
@@ -51,13 +51,6 @@ class Buffer:
 
 
 @dataclass(frozen=True)
-class Number(Expression):
-    """A constant."""
-
-    value: float
-
-
-@dataclass(frozen=True)
 class Scalar(Expression):
     """A number that the caller gives at each call, as a step size."""
 
@@ -70,49 +63,6 @@ class Load(Expression):
 
     buffer: Buffer
     place: tuple[IndexExpr, ...]
-
-
-@dataclass(frozen=True)
-class Total(Expression):
-    """A sum of expressions, each with a factor."""
-
-    terms: tuple[tuple[float, Expr], ...]
-
-    @property
-    def parts(self) -> tuple[Expr, ...]:
-        return tuple(term for _, term in self.terms)
-
-    def with_parts(self, *parts: Expr) -> Expr:
-        return Total(tuple((factor, part) for (factor, _), part in zip(self.terms, parts, strict=True)))
-
-
-@dataclass(frozen=True)
-class Times(Expression):
-    """A product of expressions."""
-
-    factors: tuple[Expr, ...]
-
-    @property
-    def parts(self) -> tuple[Expr, ...]:
-        return self.factors
-
-    def with_parts(self, *parts: Expr) -> Expr:
-        return Times(parts)
-
-
-@dataclass(frozen=True)
-class Quotient(Expression):
-    """``part / whole``."""
-
-    part: Expr
-    whole: Expr
-
-    @property
-    def parts(self) -> tuple[Expr, ...]:
-        return (self.part, self.whole)
-
-    def with_parts(self, *parts: Expr) -> Expr:
-        return Quotient(*parts)
 
 
 def loads(expr: Expr) -> Iterator[Load]:
@@ -181,7 +131,7 @@ class Run:
 
 
 @dataclass(frozen=True, eq=False)
-class Product:
+class MatrixProduct:
     """``target (+)= factor * left @ right`` for each place of the ``outer`` labels.
 
     ``rows`` are labels of the left matrix, ``columns`` of the right one, next to each other in the target; both share
@@ -249,7 +199,7 @@ class Group:
         return tuple(dict.fromkeys(b for s in self.statements for b in s.reads))
 
 
-Block = Group | Product | Scatter
+Block = Group | MatrixProduct | Scatter
 
 
 def written(block: Block) -> tuple[Buffer, ...]:

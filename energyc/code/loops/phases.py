@@ -10,9 +10,11 @@ from energyc.code.loops.affine import labels_of
 from energyc.code.loops.arrange import arranged
 from energyc.code.loops.fuse import Rows, grouped
 from energyc.code.loops.lower import Lowering, NotLowered
-from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Product, Scalar, Scatter, Statement, Times, Total
-from energyc.code.loops.sets import LARGEST_SIMPLEX, projected
+from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, MatrixProduct, Scalar, Scatter, Statement
+from energyc.code.loops.sets import LARGEST_SIMPLEX, Shrinking, proximal
+from energyc.derivation.derive import Proximal
 from energyc.language.network import Network
+from energyc.mathematics.expressions import ZERO, Product, Sum
 from energyc.mathematics.ir import Coefficient, Input, Node
 
 #: A node for each state that has one.
@@ -24,8 +26,9 @@ class Equations:
     """The equations that kernels are made from: nodes by state, after planning.
 
     ``sizes`` are those of the dims; ``factor`` gives the number of a coefficient, ``roots`` are roots of sizes by the
-    names that factors are written with. ``force`` moves the states, ``nudge`` is subtracted from it times beta,
-    ``correction`` is by states and ``directions``. ``offered`` are nodes that are computed before a relaxation, with
+    names that factors are written with. ``target`` is what the kernels are printed for, by the name that the table of
+    functions knows. ``force`` moves the states, ``nudge`` is subtracted from it times beta, ``correction`` is by states
+    and ``directions``, ``kinks`` move proximally. ``offered`` are nodes that are computed before a relaxation, with
     their names; ``text`` writes any. ``rows`` is where a group keeps them, ``prefix`` what the kernels' names begin
     with.
     """
@@ -34,10 +37,12 @@ class Equations:
     sizes: Mapping[str, int]
     factor: Callable[[Coefficient], float]
     roots: Mapping[str, float]
+    target: str
     force: Slopes
     nudge: Slopes = field(default_factory=dict)
     correction: Slopes = field(default_factory=dict)
     directions: Mapping[str, Input] = field(default_factory=dict)
+    kinks: Mapping[str, Proximal] = field(default_factory=dict)
     offered: Mapping[Node, str] = field(default_factory=dict)
     names: Mapping[Node, str] = field(default_factory=dict)
     text: Callable[[Node], str] = lambda node: ""
@@ -51,8 +56,9 @@ class Builder:
     def __init__(self, equations: Equations) -> None:
         self.equations = equations
         self.network = equations.network
-        self.steps: list[Statement | Product | Scatter] = []
+        self.steps: list[Statement | MatrixProduct | Scatter] = []
         self.asked: dict[Node, Buffer] = {}
+        self.weights: dict[Node, Expr] = {}
 
     def states(self, suffix: str = "") -> dict[str, Buffer]:
         """A buffer for each state."""
@@ -66,31 +72,46 @@ class Builder:
         e = self.equations
         given: dict[Node, Buffer] = {self.network.states[name].node: buffer for name, buffer in at.items()}
         given |= {e.directions[name]: buffer for name, buffer in (along or {}).items()}
-        lowering = Lowering(e.sizes, e.factor, {**given, **self.asked}, e.offered, e.names, e.text, e.rows)
+        lowering = Lowering(e.sizes, e.factor, {**given, **self.asked}, e.offered, e.names, e.text, e.target, e.rows)
         lowering.steps = self.steps
         return lowering
 
     def slopes(self, lowering: Lowering, *wanted: Slopes) -> list[dict[str, Expr]]:
         """The entries of nodes by state."""
-        roots = [node for slopes in wanted for node in slopes.values()]
+        weights = [node for kinks in self.equations.kinks.values() for node in kinks.weights]
+        roots = [*(node for slopes in wanted for node in slopes.values()), *weights]
         lowering.expect(roots)
         lowering.fill(roots)
         found = [{n: lowering.at(node, labels_of(len(node.dims))) for n, node in slopes.items()} for slopes in wanted]
+        self.weights = {node: lowering.at(node, labels_of(len(node.dims))) for node in weights}
         self.asked |= dict(lowering.asked)
         return found
 
-    def moved(self, at: Mapping[str, Buffer], forces: Mapping[str, Sequence[tuple[float, Expr]]]) -> dict[str, Buffer]:
-        """The states after a step: each moves by its step times its forces, then onto its set."""
+    def moved(self, at: Mapping[str, Buffer], forces: Mapping[str, Sequence[Expr]]) -> dict[str, Buffer]:
+        """The states after a step: each moves by its step times its forces, then to its proximal point."""
         after = {}
         for name, state in at.items():
             place = labels_of(len(state.sizes))
-            step = Times((Scalar(f"step_{name}"), Total(tuple(forces[name]))))
-            value: Expr = Total(((1.0, Load(state, place)), (1.0, step)))
+            value = Load(state, place) + Scalar(f"step_{name}") * Sum(tuple(forces[name]))
             constraint = self.network.states[name].constraint
             if constraint is not None and constraint.kind == "simplex":
                 check_simplex(name, [state.sizes[k] for k in constraint.axes])
-            after[name] = projected(self.put, f"next_{state.name}", state.sizes, value, constraint)
+            shrinking = self.shrinking(name)
+            after[name] = proximal(self.put, f"next_{state.name}", state.sizes, value, constraint, shrinking)
         return after
+
+    def shrinking(self, name: str) -> Shrinking:
+        """What the kinks of a state take of it in a step."""
+        kinks = self.equations.kinks.get(name)
+        if kinks is None:
+            return Shrinking()
+
+        def threshold(weight: Node | None) -> Expr:
+            return ZERO if weight is None else Scalar(f"step_{name}") * self.weights[weight]
+
+        corners = [(corner.at, threshold(corner.below), threshold(corner.above)) for corner in kinks.corners]
+        norm = None if kinks.norm is None else (kinks.norm.axes, threshold(kinks.norm.weight))
+        return Shrinking(corners, norm)
 
     def put(self, name: str, sizes: Sequence[int], expr: Expr, fold: str = "", reduced: Sequence[int] = ()) -> Buffer:
         """A buffer for each sample, and the statement that fills it."""
@@ -126,7 +147,7 @@ def free_phase(equations: Equations) -> Kernel:
     builder = Builder(equations)
     states = builder.states()
     (force,) = builder.slopes(builder.lowering(states), equations.force)
-    after = builder.moved(states, {name: [(1.0, entry)] for name, entry in force.items()})
+    after = builder.moved(states, {name: [entry] for name, entry in force.items()})
     doc = "Steps of the free phase."
     return builder.kernel("free", doc, [*states.values()], [*after.values()], _step_sizes(equations.network))
 
@@ -136,7 +157,7 @@ def nudged_phase(equations: Equations) -> Kernel:
     builder = Builder(equations)
     states = builder.states()
     force, nudge = builder.slopes(builder.lowering(states), equations.force, equations.nudge)
-    forces = {name: [(1.0, entry), *_nudges(nudge, name, -1.0)] for name, entry in force.items()}
+    forces = {name: [entry, *_nudges(nudge, name, -1.0)] for name, entry in force.items()}
     after = builder.moved(states, forces)
     doc = "Steps of a nudged phase."
     return builder.kernel(
@@ -152,8 +173,8 @@ def tracking_phases(equations: Equations) -> Kernel:
     for name in plus:
         place = labels_of(len(plus[name].sizes))
         up, down = Load(plus[name], place), Load(minus[name], place)
-        middle[name] = builder.put(f"{name}_middle", plus[name].sizes, Total(((0.5, up), (0.5, down))))
-        half[name] = builder.put(f"{name}_half", plus[name].sizes, Total(((0.5, up), (-0.5, down))))
+        middle[name] = builder.put(f"{name}_middle", plus[name].sizes, 0.5 * up + 0.5 * down)
+        half[name] = builder.put(f"{name}_half", plus[name].sizes, 0.5 * up - 0.5 * down)
     (turn,) = builder.slopes(builder.lowering(middle, half), equations.correction)
     after = {}
     turned: dict[str, Expr] = {}
@@ -163,7 +184,7 @@ def tracking_phases(equations: Equations) -> Kernel:
     for states, sign in ((plus, -1.0), (minus, 1.0)):
         force, nudge = builder.slopes(builder.lowering(states), equations.force, equations.nudge)
         forces = {
-            name: [(1.0, entry), *_nudges(nudge, name, sign), *([(sign, turned[name])] if name in turned else [])]
+            name: [entry, *_nudges(nudge, name, sign), *([sign * turned[name]] if name in turned else [])]
             for name, entry in force.items()
         }
         after[sign] = builder.moved(states, forces)
@@ -173,5 +194,5 @@ def tracking_phases(equations: Equations) -> Kernel:
     return builder.kernel("tracking", doc, [*plus.values(), *minus.values()], moved, scalars)
 
 
-def _nudges(nudge: Mapping[str, Expr], name: str, sign: float) -> list[tuple[float, Expr]]:
-    return [(sign, Times((Scalar("beta"), nudge[name])))] if name in nudge else []
+def _nudges(nudge: Mapping[str, Expr], name: str, sign: float) -> list[Expr]:
+    return [Product(sign, (Scalar("beta"), nudge[name]))] if name in nudge else []

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from energyc.code.loops.affine import TRUE, labels_of, written
-from energyc.code.loops.expressions import applied, difference, relocated, unless
-from energyc.code.loops.nest import Buffer, Expr, Load, Number, Quotient, Total
-from energyc.mathematics.expressions import IndexValue, Where
+from energyc.code.loops.expressions import applied, relocated, unless
+from energyc.code.loops.nest import Buffer, Expr, Load
+from energyc.mathematics.expressions import ZERO, IndexValue, Where, expression
 from energyc.mathematics.functions import scalar_function
 from energyc.mathematics.ir import IndexExpr
 from energyc.mathematics.ir.indexing import Affine, axis
@@ -18,7 +18,7 @@ from energyc.mathematics.ir.nodes import ArgMax, LogSumExp, Max, Reduction
 from energyc.mathematics.sparse import Segment
 
 Fold = Literal["sum", "max"]
-_EMPTY = Number(-math.inf)
+_EMPTY = expression(-math.inf)
 
 
 class Maker(Protocol):
@@ -115,7 +115,7 @@ def reduction(
     """
     (name, label), whole_condition = called, condition is not TRUE
 
-    def masked(expr: Expr, otherwise: Number) -> Expr:
+    def masked(expr: Expr, otherwise: Expr) -> Expr:
         return Where(condition, expr, otherwise) if whole_condition else expr
 
     def back(buffer: Buffer) -> Load:
@@ -125,23 +125,23 @@ def reduction(
     largest = across.fold("largest", masked(entry, _EMPTY), "max")
     top = Load(largest, labels_of(len(across.outer)))
     if kind is ArgMax:
-        behind = Total(((-1.0, IndexValue(across.order)),))
-        here = unless(difference(masked(entry, _EMPTY), back(largest)), 0.0, _EMPTY, behind)
-        first = difference(back(across.fold("first", here, "max")), behind)
-        return maker.put(name, sizes, batched, unless(first, 0.0, Number(0.0), Number(1.0)), label=label)
+        behind = -IndexValue(across.order)
+        here = unless(masked(entry, _EMPTY) - back(largest), 0.0, _EMPTY, behind)
+        first = back(across.fold("first", here, "max")) - behind
+        return maker.put(name, sizes, batched, unless(first, 0.0, ZERO, expression(1)), label=label)
     if kind is Max:
         if not empty:
             return largest
-        return maker.put(name, across.outer, batched, unless(top, -math.inf, top, Number(0.0)), label=label)
-    power = masked(applied(scalar_function("exp", None), difference(entry, back(largest))), Number(0.0))
+        return maker.put(name, across.outer, batched, unless(top, -math.inf, top, ZERO), label=label)
+    power = masked(applied(scalar_function("exp", None), entry - back(largest)), ZERO)
     if kind is LogSumExp:
         whole = Load(across.fold("whole", power, "sum"), top.place)
-        level = Total(((1.0, top), (1.0, applied(scalar_function("log", None), whole))))
-        return maker.put(name, across.outer, batched, unless(top, -math.inf, level, Number(0.0)), label=label)
+        level = top + applied(scalar_function("log", None), whole)
+        return maker.put(name, across.outer, batched, unless(top, -math.inf, level, ZERO), label=label)
     own = across.spread("power", power)
     total = back(across.fold("whole", own, "sum"))
-    share: Expr = Quotient(own, total)
-    return maker.put(name, sizes, batched, unless(total, 0.0, share, Number(0.0)) if empty else share, label=label)
+    share: Expr = own / total
+    return maker.put(name, sizes, batched, unless(total, 0.0, share, ZERO) if empty else share, label=label)
 
 
 def _order(sizes: Sequence[int], axes: Sequence[int]) -> IndexExpr:

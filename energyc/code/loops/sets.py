@@ -1,16 +1,17 @@
-"""Projections on the sets of states as statements."""
+"""Projections on the sets of states, and proximal points of kinks, as statements."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from energyc.code.loops.affine import labels_of
-from energyc.code.loops.expressions import applied, difference, unless
-from energyc.code.loops.nest import Buffer, Expr, Load, Number, Quotient, Times, Total
+from energyc.code.loops.expressions import applied, unless
+from energyc.code.loops.nest import Buffer, Expr, Load
 from energyc.language.network import ConstraintSet
-from energyc.mathematics.expressions import Clip
+from energyc.mathematics.expressions import ZERO, Clip, Sum
 from energyc.mathematics.functions import scalar_function
 from energyc.mathematics.ir.indexing import axis
 
@@ -28,11 +29,34 @@ class Put(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Shrinking:
+    """What kinks do to a state in a step: corners by their numbers, each with what it takes below and above.
+
+    ``norm`` has the axes of a norm, and by how much it becomes shorter.
+    """
+
+    corners: Sequence[tuple[float, Expr, Expr]] = ()
+    norm: tuple[tuple[int, ...], Expr] | None = None
+
+    def at_corners(self, put: Put, sizes: tuple[int, ...], value: Expr) -> Expr:
+        """The proximal point of the corners; all slopes but that of a single one begin at 0."""
+        corners = self.corners
+        if len(corners) > 1:
+            value = Sum((value, *(below for _, below, _ in corners)))
+            corners = [(at, ZERO, below + above) for at, below, above in corners]
+        for at, below, above in corners:
+            away = Load(put("moved", sizes, value), labels_of(len(sizes))) - at
+            left = relu(away - above) - relu(-away - below)
+            value = at + left
+        return value
+
+
 class Projection:
     """The projection of a value of some sizes onto a set along some of its axes."""
 
-    def __init__(self, put: Put, name: str, sizes: tuple[int, ...], constraint: ConstraintSet) -> None:
-        self.put, self.name, self.sizes, self.axes = put, name, sizes, constraint.axes
+    def __init__(self, put: Put, name: str, sizes: tuple[int, ...], axes: tuple[int, ...]) -> None:
+        self.put, self.name, self.sizes, self.axes = put, name, sizes, axes
         self.place = labels_of(len(sizes))
         self.kept = [k for k in range(len(sizes)) if k not in self.axes]
         self.outer, self.reduced = [sizes[k] for k in self.kept], [sizes[k] for k in self.axes]
@@ -51,26 +75,32 @@ class Projection:
     def norm(self, buffer: Buffer, scale: float) -> Load:
         """The root of the sum of the squares times the scale; NaN where it overflows."""
         entry = Load(buffer, self.across)
-        mean = Total(((scale, self.sum("square", Times((entry, entry)))),))
+        mean = scale * self.sum("square", entry * entry)
         root = applied(scalar_function("sqrt", None), mean)
         length = Load(self.put("length", self.outer, root), labels_of(len(self.outer)))
-        return self.one("deviation", unless(length, math.inf, length, difference(length, length)))
+        return self.one("deviation", unless(length, math.inf, length, length - length))
 
     def sphere(self, value: Expr) -> Buffer:
         """To norm 1; zero stays as it is."""
         here = self.put("moved", self.sizes, value)
         entry, length = Load(here, self.place), self.norm(here, 1.0)
-        return self.put(self.name, self.sizes, unless(length, 0.0, Quotient(entry, length), entry))
+        return self.put(self.name, self.sizes, unless(length, 0.0, entry / length, entry))
 
     def standardized(self, value: Expr) -> Buffer:
         """To mean 0 and variance 1; what has no variance stays as it is."""
         here, count = self.put("moved", self.sizes, value), math.prod(self.reduced)
         entry, whole = Load(here, self.place), self.sum("mean", Load(here, self.across))
         own = Load(whole.buffer, tuple(self.place[k] for k in self.kept))
-        centred = self.put("centred", self.sizes, Total(((1.0, entry), (-1.0 / count, own))))
+        centred = self.put("centred", self.sizes, entry + (-1.0 / count) * own)
         deviation = self.norm(centred, 1.0 / count)
-        share = Quotient(Load(centred, self.place), deviation)
+        share = Load(centred, self.place) / deviation
         return self.put(self.name, self.sizes, unless(deviation, 0.0, share, entry))
+
+    def shortened(self, value: Expr, threshold: Expr) -> Buffer:
+        """Shorter by a threshold, 0 where it is as short."""
+        here = self.put("moved", self.sizes, value)
+        entry, length = Load(here, self.place), self.norm(here, 1.0)
+        return self.put(self.name, self.sizes, unless(length, 0.0, entry * (relu(length - threshold) / length), entry))
 
     def simplex(self, value: Expr) -> Buffer:
         """To the nearest nonnegative point of sum 1 (Held, Wolfe and Crowder 1974).
@@ -81,16 +111,33 @@ class Projection:
         moved = self.put("moved", self.sizes, value)
         largest = self.put("largest", self.outer, Load(moved, self.across), "max", self.reduced)
         top = Load(largest, tuple(self.place[k] for k in self.kept))
-        here = self.put("below", self.sizes, difference(Load(moved, self.place), top))
+        here = self.put("below", self.sizes, Load(moved, self.place) - top)
         entry, count = Load(here, self.place), len(self.sizes)
         other = tuple(axis(count + self.axes.index(k)) if k in self.axes else self.place[k] for k in range(count))
-        exceeds = applied(scalar_function("relu", None), difference(Load(here, other), entry))
+        exceeds = relu(Load(here, other) - entry)
         above = Load(self.put("above", self.sizes, exceeds, "sum", self.reduced), self.place)
-        inside = self.put("inside", self.sizes, applied(scalar_function("step", None), difference(Number(1.0), above)))
+        inside = self.put("inside", self.sizes, applied(scalar_function("step", None), 1 - above))
         held = Load(inside, self.across)
-        size, whole = self.sum("size", held), self.sum("whole", Times((held, Load(here, self.across))))
-        threshold = self.one("threshold", Quotient(difference(whole, Number(1.0)), size))
-        return self.put(self.name, self.sizes, Clip(difference(entry, threshold), 0.0, None))
+        size, whole = self.sum("size", held), self.sum("whole", held * Load(here, self.across))
+        threshold = self.one("threshold", (whole - 1) / size)
+        return self.put(self.name, self.sizes, Clip(entry - threshold, 0.0, None))
+
+
+def relu(value: Expr) -> Expr:
+    """The part of a value above 0."""
+    return applied(scalar_function("relu", None), value)
+
+
+def proximal(
+    put: Put, name: str, sizes: tuple[int, ...], value: Expr, constraint: ConstraintSet | None, kinks: Shrinking
+) -> Buffer:
+    """The buffer of the proximal point of a value: of the corners of kinks, then of a set, then of a norm."""
+    value = kinks.at_corners(put, sizes, value)
+    if kinks.norm is None:
+        return projected(put, name, sizes, value, constraint)
+    axes, threshold = kinks.norm
+    on_set = projected(put, "moved", sizes, value, constraint)
+    return Projection(put, name, sizes, axes).shortened(Load(on_set, labels_of(len(sizes))), threshold)
 
 
 def projected(put: Put, name: str, sizes: tuple[int, ...], value: Expr, constraint: ConstraintSet | None) -> Buffer:
@@ -102,6 +149,6 @@ def projected(put: Put, name: str, sizes: tuple[int, ...], value: Expr, constrai
             return put(name, sizes, Clip(value, constraint.low, constraint.high))
         case "nonnegative":
             return put(name, sizes, Clip(value, 0.0, None))
-    projection = Projection(put, name, sizes, constraint)
+    projection = Projection(put, name, sizes, constraint.axes)
     by_kind = {"sphere": projection.sphere, "standardized": projection.standardized, "simplex": projection.simplex}
     return by_kind[constraint.kind](value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from energyc.code.loops.nest import Block, Buffer, Group, Kernel, Product, Scatter, Statement
+from energyc.code.loops.nest import Block, Buffer, Group, Kernel, MatrixProduct, Scatter, Statement
 
 
 def kernel_text(kernel: Kernel) -> str:
@@ -26,7 +26,7 @@ def _block(block: Block) -> Iterator[str]:
     match block:
         case Group():
             yield from _group(block)
-        case Product():
+        case MatrixProduct():
             yield from _product(block)
         case Scatter():
             yield _scatter(block)
@@ -39,7 +39,7 @@ def _scatter(block: Scatter) -> str:
     return f"scatter {_typed(block.target)}: {block.fold} by {edges} of {each}, from {read or 'nothing'}"
 
 
-def _product(block: Product) -> Iterator[str]:
+def _product(block: MatrixProduct) -> Iterator[str]:
     shape = f"{block.rows.count} x {block.columns.count}, {block.inner.count} terms"
     times = f", {block.outer.count} times" if block.outer.count > 1 else ""
     packed = ", packed once" if block.packed_once else ""

@@ -114,20 +114,24 @@ class Reach:
 
     def follow(self, reads: Reads) -> None:
         """Add what is read, and all that is read by what that reaches."""
-        self.names |= reads.names
-        self.attributes |= reads.attributes
-        size = -1
-        while size != len(self.names) + len(self.attributes):
-            size = len(self.names) + len(self.attributes)
-            for definition in self.definitions():
-                for found in (definition.reads, *(member.reads for member in self.members(definition))):
-                    self.names |= found.names
-                    self.attributes |= found.attributes
+        waiting = [reads]
+        while waiting:
+            found = waiting.pop()
+            names, attributes = found.names - self.names, found.attributes - self.attributes
+            self.names |= names
+            self.attributes |= attributes
+            for definition in filter(self._carries, self.found.named(names)):
+                waiting += [definition.reads, *(member.reads for member in self.members(definition))]
+            for definition, member in (owned for name in attributes for owned in self.found.owned.get(name, ())):
+                if self._carries(definition) and self._reaches(definition.name, member):
+                    waiting.append(member.reads)
 
     def definitions(self) -> list[Definition]:
         """The definitions that are reached."""
-        all_of_them = self.found.definitions.items()
-        return [d for name, d in all_of_them if name in self.names and name not in self.without]
+        return list(filter(self._carries, self.found.definitions.values()))
+
+    def _carries(self, definition: Definition) -> bool:
+        return definition.name in self.names and definition.name not in self.without
 
     def members(self, definition: Definition) -> list[Member]:
         """The members of a class that are reached."""
@@ -162,7 +166,7 @@ class Reach:
     def _ends_search(self, place: str, name: str) -> bool:
         if place in self.classes.defines:
             return name in self.classes.defines[place]
-        return any(m.name == name and m.has_value and not m.passes for m in self.found.definitions[place].members)
+        return name in self.found.definitions[place].ending
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """The definitions that are reached, in order: their names and their source."""
@@ -196,18 +200,13 @@ def _spaced(members: Sequence[Member], text: str) -> Iterator[str]:
     before: Member | None = None
     for member in members:
         close = before is not None and not before.is_method and not member.is_method
-        yield f"{chr(10) if close else chr(10) * 2}{_indented(documented(member))}"
+        yield f"{chr(10) if close else chr(10) * 2}{textwrap.indent(documented(member), '    ')}"
         before = member
 
 
 def documented(member: Member) -> str:
     """The text of a member, with the whole docstring where users call it."""
-    text = textwrap.dedent(member.text)
-    return text if member.name in PUBLIC else brief(text)
-
-
-def _indented(text: str) -> str:
-    return textwrap.indent(text, "    ")
+    return member.text if member.name in PUBLIC else brief(member.text)
 
 
 @cache

@@ -49,7 +49,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Called:
+class ClassNames:
     """The names of a class of a module, of the class of its equations, and of their records: of what is fixed, of lets.
 
     ``bases`` are the classes of the runtime that it inherits from, whose attributes no param may take.
@@ -62,15 +62,15 @@ class Called:
     lets: str = "Lets"
 
     @property
-    def classes(self) -> tuple[str, str, str, str]:
-        """The names of its classes."""
+    def defined(self) -> tuple[str, str, str, str]:
+        """The names of the classes that it defines."""
         return self.own, self.equations, self.fixed, self.lets
 
     @staticmethod
-    def network(name: str) -> Called:
+    def network(name: str) -> ClassNames:
         """The names for a network without layers."""
         own = class_name(name)
-        return Called(own, f"{own}Equations", "Fixed")
+        return ClassNames(own, f"{own}Equations", "Fixed")
 
 
 class Context:
@@ -80,7 +80,7 @@ class Context:
         self,
         planned: ModulePlan,
         options: Options,
-        called: Called | None = None,
+        class_names: ClassNames | None = None,
         names: Identifiers | None = None,
         known: Sequence[Symbols] = (),
         words: Collection[str] = (),
@@ -94,16 +94,16 @@ class Context:
         self.features = planned.features
         self.plan, self.prepared, self.derivation = planned.plan, planned.routines, planned.derivation
         self.block = planned.block
-        self.called = called or Called.network(network.name)
+        self.class_names = class_names or ClassNames.network(network.name)
         self.notation: Notation = of_network(network)
         self.letters = _letters(self.notation.habits, network.extents)
-        taken = {*attribute_names(*self.called.bases), *(p.signature.name for p in self.prepared)}
+        taken = {*attribute_names(*self.class_names.bases), *(p.signature.name for p in self.prepared)}
         attributes = self.attributes = Identifiers(taken)
         self.params = {name: attributes.new(name) for name in network.params}
-        names = names or module_names(*self.called.classes, *words)
+        names = names or module_names(*self.class_names.defined, *words)
         self.symbols = Symbols.of(network, names, known)
         self.symbols.name_roots(walk([o.node for routine in self.plan.routines for o in routine.outputs]), names)
-        own = {self.called.own, self.called.equations}
+        own = {self.class_names.own, self.class_names.equations}
         self.globals = Identifiers({*own, *library().helpers(), *self.symbols.names, *words})
         inputs = (*network.states, *network.clamps, *network.noises, *network.targets)
         self.local = {name: self.globals.new(name) for name in inputs}
@@ -118,6 +118,7 @@ class Context:
         self.plus = {name: self.globals.new(f"plus_{name}") for name in network.states}
         self.minus = {name: self.globals.new(f"minus_{name}") for name in network.states}
         sums = self.derivation.sums.inputs if self.features.needs("trajectory") else ()
+        self.pulls = {name: self.globals.new(f"pull_{name}") for name in self.derivation.weights}
         self.sums = {name: self.globals.new(f"sum_{name}") for name in sums}
         self.constants = {node: attributes.new(self._constant_wish(node)) for node in self.plan.constants}
         chosen, wishes = self.globals.child(), self.fixed_names(self.plan.fixed)

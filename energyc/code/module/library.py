@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 import symtable
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 
@@ -43,15 +43,19 @@ class Member:
 
     name: str
     text: str
-    reads: Reads
     is_method: bool
     has_value: bool
     passes: bool
 
+    @cached_property
+    def reads(self) -> Reads:
+        """What it reads. Arguments are a method's own; in the body of a class its names come before the module's."""
+        return Reads.of(self.text)
+
 
 @dataclass(frozen=True)
 class Definition:
-    """A top-level class, function or alias: where it is, its source, what it reads.
+    """A top-level class, function or alias: where it is, and its source.
 
     Of a class its head and members, and the attributes to which it gives plain values.
     """
@@ -59,11 +63,20 @@ class Definition:
     name: str
     module: str
     text: str
-    reads: Reads
     head: str = ""
     bases: tuple[str, ...] = ()
     members: tuple[Member, ...] = ()
     defaults: tuple[tuple[str, object], ...] = ()
+
+    @cached_property
+    def reads(self) -> Reads:
+        """What it reads, of a class its head."""
+        return Reads.of(f"{self.head}\n    pass" if self.head else self.text)
+
+    @cached_property
+    def ending(self) -> frozenset[str]:
+        """The members at which a search for them ends: they have a value and do not pass on."""
+        return frozenset(member.name for member in self.members if member.has_value and not member.passes)
 
 
 @dataclass(frozen=True)
@@ -79,6 +92,19 @@ class Library:
     imports: Mapping[str, tuple[str, str | None]]
     attempts: Mapping[str, str]
     parts: Mapping[tuple[str, str], str]
+
+    @cached_property
+    def owned(self) -> Mapping[str, list[tuple[Definition, Member]]]:
+        """The members of each name, with the class of each."""
+        found: dict[str, list[tuple[Definition, Member]]] = {}
+        for definition in self.definitions.values():
+            for member in definition.members:
+                found.setdefault(member.name, []).append((definition, member))
+        return MappingProxyType(found)
+
+    def named(self, names: Iterable[str]) -> list[Definition]:
+        """The definitions among some names."""
+        return [self.definitions[name] for name in names if name in self.definitions]
 
     def defaults(self, name: str) -> dict[str, object]:
         """The attributes that a class, or one that it inherits from, gives plain values."""
@@ -160,15 +186,14 @@ def _definitions(node: ast.stmt, module: str, text: str) -> Iterator[Definition]
     lines = text.split("\n")
     source = _source(node, lines)
     if not isinstance(node, ast.ClassDef):
-        yield Definition(name, module, source, Reads.of(ast.unparse(node)))
+        yield Definition(name, module, source)
         return
     bases = tuple(base.id for base in node.bases if isinstance(base, ast.Name))
     documented = isinstance(node.body[0], ast.Expr)
     head = "\n".join(lines[_first(node, lines) : node.body[0].end_lineno if documented else node.body[0].lineno - 1])
     members = tuple(member for statement in node.body for member in _members(statement, lines))
-    opened = f"{head}\n    pass"
     defaults = tuple(item for statement in node.body for item in _defaults(statement))
-    yield Definition(name, module, source, Reads.of(opened), head, bases, members, defaults)
+    yield Definition(name, module, source, head, bases, members, defaults)
 
 
 def _members(node: ast.stmt, lines: list[str]) -> Iterator[Member]:
@@ -182,12 +207,10 @@ def _members(node: ast.stmt, lines: list[str]) -> Iterator[Member]:
             pass
         case _:
             return
-    text = _source(node, lines)
+    text = textwrap.dedent(_source(node, lines))
     is_method = isinstance(node, ast.FunctionDef)
-    # The arguments of a method are its own; in a class body, names of the class are found before those of the module.
-    reads = Reads.of(textwrap.dedent(text))
     passes = "super()" in text or isinstance(value, ast.Call)
-    yield Member(name, text, reads, is_method, is_method or value is not None, passes)
+    yield Member(name, text, is_method, is_method or value is not None, passes)
 
 
 def _parts(node: ast.stmt) -> Iterator[tuple[tuple[str, str], str]]:

@@ -70,7 +70,7 @@ class Contractor:
 
     def _node(self, node: Node) -> Node:
         if isinstance(node, Einsum) and node.operands:
-            return _Product(self, node).contracted(keep_order=node in self.named)
+            return _Contraction(self, node).contracted(keep_order=node in self.named)
         if isinstance(node, Add):
             return self._split_add(self.graph.add([(c, self._done[n]) for c, n in node.terms], node.dims))
         if isinstance(node, Map) and node.function.primitive is not None:
@@ -111,7 +111,7 @@ class Contractor:
         return prod(self.sizes[dim] for dim in dims) * (NOMINAL_BATCH if batched else 1)
 
 
-class _Product:
+class _Contraction:
     """One einsum while it is contracted into products of two."""
 
     def __init__(self, owner: Contractor, node: Einsum) -> None:

@@ -21,6 +21,8 @@ class Features:
     #: The products of every evaluation, and those with which a free phase begins.
     products: str | None = None
     first_products: str | None = None
+    #: Whether kinks of the energies move proximally.
+    proximal: bool = False
 
     @staticmethod
     def of(rules: Iterable[str], relax: Relax, train: TrainOptions) -> Features:
@@ -37,7 +39,8 @@ class Features:
     @property
     def mixins(self) -> tuple[str, ...]:
         """The classes of the runtime that stand before a class of equations."""
-        return ("RoundedEquations",) if self.products or self.first_products else ()
+        rounded = self.products or self.first_products
+        return (*(["RoundedEquations"] if rounded else []), *(["ProximalEquations"] if self.proximal else []))
 
     def needs(self, part: str) -> bool:
         """Whether a rule needs a part of the module."""

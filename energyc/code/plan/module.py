@@ -46,7 +46,8 @@ def plan_module(
     """
     if network.blocks:
         return _layered(network, rules, passes)
-    derivation, features = derive(network, unproved, descends), features_of(network, rules)
+    derivation = derive(network, unproved, descends)
+    features = replace(features_of(network, rules), proximal=bool(derivation.proximal))
     routines = prepare(derivation, features)
     made = plan(
         network.graph,

@@ -12,7 +12,7 @@ from energyc.code.plan.separate import separate
 from energyc.code.plan.statics import MOVING_KINDS, Statics
 from energyc.derivation.derive import Output, Routine
 from energyc.mathematics.ir import Add, Einsum, Graph, Indicator, Input, Map, Node, Position, walk
-from energyc.mathematics.sparse import compacted
+from energyc.mathematics.sparse import compressed
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def plan(
         routines, separated = separate(graph, routines, Contractor(graph, sizes, statics))
         names = {separated.get(node, node): name for node, name in names.items()}
     if passes.segments:
-        routines, names = _compacted(graph, routines, sizes, names)
+        routines, names = _compressed(graph, routines, sizes, names)
     contractor = Contractor(graph, sizes, statics, frozenset(names), autograd)
     planned = [_with(r, contractor.rewrite(o.node for o in r.outputs)) for r in routines]
     new_names = contractor.renamed(names)
@@ -72,16 +72,16 @@ def plan(
     return Plan(scheduled, constants, fixed, new_names, passes)
 
 
-def _compacted(
+def _compressed(
     graph: Graph, routines: Sequence[Routine], sizes: Mapping[str, int], names: Mapping[Node, str]
 ) -> tuple[list[Routine], Mapping[Node, str]]:
     """Each routine with its sparse tables kept by their entries: what one computes in full, another may not."""
     found: list[Routine] = []
     renamed: dict[Node, str] = {}
     for routine in routines:
-        compact = compacted(graph, [output.node for output in routine.outputs], sizes, names)
-        found.append(_with(routine, compact.roots))
-        renamed = {**compact.names, **renamed}
+        made = compressed(graph, [output.node for output in routine.outputs], sizes, names)
+        found.append(_with(routine, made.roots))
+        renamed = {**made.names, **renamed}
     return found, renamed
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from energyc.code.plan.features import Features
 from energyc.derivation.derive import Derivation, Output, Routine
+from energyc.language.diagnostics import listed
 from energyc.mathematics.ir import Node
 
 
@@ -14,10 +15,10 @@ from energyc.mathematics.ir import Node
 class Signature:
     """How a routine is called and what it returns.
 
-    ``arguments`` are of states, fixed, targets, cotangents, directions, plus, minus, sums; ``gives``: ``list`` (in
-    the order of the keys), ``states`` (one entry a state, None where nothing is), ``dict`` (by key), ``both`` (a list,
-    and the others by key). One that is ``split`` gives the others only if its argument ``params`` is true. One that is
-    ``complex`` is of the holomorphic extension alone.
+    ``arguments`` are of states, fixed, targets, cotangents, directions, plus, minus, sums, pulls; ``gives``: ``list``
+    (in the order of the keys), ``states`` (one entry a state, None where nothing is), ``dict`` (by key), ``both`` (a
+    list, and the others by key). One that is ``split`` gives the others only if its argument ``params`` is true. One
+    that is ``complex`` is of the holomorphic extension alone.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Prepared:
 
 
 #: Routines that run at every step: what they can share is worth hoisting.
-REPEATED = ("_force", "_force_vjp", "_force_jvp", "_correction")
+REPEATED = ("_force", "_force_vjp", "_force_jvp", "_correction", "_weights")
 
 _AT = ("states", "fixed")
 _WITH_COTANGENTS = (*_AT, "cotangents")
@@ -55,7 +56,7 @@ Outputs = Mapping[str, tuple[str, Node]]
 
 def prepare(d: Derivation, features: Features) -> list[Prepared]:
     """Every routine of a module; what the runtime gives by default is left out."""
-    routines = [*_equations(d), *_vjps(d)]
+    routines = [*_equations(d), *_vjps(d), *_kinks(d)]
     if features.needs("trajectory"):
         routines += _trajectories(d)
     if features.needs("contrast"):
@@ -71,7 +72,7 @@ def prepare(d: Derivation, features: Features) -> list[Prepared]:
         doc = "dE/dtheta of all energies, summed over the batch."
         routines.append(_by_input(d, "_descent_gradient", _AT, doc, d.descent_gradient))
     if features.newton:
-        pushed = _named("push", d.jvp(d.force))
+        pushed = _named("push", d.jvp(d.smooth))
         doc = "J directions, J = dF/dz."
         routines.append(_by_state(d, "_force_jvp", (*_AT, "directions"), doc, pushed, gives="list"))
     if features.needs("correction"):
@@ -94,10 +95,24 @@ def _equations(d: Derivation) -> list[Prepared]:
         _by_state(d, "_start", ("fixed",), "Where the states start.", _named("start", starts), gives="list"),
         _listed("_terms", _AT, "Each energy term of each sample.", energies),
         _listed("_families", _AT, "The members of each family of energies.", families),
-        _by_state(d, "_force", _AT, "The force on each state.", _named("force", d.force), gives="list"),
+        _by_state(d, "_force", _AT, _force_doc(d), _named("force", d.smooth), gives="list"),
         _listed("_slopes", _AT, "The gradients by which a step is measured.", _slopes(d)),
     ]
     return [*(routine for routine in routines if routine.routine.outputs), *answers(d)]
+
+
+def _force_doc(d: Derivation) -> str:
+    kinks = [f"that of {listed(p.energies)} on {name}" for name, p in d.proximal.items()]
+    return f"The force on each state, without {listed(kinks)}." if kinks else "The force on each state."
+
+
+def _kinks(d: Derivation) -> list[Prepared]:
+    """The weights of the kinks that move proximally, and their slopes."""
+    doc = "The weights of the kinks that move proximally."
+    weights = _listed("_weights", ("fixed",), doc, _named("weight", d.weights))
+    doc = "<pulls, d weights/dtheta> summed over the batch."
+    slopes = _by_input(d, "_weights_vjp", ("fixed", "pulls"), doc, d.weights_gradient)
+    return [weights, slopes] if d.weights else []
 
 
 def _slopes(d: Derivation) -> Outputs:
@@ -121,7 +136,7 @@ def answers(d: Derivation) -> list[Prepared]:
 def _vjps(d: Derivation) -> list[Prepared]:
     """Transposed derivatives of cost, force, start and readouts."""
     clamps, inputs = d.real_clamps, {**d.params, **d.real_clamps}
-    force = _named("back", d.vjp(d.force, d.states))
+    force = _named("back", d.vjp(d.smooth, d.states))
     readouts = _named("back", d.readout_vjp(d.states))
     doc = "dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta."
     routines = [
@@ -132,11 +147,11 @@ def _vjps(d: Derivation) -> list[Prepared]:
             _WITH_COTANGENTS,
             "J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch.",
             force,
-            d.vjp(d.force, d.params),
+            d.vjp(d.smooth, d.params),
             split=True,
         ),
         _by_input(
-            d, "_clamp_gradient", _WITH_COTANGENTS, "<cotangents, dF/dx> for each real clamp.", d.vjp(d.force, clamps)
+            d, "_clamp_gradient", _WITH_COTANGENTS, "<cotangents, dF/dx> for each real clamp.", d.vjp(d.smooth, clamps)
         ),
         _by_input(
             d,
@@ -163,8 +178,8 @@ def _trajectories(d: Derivation) -> list[Prepared]:
     if not d.sums.slopes:
         return []
     terms = {f"sum of {name}": (name, node) for name, node in d.sums.terms.items()}
-    back = {**_named("back", d.vjp(d.force, d.states)), **terms}
-    others = {name: node for name, node in d.vjp(d.force, d.params).items() if name not in d.sums.slopes}
+    back = {**_named("back", d.vjp(d.smooth, d.states)), **terms}
+    others = {name: node for name, node in d.vjp(d.smooth, d.params).items() if name not in d.sums.slopes}
     doc = "J^T cotangents, and what is added up over steps; <cotangents, dF/dtheta> of the others, summed."
     step = _by_both((*d.states, *terms), "_step_vjp", _WITH_COTANGENTS, doc, back, others)
     params, clamps = (
@@ -213,7 +228,7 @@ def _energy_slopes(d: Derivation, linear: Mapping[str, Node]) -> list[Prepared]:
 
 def force_params(d: Derivation) -> tuple[str, ...] | None:
     """The params that only terms without an energy read; None where another one is read by both kinds of terms."""
-    whole, forces = d.vjp(d.force, d.params), d.vjp(d.user_forces, d.params)
+    whole, forces = d.vjp(d.smooth, d.params), d.vjp(d.user_forces, d.params)
     return tuple(forces) if all(whole.get(name) is node for name, node in forces.items()) else None
 
 

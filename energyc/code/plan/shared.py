@@ -92,7 +92,7 @@ class _Search:
         return set.intersection(*(self.shareable[name] for name in names))
 
     def block(self, names: tuple[str, ...]) -> Block | None:
-        """What these routines share, as far as each writes it alike; None where nothing of it depends on the states."""
+        """The lines that these routines share and write alike; None where none of them depends on the states."""
         chosen = self._written_alike(names)
         if not any(map(self.moving, chosen)):
             return None
@@ -102,7 +102,7 @@ class _Search:
         return Block(names, ordered, tuple(node for node in ordered if node in read), first)
 
     def _written_alike(self, names: Sequence[str]) -> set[Node]:
-        """The common lines, such that what stands inside a line of one routine is no line of another one."""
+        """The common lines, such that nothing inside a line of one routine is a line of another one."""
         chosen, refused = self._common(names), set[Node]()
         readers = _readers(o.node for name in names for o in self.routines[name].outputs)
         while True:

@@ -29,9 +29,11 @@ class Functions:
         """The function of a group; its parameters have the names that it was made with first."""
         taken = constants_of(kernel)
         alike = replace(self.write(kernel, _unlabelled(group), _Numbered(taken), ""), doc=())
-        if alike not in self.made:
-            self.made[alike] = self.write(kernel, group, Names(taken), self.names.new(_wish(group), self.shape))
-        return self.made[alike]
+        made = self.made.get(alike)
+        if made is None:
+            made = self.write(kernel, group, Names(taken), self.names.new(_wish(group), self.shape))
+            self.made[alike] = made
+        return made
 
 
 def constants_of(kernel: Kernel) -> dict[str, float]:

@@ -20,6 +20,7 @@ from energyc.code.tree.expressions import Comparison, Expr, List, Name, Number, 
 from energyc.code.tree.extents import named
 from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Assign, Body, Comment, Function, If, Parameter, Return, Statement
+from energyc.derivation.derive import Derivation, Proximal
 from energyc.mathematics.ir import Node, walk
 
 
@@ -56,11 +57,11 @@ class Written:
 
 
 def kernel_module(
-    planned: ModulePlan, options: Options, rows: Rows, write: Callable[[Sequence[Kernel]], Written]
+    planned: ModulePlan, options: Options, target: str, rows: Rows, write: Callable[[Sequence[Kernel]], Written]
 ) -> Printed:
-    """The module; where a network has no kernels it is that of the torch target, and says why."""
+    """The module; where a network has no kernels for the target it is that of torch, and says why."""
     try:
-        relaxing = kernels_of(planned, options, rows)
+        relaxing = kernels_of(planned, options, target, rows)
     except NotLowered as reason:
         text = module(planned, options, parts_of(planned, options), f"none: {reason}")
         return Printed(text, fallback=str(reason))
@@ -106,34 +107,34 @@ def all_kernels(relaxing: Sequence[Relaxing]) -> list[Kernel]:
     return [kernel for r in relaxing for kernel in r.kernels]
 
 
-def kernels_of(planned: ModulePlan, options: Options, rows: Rows = "array") -> list[Relaxing]:
-    """The kernels of a network's phases or of its layers', whose groups keep their rows so.
+def kernels_of(planned: ModulePlan, options: Options, target: str = "cpp", rows: Rows = "array") -> list[Relaxing]:
+    """The kernels of a network's phases or of its layers', for a target, whose groups keep their rows so.
 
     Raises NotLowered where there are none.
     """
     if not planned.layers:
-        return [_phases(Context(planned, options), rows)]
+        return [_phases(Context(planned, options), target, rows)]
     names = Names()
-    found = [_layer(c, names.new(name), rows) for name, c in layer_contexts(planned, options).items()]
+    found = [_layer(c, names.new(name), target, rows) for name, c in layer_contexts(planned, options).items()]
     if not any(r.kernels for r in found):
         raise NotLowered("; ".join(f"in layer {r.context.network.name}, {r.reason}" for r in found))
     return found
 
 
-def _layer(context: Context, prefix: str, rows: Rows) -> Relaxing:
+def _layer(context: Context, prefix: str, target: str, rows: Rows) -> Relaxing:
     try:
-        return _phases(context, rows, prefix)
+        return _phases(context, target, rows, prefix)
     except NotLowered as reason:
         return Relaxing(context, (), prefix, str(reason))
 
 
-def _phases(context: Context, rows: Rows, prefix: str = "") -> Relaxing:
+def _phases(context: Context, target: str, rows: Rows, prefix: str = "") -> Relaxing:
     """The kernels of a network, or of a layer, which is not nudged. Raises NotLowered."""
     if context.network.relax.solver == "newton":
         raise NotLowered("its solver is newton")
     if rows == "array" and context.network.train.products == "bfloat16":
         raise NotLowered("its products are in bfloat16, and C++ kernels compute in the type of the states")
-    equations = _equations(context, rows, prefix)
+    equations = _equations(context, target, rows, prefix)
     kernels = [free_phase(equations)]
     if context.features.needs("contrast") and not prefix and context.network.training is None:
         kernels.append(nudged_phase(equations))
@@ -142,7 +143,7 @@ def _phases(context: Context, rows: Rows, prefix: str = "") -> Relaxing:
     return Relaxing(context, tuple(kernels), prefix)
 
 
-def _equations(context: Context, rows: Rows, prefix: str) -> Equations:
+def _equations(context: Context, target: str, rows: Rows, prefix: str) -> Equations:
     """The equations that the plan computes at each step, by state."""
     outputs = {r.name: {o.key: o.node for o in r.outputs} for r in context.plan.routines}
     states = context.network.states
@@ -160,16 +161,24 @@ def _equations(context: Context, rows: Rows, prefix: str) -> Equations:
         sizes,
         symbols.factor,
         {name: symbols.definition(roots) for roots, name in symbols.scales.items()},
+        target,
         by_state("_force"),
         nudge,
         by_state("_correction"),
         context.derivation.directions,
+        _kinks(context.derivation, outputs.get("_weights", {})),
         context.fields,
         context.plan.names,
         formulas(context, (node for found in outputs.values() for node in found.values())),
         rows,
         prefix,
     )
+
+
+def _kinks(derivation: Derivation, planned: Mapping[str, Node]) -> dict[str, Proximal]:
+    """The kinks that move proximally, of weights that are planned."""
+    made = {node: planned[key] for key, node in derivation.weights.items()}
+    return {name: kinks.with_weights(made) for name, kinks in derivation.proximal.items()}
 
 
 def _given(relaxing: Relaxing) -> Callable[[], Body]:
@@ -180,7 +189,7 @@ def _given(relaxing: Relaxing) -> Callable[[], Body]:
         names: dict[Node, Expr] = {**context.own_names()[0], **context.names_in_fixed()}
         names |= {t.node: Name("targets")[Number(k)] for k, t in enumerate(context.network.targets.values())}
         body: list[Statement] = [_read_by(kernel, names) for kernel in relaxing.kernels]
-        kinds = {"name": "str", "fixed": context.called.fixed, "targets": "Tensors"}
+        kinds = {"name": "str", "fixed": context.class_names.fixed, "targets": "Tensors"}
         parameters = (Parameter("self"), *(Parameter(name, Name(kind)) for name, kind in kinds.items()))
         body += quote_body("raise KeyError(name)")
         doc = ("What a kernel reads, in its order.",)

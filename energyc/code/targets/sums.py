@@ -6,22 +6,33 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 
-from energyc.code.loops.nest import Expr, Number, Total
+from energyc.code.loops.nest import Expr
 from energyc.code.tree import expressions as e
 from energyc.code.tree.extents import Extent
+from energyc.mathematics.expressions import Product, Sum, split
 
 ZERO = e.Number(0)
+ONE = Product(1)
 
 
-def terms_of(expr: Total) -> Iterator[tuple[float, Expr]]:
-    """The terms of a sum with their factors; one that is itself a multiple, and not scaled again, is that multiple."""
-    for factor, term in expr.terms:
-        if isinstance(term, Total) and len(term.terms) == 1 and abs(factor) == 1:
-            yield from ((inner if factor > 0 else -inner, part) for inner, part in terms_of(term))
-        elif term == Number(1.0):
-            yield math.copysign(1.0, factor), Number(abs(factor))
+def terms_of(expr: Expr) -> Iterator[tuple[float, Expr]]:
+    """The terms of a sum with their coefficients, a number with its sign; of all else the one term that it is.
+
+    A term that is itself a multiple, and not scaled again, is that multiple.
+    """
+    for term in expr.terms if isinstance(expr, Sum) else (expr,):
+        coefficient, rest = split(term)
+        if rest == ONE:
+            yield math.copysign(1.0, coefficient), Product(abs(coefficient))
+        elif abs(coefficient) == 1 and _is_multiple(rest):
+            yield from ((inner if coefficient > 0 else -inner, part) for inner, part in terms_of(rest))
         else:
-            yield factor, term
+            yield coefficient, rest
+
+
+def _is_multiple(expr: Expr) -> bool:
+    """Whether an expression is a single term with a coefficient."""
+    return len(expr.terms) == 1 if isinstance(expr, Sum) else isinstance(expr, Product) and expr.coefficient != 1
 
 
 def product(factors: Iterable[e.Expr]) -> e.Expr:

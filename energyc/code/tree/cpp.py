@@ -11,11 +11,13 @@ from typing import Any
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 from energyc.code.tree.expressions import Expr
-from energyc.code.tree.layout import Group, Line, joined
 from energyc.code.tree.node import Node
 
 #: The most characters of a line.
 WIDTH = 120
+
+#: The text of an expression. A line can be broken behind a piece that ends with a space: an operator, a comma.
+Pieces = list[str]
 
 # How tightly each kind of expression binds.
 _CONDITIONAL, _OR, _AND, _EQUAL, _ORDER = 1, 2, 3, 7, 8
@@ -43,7 +45,7 @@ _EQUALITIES = frozenset({"==", "!="})
 
 def expression(expr: Expr) -> str:
     """An expression on one line."""
-    return _line(expr).text
+    return "".join(_pieces(expr))
 
 
 def program(module: s.Module) -> str:
@@ -61,121 +63,124 @@ def lines(body: Iterable[s.Statement], *, width: int = WIDTH) -> list[str]:
 
 def level(expr: Expr) -> int:
     """How tightly the outermost operator of an expression binds."""
-    match expr:
-        case e.Binary(operator):
-            return _BINARY[operator][1]
-        case e.Comparison(operator):
-            return _EQUAL if operator in _EQUALITIES else _ORDER
-        case e.Conditional():
-            return _CONDITIONAL
-        case e.Unary() | e.Cast():
-            return _UNARY
-        case e.Number(value):
-            return _UNARY if str(value)[0] == "-" else ATOM
-        case e.Template():
-            return {"atom": ATOM, "power": _UNARY, "product": _PRODUCT}[expr.level]
-    return ATOM
+    of = _LEVELS.get(type(expr))
+    return ATOM if of is None else of(expr)
 
 
-def _line(expr: Expr) -> Line:
-    if type(expr) not in _EXPRESSIONS:
+_LEVELS: Mapping[type[Node], Callable[[Any], int]] = MappingProxyType(
+    {
+        e.Binary: lambda x: _BINARY[x.operator][1],
+        e.Comparison: lambda x: _EQUAL if x.operator in _EQUALITIES else _ORDER,
+        e.Conditional: lambda x: _CONDITIONAL,
+        e.Unary: lambda x: _UNARY,
+        e.Cast: lambda x: _UNARY,
+        e.Number: lambda x: _UNARY if str(x.value)[0] == "-" else ATOM,
+        e.Template: lambda x: {"atom": ATOM, "power": _UNARY, "product": _PRODUCT}[x.level],
+    }
+)
+
+
+def _pieces(expr: Expr) -> Pieces:
+    printed = _EXPRESSIONS.get(type(expr))
+    if printed is None:
         raise TypeError(f"C++ has no {type(expr).__name__}")
-    return _EXPRESSIONS[type(expr)](expr)
+    return printed(expr)
 
 
-def _at(expr: Expr, needed: int) -> Line:
+def _at(expr: Expr, needed: int) -> Pieces:
     """An expression, in brackets where it binds less tightly than its place asks."""
-    line = _line(expr)
-    return line.whole if level(expr) >= needed else _bracketed(line)
+    return _pieces(expr) if level(expr) >= needed else _bracketed(_pieces(expr))
 
 
-def _bracketed(line: Line) -> Line:
-    return Line((Group("(", (line.whole,), ")"),))
+def _bracketed(pieces: Pieces) -> Pieces:
+    return ["(", *pieces, ")"]
 
 
-def _items(opening: str, items: Iterable[Expr], closing: str) -> Line:
-    return Line((Group(opening, tuple(_line(item).whole for item in items), closing),))
+def _items(opening: str, items: Iterable[Expr], closing: str) -> Pieces:
+    inner = [piece for item in items for piece in (", ", *_pieces(item))]
+    return [opening, *inner[1:], closing]
 
 
-def _call(expr: e.Call) -> Line:
+def _call(expr: e.Call) -> Pieces:
     if expr.keywords:
         raise TypeError("C++ has no keywords in calls")
-    return joined(_at(expr.function, ATOM), _items("(", expr.arguments, ")"))
+    return [*_at(expr.function, ATOM), *_items("(", expr.arguments, ")")]
 
 
-def _subscript(expr: e.Subscript) -> Line:
+def _subscript(expr: e.Subscript) -> Pieces:
     """``a[i][j]``: an index in brackets of its own."""
-    return joined(_at(expr.value, ATOM), *(_items("[", [index], "]") for index in expr.indices))
+    indices = (piece for index in expr.indices for piece in ("[", *_pieces(index), "]"))
+    return [*_at(expr.value, ATOM), *indices]
 
 
-def _unary(expr: e.Unary) -> Line:
+def _unary(expr: e.Unary) -> Pieces:
     """A sign before a sign is set apart: ``--x`` is something else."""
     signs = expr.operator in "+-&" and level(expr.operand) == _UNARY
-    return joined(_UNARIES[expr.operator], _at(expr.operand, ATOM if signs else _UNARY))
+    return [_UNARIES[expr.operator], *_at(expr.operand, ATOM if signs else _UNARY)]
 
 
-def _binary(expr: e.Binary) -> Line:
+def _binary(expr: e.Binary) -> Pieces:
     first, operators = expr.chain
-    line = _line(first)
+    pieces = _pieces(first)
     for binary in operators:
         if binary.operator not in _BINARY:
             raise TypeError(f"C++ has no operator {binary.operator}")
         spelt, own, needs = _BINARY[binary.operator]
-        left = line.whole if level(binary.left) == own or level(binary.left) >= needs else _bracketed(line)
-        line = joined(left, f" {spelt} ", _at(binary.right, needs))
-    return line
+        if own != level(binary.left) < needs:
+            pieces = _bracketed(pieces)
+        pieces += [f" {spelt} ", *_at(binary.right, needs)]
+    return pieces
 
 
-def _comparison(expr: e.Comparison) -> Line:
-    return joined(_at(expr.left, _SUM), f" {expr.operator} ", _at(expr.right, _SUM))
+def _comparison(expr: e.Comparison) -> Pieces:
+    return [*_at(expr.left, _SUM), f" {expr.operator} ", *_at(expr.right, _SUM)]
 
 
-def _conditional(expr: e.Conditional) -> Line:
-    test, yes = _at(expr.test, _OR), _at(expr.yes, _OR)
-    return joined(test, " ? ", yes, " : ", _at(expr.no, _CONDITIONAL))
+def _conditional(expr: e.Conditional) -> Pieces:
+    return [*_at(expr.test, _OR), " ? ", *_at(expr.yes, _OR), " : ", *_at(expr.no, _CONDITIONAL)]
 
 
-def _constant(expr: e.Constant) -> Line:
-    return Line(({None: "nullptr", True: "true", False: "false"}[expr.value],))  # type: ignore[index]
+def _constant(expr: e.Constant) -> Pieces:
+    return [{None: "nullptr", True: "true", False: "false"}[expr.value]]  # type: ignore[index]
 
 
-def _string(expr: e.String) -> Line:
+def _string(expr: e.String) -> Pieces:
     spelt = "".join(
         f"\\{c}" if c in '"\\' else c if c.isprintable() and c.isascii() else f"\\{ord(c):03o}" for c in expr.value
     )
-    return Line((f'"{spelt}"',))
+    return [f'"{spelt}"']
 
 
-def _template(expr: e.Template) -> Line:
+def _template(expr: e.Template) -> Pieces:
     """The text with its holes filled: in brackets, but for one that a pair of brackets holds alone."""
-    holes, pieces = dict(expr.holes), list[str | Line]()
+    holes, pieces = dict(expr.holes), list[str]()
     written = list(string.Formatter().parse(expr.text))
     for k, (text, name, _, _) in enumerate(written):
         pieces.append(text)
         if name is not None:
             after = written[k + 1][0] if k + 1 < len(written) else ""
             alone = text.endswith("(") and after.startswith(")")
-            pieces.append(_line(holes[name]).whole if alone else _at(holes[name], ATOM))
-    return joined(*pieces)
+            pieces += _pieces(holes[name]) if alone else _at(holes[name], ATOM)
+    return pieces
 
 
-def _lambda(expr: s.Lambda) -> Line:
+def _lambda(expr: s.Lambda) -> Pieces:
     """On one line; :func:`_do` gives the one that ends a call lines of its own."""
     inner = " ".join(lines(expr.body, width=10**6))
-    return joined(_lambda_head(expr), " { ", inner, " }")
+    return [_lambda_head(expr), " { ", inner, " }"]
 
 
 def _lambda_head(expr: s.Lambda) -> str:
     return f"[{expr.captures}]({', '.join(map(_parameter, expr.parameters))})"
 
 
-_EXPRESSIONS: Mapping[type[Node], Callable[[Any], Line]] = MappingProxyType(
+_EXPRESSIONS: Mapping[type[Node], Callable[[Any], Pieces]] = MappingProxyType(
     {
-        e.Name: lambda x: Line((x.id,)),
-        e.Number: lambda x: Line((repr(x.value),)),
+        e.Name: lambda x: [x.id],
+        e.Number: lambda x: [repr(x.value)],
         e.String: _string,
         e.Constant: _constant,
-        e.Attribute: lambda x: joined(_at(x.value, ATOM), f".{x.name}"),
+        e.Attribute: lambda x: [*_at(x.value, ATOM), f".{x.name}"],
         e.Call: _call,
         e.Subscript: _subscript,
         e.Unary: _unary,
@@ -183,7 +188,7 @@ _EXPRESSIONS: Mapping[type[Node], Callable[[Any], Line]] = MappingProxyType(
         e.Comparison: _comparison,
         e.Conditional: _conditional,
         e.SetOf: lambda x: _items("{", x.items, "}"),
-        e.Cast: lambda x: joined(f"({x.type})", _at(x.value, _UNARY)),
+        e.Cast: lambda x: [f"({x.type})", *_at(x.value, _UNARY)],
         e.Template: _template,
         s.Lambda: _lambda,
     }
@@ -196,17 +201,14 @@ def _below(body: s.Body, width: int) -> list[str]:
     return [f"    {line}".rstrip() for line in lines(body, width=width - 4)]
 
 
-def _ended(line: Line, width: int) -> Iterator[str]:
-    return _filled(line, width, ";")
-
-
-def _filled(line: Line, width: int, tail: str) -> Iterator[str]:
-    """As many words on each line as fit; those after the first line stand to the right."""
-    if len(line.text) + len(tail) <= width:
-        yield line.text + tail
+def _ended(pieces: Pieces, width: int) -> Iterator[str]:
+    """A statement with as many words on each line as fit; those after the first line stand to the right."""
+    whole = f"{''.join(pieces)};"
+    if len(whole) <= width:
+        yield whole
         return
     text = ""
-    for word in _words(joined(line, tail)):
+    for word in _words([*pieces, ";"]):
         if text.strip() and len(text) + len(word.rstrip()) > width:
             yield text.rstrip()
             text = "    "
@@ -214,10 +216,10 @@ def _filled(line: Line, width: int, tail: str) -> Iterator[str]:
     yield text
 
 
-def _words(line: Line) -> Iterator[str]:
+def _words(pieces: Pieces) -> Iterator[str]:
     """The parts of a line that are never broken: each goes up to an operator or a comma, which ends its line."""
     word = ""
-    for piece in _pieces(line):
+    for piece in pieces:
         word += piece
         if piece.endswith(" "):
             yield word
@@ -225,27 +227,14 @@ def _words(line: Line) -> Iterator[str]:
     yield word
 
 
-def _pieces(line: Line) -> Iterator[str]:
-    """The parts of a line, those of its brackets among them."""
-    for part in line.parts:
-        if isinstance(part, str):
-            yield part
-            continue
-        yield part.opening
-        for k, item in enumerate(part.items):
-            yield from [", "] if k else []
-            yield from _pieces(item)
-        yield part.closing
-
-
 def _declare(statement: s.Declare, width: int) -> Iterator[str]:
     size = "" if statement.size is None else f"[{expression(statement.size)}]"
-    value = "" if statement.value is None else joined(" = ", _line(statement.value))
-    return _ended(joined(f"{statement.type} {statement.name}", size, value), width)
+    value = [] if statement.value is None else [" = ", *_pieces(statement.value)]
+    return _ended([f"{statement.type} {statement.name}", size, *value], width)
 
 
 def _return(statement: s.Return, width: int) -> Iterator[str]:
-    return _ended(joined("return", "" if statement.value is None else joined(" ", _line(statement.value))), width)
+    return _ended(["return", *([] if statement.value is None else [" ", *_pieces(statement.value)])], width)
 
 
 def _do(statement: s.Do, width: int) -> Iterator[str]:
@@ -258,7 +247,7 @@ def _do(statement: s.Do, width: int) -> Iterator[str]:
         yield from _below(last.body, width)
         yield "});"
     else:
-        yield from _ended(_line(value).whole, width)
+        yield from _ended(_pieces(value), width)
 
 
 def _comment(statement: s.Comment, width: int) -> Iterator[str]:
@@ -302,7 +291,7 @@ def _if(statement: s.If, width: int) -> Iterator[str]:
 def _loop(statement: s.Loop, width: int) -> Iterator[str]:
     name = statement.name
     step = f"++{name}" if statement.step is None else f"{name} += {expression(statement.step)}"
-    end = _at(statement.end, _SUM).text
+    end = "".join(_at(statement.end, _SUM))
     head = f"for ({statement.type} {name} = {expression(statement.start)}; {name} < {end}; {step})"
     return _under(head, statement.body, width)
 
@@ -361,8 +350,8 @@ def _block(statement: s.Block, width: int) -> Iterator[str]:
 
 _STATEMENTS: Mapping[type[Node], Callable[[Any, int], Iterable[str]]] = MappingProxyType(
     {
-        s.Assign: lambda x, width: _ended(joined(_line(x.target), " = ", _line(x.value)), width),
-        s.Augment: lambda x, width: _ended(joined(_line(x.target), f" {x.operator}= ", _line(x.value)), width),
+        s.Assign: lambda x, width: _ended([*_pieces(x.target), " = ", *_pieces(x.value)], width),
+        s.Augment: lambda x, width: _ended([*_pieces(x.target), f" {x.operator}= ", *_pieces(x.value)], width),
         s.Do: _do,
         s.Return: _return,
         s.Keyword: lambda x, width: [f"{x.word};"],
@@ -373,7 +362,7 @@ _STATEMENTS: Mapping[type[Node], Callable[[Any, int], Iterable[str]]] = MappingP
         s.Function: _function,
         s.Class: _struct,
         s.Declare: _declare,
-        s.Construct: lambda x, width: _ended(joined(f"{x.type} {x.name}", _items("{", x.items, "}")), width),
+        s.Construct: lambda x, width: _ended([f"{x.type} {x.name}", *_items("{", x.items, "}")], width),
         s.Loop: _loop,
         s.Block: _block,
         s.Directive: lambda x, width: [x.text],

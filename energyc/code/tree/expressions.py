@@ -123,7 +123,7 @@ class Binary(Expr):
 
     @property
     def chain(self) -> tuple[Expr, list[Binary]]:
-        """What stands furthest on the left, and the operators that are applied to it one after the other.
+        """The expression furthest on the left, and the operators that are applied to it one after the other.
 
         Of ``a - b + c`` it is a, ``a - b`` and ``a - b + c``: long sums nest on the left, and no one recurses to that.
         """

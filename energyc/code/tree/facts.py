@@ -12,7 +12,7 @@ from energyc.code.tree.node import Node
 
 def reads(*nodes: Node) -> set[str]:
     """The names that nodes read; what only stands on the left of an assignment is not among them."""
-    return {part.id for node in nodes for part in _read(node) if isinstance(part, e.Name)}
+    return s.names_in(nodes)
 
 
 def assigned(*nodes: Node) -> set[str]:
@@ -22,8 +22,9 @@ def assigned(*nodes: Node) -> set[str]:
 
 def attributes(owner: str, *nodes: Node) -> set[str]:
     """The attributes that nodes read or set of what is called ``owner``: of ``fixed.X`` it is X."""
+    owning = e.Name(owner)
     parts = (part for node in nodes for part in node.walk())
-    return {part.name for part in parts if isinstance(part, e.Attribute) and part.value == e.Name(owner)}
+    return {part.name for part in parts if isinstance(part, e.Attribute) and part.value == owning}
 
 
 def every_attribute(*nodes: Node) -> frozenset[str]:
@@ -79,36 +80,6 @@ def _changed(statement: s.Statement) -> set[str]:
         case s.Declare(_, name):
             return {name}
     return set()
-
-
-def _read(node: Node) -> Iterator[Node]:
-    """The nodes below that are read, targets of assignments left out where they are plain names.
-
-    Iterative, so that depth is not limited, and each node costs the same however deep it is.
-    """
-    stack = [node]
-    while stack:
-        top = stack.pop()
-        match top:
-            case s.Assign(target, value) | s.Augment(_, target, value):
-                stack += [value, *_read_of_target(target)]
-            case s.For(target, iterable, body):
-                stack += [*reversed(body), iterable, *_read_of_target(target)]
-            case s.Verbatim(_, names):
-                yield from map(e.Name, names)
-            case _:
-                yield top
-                stack += reversed(top.children)
-
-
-def _read_of_target(target: e.Expr) -> list[Node]:
-    """What the target of an assignment reads, the last first: no plain name, but all of ``self.x`` and ``x[k]``."""
-    match target:
-        case e.Name():
-            return []
-        case e.Tuple(items) | e.List(items):
-            return [part for item in reversed(items) for part in _read_of_target(item)]
-    return [target]
 
 
 def _binds(node: Node) -> Iterator[str]:

@@ -15,7 +15,10 @@ class Node:
     @cached_property
     def children(self) -> tuple[Node, ...]:
         """The nodes directly below, in the order of the fields."""
-        return tuple(node for name in self.__dataclass_fields__ for node in _nodes(getattr(self, name)))
+        found: list[Node] = []
+        for name in self.__dataclass_fields__:
+            _gather(getattr(self, name), found)
+        return tuple(found)
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it, parents first, in the order of the text. Iterative: depth is not limited."""
@@ -36,12 +39,13 @@ class Node:
         return replace(self, **changed) if changed else self
 
 
-def _nodes(value: object) -> list[Node]:
+def _gather(value: object, found: list[Node]) -> None:
+    """Add a node, or those of a tuple, to what was found; other data have none."""
     if isinstance(value, Node):
-        return [value]
-    if not isinstance(value, tuple):
-        return []
-    return [node for part in value for node in _nodes(part)]
+        found.append(value)
+    elif isinstance(value, tuple):
+        for part in value:
+            _gather(part, found)
 
 
 def _mapped(value: Any, function: Callable[[Node], Node]) -> Any:

@@ -161,14 +161,17 @@ def _unary(expr: e.Unary) -> Line:
 def _binary(expr: e.Binary) -> Line:
     """Operands with operators between them; a sum can be broken before each of its terms."""
     first, operators = expr.chain
-    line = _line(first)
+    parts, cuts = list(_line(first).parts), list[int]()
     for binary in operators:
         _, left_needs, right_needs = _BINARY[binary.operator]
-        left = line if level(binary.left) >= left_needs else _bracketed(line)
-        right = _at(binary.right, right_needs)
-        cuts = (*left.cuts, len(left.parts)) if binary.operator in ("+", "-") else ()
-        line = Line((*left.parts, f" {binary.operator} ", *right.parts), cuts)
-    return line
+        if level(binary.left) < left_needs:
+            parts, cuts = list(_bracketed(Line(tuple(parts))).parts), []
+        if binary.operator in ("+", "-"):
+            cuts.append(len(parts))
+        else:
+            cuts = []
+        parts += [f" {binary.operator} ", *_at(binary.right, right_needs).parts]
+    return Line(tuple(parts), tuple(cuts))
 
 
 def _comparison(expr: e.Comparison) -> Line:

@@ -2,15 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
-from energyc.code.tree.expressions import Expr
+from energyc.code.tree.expressions import Expr, List, Name, Tuple
 from energyc.code.tree.node import Node
 
 
 @dataclass(frozen=True)
 class Statement(Node):
     """A statement."""
+
+    @property
+    def parts_read(self) -> tuple[Node, ...]:
+        """The parts that are read: of an assignment not the plain names on its left."""
+        return self.children
+
+    @cached_property
+    def names_read(self) -> frozenset[str]:
+        """The names that are read, in the statements below as well."""
+        return frozenset(names_in(self.parts_read))
+
+
+def names_in(nodes: Iterable[Node]) -> set[str]:
+    """The names that nodes read. Iterative, so that the depth of expressions is not limited."""
+    found, waiting = set[str](), list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Name):
+            found.add(node.id)
+        elif isinstance(node, Statement):
+            found |= node.names_read
+        else:
+            waiting += node.children
+    return found
+
+
+def _read_of_target(target: Expr) -> tuple[Expr, ...]:
+    """The parts of the target of an assignment that are read: no plain name, but all of ``self.x`` and ``x[k]``."""
+    match target:
+        case Name():
+            return ()
+        case Tuple(items) | List(items):
+            return tuple(part for item in items for part in _read_of_target(item))
+    return (target,)
 
 
 #: What stands below a head, one statement after the other.
@@ -27,6 +63,11 @@ class Assign(Statement):
     target: Expr
     value: Expr
 
+    @property
+    def parts_read(self) -> tuple[Node, ...]:
+        """The value, and what the target is a part of."""
+        return (*_read_of_target(self.target), self.value)
+
 
 @dataclass(frozen=True)
 class Augment(Statement):
@@ -35,6 +76,11 @@ class Augment(Statement):
     operator: str
     target: Expr
     value: Expr
+
+    @property
+    def parts_read(self) -> tuple[Node, ...]:
+        """As of an assignment: that a plain name is changed does not keep it alive."""
+        return (*_read_of_target(self.target), self.value)
 
 
 @dataclass(frozen=True)
@@ -104,6 +150,11 @@ class Verbatim(Statement):
     reads: frozenset[str] = frozenset()
     defines: frozenset[str] = frozenset()
 
+    @property
+    def names_read(self) -> frozenset[str]:
+        """As they are given."""
+        return self.reads
+
 
 # ------------------------------------------------------------------ with a body
 
@@ -124,6 +175,11 @@ class For(Statement):
     target: Expr
     iterable: Expr
     body: Body
+
+    @property
+    def parts_read(self) -> tuple[Node, ...]:
+        """What it runs over, its body, and what the target is a part of."""
+        return (*_read_of_target(self.target), self.iterable, *self.body)
 
 
 @dataclass(frozen=True)

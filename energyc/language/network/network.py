@@ -35,7 +35,7 @@ class Layer:
 
     @property
     def reads(self) -> tuple[Node, ...]:
-        """What goes into it, in the graph around it."""
+        """The nodes that go into it, in the graph around it."""
         return (*self.clamps.values(), *self.params.values())
 
 
@@ -61,7 +61,7 @@ class Repeat:
 
     @property
     def reads(self) -> tuple[Node, ...]:
-        """What goes into it: the starts, the next values of its states, and what goes into the layers of a copy."""
+        """The nodes that go into it: starts and next values of its states, and those for the layers of a copy."""
         moved = [node for stream in self.streams.values() for node in (stream.start, stream.next)]
         return (*moved, *(node for layer in self.layers for node in layer.reads))
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import reduce
 
 from energyc.language.diagnostics import Span
-from energyc.language.resolve.terms import Bad, Integer, Power, Product, Scalar, Sum, Term
+from energyc.language.resolve.terms import Bad, IndexValue, Power, Product, Scalar, Sum, Term
 from energyc.mathematics.ir import ONE, Coefficient, IndexExpr
 from energyc.mathematics.ir.indexing import integer
 
@@ -31,7 +31,7 @@ def is_zero(term: Term) -> bool:
 
 def as_integer(term: Term) -> IndexExpr | None:
     """A term as an index expression, where it is one."""
-    if isinstance(term, Integer):
+    if isinstance(term, IndexValue):
         return term.value
     return term.integer if isinstance(term, Scalar) else None
 
@@ -44,8 +44,8 @@ def add(terms: Sequence[tuple[int, Term]], span: Span) -> Term:
     if any(isinstance(term, Bad) for _, term in terms):
         return Bad(span)
     integers = _integer_sum(terms)
-    if integers is not None and any(isinstance(term, Integer) for _, term in terms):
-        return Integer(span, integers)
+    if integers is not None and any(isinstance(term, IndexValue) for _, term in terms):
+        return IndexValue(span, integers)
     scalar = _scalar_sum(terms, integers, span)
     if scalar is not None:
         return scalar
@@ -98,7 +98,7 @@ def multiply(factors: Sequence[Term], span: Span) -> Term:
     others = [factor for factor in flat if not isinstance(factor, Scalar)]
     integers = _integer_product(flat)
     if integers is not None and others:
-        return Integer(span, integers)
+        return IndexValue(span, integers)
     coefficient = ONE
     for factor in flat:
         coefficient = coefficient * factor.coefficient if isinstance(factor, Scalar) else coefficient

@@ -39,7 +39,15 @@ from energyc.language.resolve.read import read_real
 from energyc.language.resolve.read.slopes import differentiated
 from energyc.language.resolve.real_selections import real_selections
 from energyc.language.resolve.reporter import Reporter, did_you_mean, listed
-from energyc.language.resolve.settings import Placed, check_measure, check_settings, check_solver, gathered, numbered
+from energyc.language.resolve.settings import (
+    Placed,
+    check_measure,
+    check_settings,
+    check_solver,
+    gathered,
+    numbered,
+    with_next_values,
+)
 from energyc.language.resolve.sizes import Sizes
 from energyc.language.resolve.statements import Statements
 from energyc.language.resolve.ties import read_tie
@@ -156,7 +164,7 @@ class Part:
         return None if name in self.names.own else self.around_it(name)
 
     def around_it(self, name: str) -> Tensor | None:
-        """What is declared around a block, as it reads it; nothing is around the file."""
+        """The declarations around a block, as it reads them; there are none around the file."""
         return None
 
     def output(self, layer: str, name: ast.Name) -> Tensor | None:
@@ -388,7 +396,7 @@ class LayerPart(Part):
         kinds = ("state", "param", "metric", "readout", "target")
         names = {kind: [entry.name for entry in self.names.own_of_kind(kind)] for kind in kinds}
         relax, nudge, _ = check_settings(given, names, (), self.file.reporter)
-        unit = {term.name: 1.0 for term in terms.values() if term.word == "next"}
+        relax = with_next_values(relax, states, terms, given, self.file.reporter)
         has_energy = any(term.kind == "energy" for term in terms.values())
         check_measure(relax, has_energy, given, self.file.reporter, f"layer `{self.name}`")
         check_solver(relax, declared.step is not None, given, self.file.reporter)
@@ -417,7 +425,7 @@ class LayerPart(Part):
             readouts={},
             cost=None,
             metrics={},
-            relax=replace(relax, step_of={**unit, **relax.step_of}),
+            relax=relax,
             nudge=nudge,
             train=TrainOptions(),
             presets=(),

@@ -14,7 +14,7 @@ from energyc.language.resolve.terms import (
     Index,
     Power,
     Product,
-    Reduce,
+    Reduction,
     Stopped,
     Sum,
     Term,
@@ -36,7 +36,7 @@ def check_leaks(context: Context, frame: Frame, term: Term) -> None:
                 _report(context, frame, outer, weights)
 
 
-def _sums(term: Term) -> Iterator[Reduce]:
+def _sums(term: Term) -> Iterator[Reduction]:
     """The guarded sums inside a term."""
     pending: list[Term] = [term]
     seen: set[int] = set()
@@ -45,7 +45,7 @@ def _sums(term: Term) -> Iterator[Reduce]:
         if id(here) in seen:
             continue
         seen.add(id(here))
-        if isinstance(here, Reduce) and here.kind == "sum" and here.guard is not None:
+        if isinstance(here, Reduction) and here.kind == "sum" and here.guard is not None:
             yield here
         pending.extend(_parts(here))
 
@@ -56,7 +56,7 @@ def _parts(term: Term) -> tuple[Term, ...]:
             return terms
         case Product(factors=factors):
             return factors
-        case Reduce(body=body) | Stopped(body=body):
+        case Reduction(body=body) | Stopped(body=body):
             return (body,)
         case Power(base=base):
             return (base,)
@@ -64,18 +64,18 @@ def _parts(term: Term) -> tuple[Term, ...]:
     return (argument,) if isinstance(argument, Term) else ()
 
 
-def _softmaxes(outer: Reduce) -> Iterator[tuple[Span, IndexExpr | None]]:
+def _softmaxes(outer: Reduction) -> Iterator[tuple[Span, IndexExpr | None]]:
     """The factors of a sum that are softmaxes along its indices, with their guards."""
     bodies = outer.body.terms if isinstance(outer.body, Sum) else (outer.body,)
     for body in bodies:
         for factor in body.factors if isinstance(body, Product) else (body,):
-            if isinstance(factor, Reduce) and factor.kind == "softmax" and set(factor.indices) & set(outer.indices):
+            if isinstance(factor, Reduction) and factor.kind == "softmax" and set(factor.indices) & set(outer.indices):
                 yield factor.span, factor.guard
             if isinstance(factor, Element) and isinstance(factor.node, Softmax) and _is_along(factor, outer):
                 yield factor.span, _guard_of(factor)
 
 
-def _is_along(factor: Element, outer: Reduce) -> bool:
+def _is_along(factor: Element, outer: Reduction) -> bool:
     assert isinstance(factor.node, Softmax)
     return any(plain_index(factor.places[k]) in outer.indices for k in factor.node.axes)
 
@@ -96,7 +96,7 @@ def _substituted(expr: IndexExpr, places: Mapping[int, IndexExpr]) -> IndexExpr:
     return IndexExpr(expr.op, tuple(_substituted(a, places) if isinstance(a, IndexExpr) else a for a in expr.args))
 
 
-def _implies(context: Context, guard: IndexExpr | None, outer: Reduce) -> bool:
+def _implies(context: Context, guard: IndexExpr | None, outer: Reduction) -> bool:
     """Whether a softmax includes only entries that the sum does."""
     assert outer.guard is not None
     known = conjuncts(guard) if guard is not None else []
@@ -116,7 +116,7 @@ def _implied_at_small_sizes(context: Context, known: list[IndexExpr], part: Inde
     return true_everywhere(part, known, indices, dims)
 
 
-def _report(context: Context, frame: Frame, outer: Reduce, weights: Span) -> None:
+def _report(context: Context, frame: Frame, outer: Reduction, weights: Span) -> None:
     context.reporter.warn(
         "W0701",
         f"the softmax in `{frame.owner}` lacks the guard of the sum around it: what the sum leaves out leaks in",

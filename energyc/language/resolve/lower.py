@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from energyc.language.resolve.permute import permuted
 from energyc.language.resolve.products import Factors
 from energyc.language.resolve.terms import (
-    Apply,
     BodySlope,
+    Call,
     Chosen,
     Element,
     Index,
-    Integer,
+    IndexValue,
+    Indicator,
     InverseSize,
     OverBatch,
     Power,
     Product,
-    Reduce,
+    Reduction,
     Scalar,
     Stopped,
     Sum,
     Term,
-    Truth,
     Whole,
     indices_of,
     position_of,
@@ -72,7 +72,7 @@ class Lowering:
             case Power():
                 base = self.value(term.base)
                 return Value(self.graph.power(base.node, term.exponent), base.axes)
-            case Apply():
+            case Call():
                 return self._apply(term)
             case BodySlope():
                 return self._slope(term)
@@ -84,9 +84,9 @@ class Lowering:
             case OverBatch():
                 body = self.value(term.body)
                 return Value(self.graph.batch_statistic(body.node, term.kind), body.axes)
-            case Reduce(kind="sum"):
+            case Reduction(kind="sum"):
                 return self._reduced_sum(term)
-            case Reduce():
+            case Reduction():
                 return self._reduction(term)
         return self._einsum([term], ())
 
@@ -102,9 +102,9 @@ class Lowering:
     def _spread(self, value: Value, dims: Sequence[str], axes: Sequence[int]) -> Node:
         return value.node if list(axes) == list(range(len(dims))) else self.graph.spread(value.node, dims, axes)
 
-    def _reduced_sum(self, term: Reduce) -> Value:
+    def _reduced_sum(self, term: Reduction) -> Value:
         parts = term.body.terms if isinstance(term.body, Sum) else (term.body,)
-        guard = [] if term.guard is None else [Truth(term.span, term.guard)]
+        guard = [] if term.guard is None else [Indicator(term.span, term.guard)]
         return self._sum([self._einsum([part, *guard], term.indices) for part in parts])
 
     def _einsum(self, terms: Iterable[Term], summed: tuple[Index, ...]) -> Value:
@@ -122,9 +122,9 @@ class Lowering:
                 factors.scale(coefficient)
             case InverseSize(index=index):
                 factors.scale(Coefficient.symbol(index.known_dim, -1))
-            case Integer(value=value):
+            case IndexValue(value=value):
                 factors.position(self.graph, value)
-            case Truth(condition=condition):
+            case Indicator(condition=condition):
                 factors.condition(condition)
             case Element(node=node, places=places):
                 factors.element(node, places)
@@ -144,7 +144,7 @@ class Lowering:
 
     # ------------------------------------------------------------ functions and reductions
 
-    def _apply(self, term: Apply) -> Value:
+    def _apply(self, term: Call) -> Value:
         argument = self.value(term.argument)
         if term.slope:
             return Value(derivative(self.graph, term.function, argument.node), argument.axes)
@@ -160,7 +160,7 @@ class Lowering:
         """The argument that scalar bodies are nodes over."""
         return self.graph.input(ARGUMENT, "argument")
 
-    def _reduction(self, term: Reduce) -> Value:
+    def _reduction(self, term: Reduction) -> Value:
         body = self.value(term.body)
         axes = tuple(dict.fromkeys([*body.axes, *term.indices, *indices_of(term.guard)]))
         node = self.node(term.body, axes)

@@ -10,7 +10,7 @@ from energyc.language.network import Network
 from energyc.language.resolve.context import Context
 from energyc.language.resolve.reporter import listed
 from energyc.mathematics.ir import Indicator, Input, Node, Position, walk
-from energyc.mathematics.sparse import compacted
+from energyc.mathematics.sparse import compressed
 
 GIBIBYTE = 2**30
 BUDGET = 64 * GIBIBYTE
@@ -55,7 +55,7 @@ def _roots(network: Network) -> list[tuple[Node, Span]]:
 
 def _compact(network: Network) -> list[Node]:
     """The roots as they are computed: what a guard over edges lets through is kept by the edges alone."""
-    return compacted(network.graph, [node for node, _ in _roots(network)], network.extents).roots
+    return compressed(network.graph, [node for node, _ in _roots(network)], network.extents).roots
 
 
 def _computed(network: Network) -> list[Node]:

@@ -21,15 +21,15 @@ from energyc.language.resolve.context import Context
 from energyc.language.resolve.lower import Lowering
 from energyc.language.resolve.read.exact import is_positive, known_value
 from energyc.language.resolve.terms import (
-    Apply,
     BodySlope,
+    Call,
     Chosen,
     Element,
     InverseSize,
     OverBatch,
     Power,
     Product,
-    Reduce,
+    Reduction,
     Scalar,
     Selection,
     Stopped,
@@ -103,7 +103,7 @@ class _Selected:
                     yield from self._solved(varying[0], divide(value, scale, term.span))
             case Whole(value=inner) | Chosen(argument=inner):
                 yield from self._solved(inner, value)
-            case Apply(function=Function(name="abs", slope=None), argument=inner, slope=False):
+            case Call(function=Function(name="abs", slope=None), argument=inner, slope=False):
                 yield from self._of_both_signs(term, inner, value, value)
             case Power(base=inner, exponent=exponent) if exponent == 2:
                 root = power(value, HALF, term.span, positive=is_positive(self.context, value))
@@ -160,12 +160,12 @@ class AtEdge:
                 if exponent < 0 or exponent.denominator != 1:
                     self.positive.append(at)
                 return power(at, exponent, span)
-            case Apply(function=function, argument=argument, slope=slope):
+            case Call(function=function, argument=argument, slope=slope):
                 return self._applied(term, function, self.term(argument), slope)
             case BodySlope(body=body, argument=argument):
                 return BodySlope(span, body, self.term(argument))
-            case Reduce(kind=kind, indices=indices, guard=guard, body=body):
-                return Reduce(span, kind, indices, guard, self.term(body))
+            case Reduction(kind=kind, indices=indices, guard=guard, body=body):
+                return Reduction(span, kind, indices, guard, self.term(body))
             case Stopped(mode=mode, body=body):
                 return Stopped(span, mode, self.term(body))
             case OverBatch(kind=kind, body=body):
@@ -176,13 +176,13 @@ class AtEdge:
                 return self.term(argument)
         return term
 
-    def _applied(self, term: Apply, function: Function, argument: Term, slope: bool) -> Term:
+    def _applied(self, term: Call, function: Function, argument: Term, slope: bool) -> Term:
         """A function of what it is applied to at the edge; its value where that is a number."""
         if function.slope is None and FUNCTIONS[function.name].domain is not None:
             self.positive.append(argument)
         if function.slope is None and not slope and (value := self._value(function, argument)) is not None:
             return number(value, term.span)
-        return Apply(term.span, function, argument, slope)
+        return Call(term.span, function, argument, slope)
 
     def _value(self, function: Function, argument: Term) -> Fraction | None:
         """The value of a condition, and of any function at 0 where it is 0, a half or 1."""
@@ -215,8 +215,8 @@ def _inside(term: Term) -> Sequence[Term]:
     match term:
         case Sum(terms=parts) | Product(factors=parts):
             return parts
-        case Power(base=inner) | Reduce(body=inner) | Stopped(body=inner) | OverBatch(body=inner):
+        case Power(base=inner) | Reduction(body=inner) | Stopped(body=inner) | OverBatch(body=inner):
             return (inner,)
-        case Apply(argument=inner) | BodySlope(argument=inner) | Chosen(argument=inner) | Whole(value=inner):
+        case Call(argument=inner) | BodySlope(argument=inner) | Chosen(argument=inner) | Whole(value=inner):
             return (inner,)
     return ()

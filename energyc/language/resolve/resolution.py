@@ -28,6 +28,7 @@ from energyc.language.resolve.settings import (
     layer_symbols,
     numbered,
     outer_settings,
+    with_next_values,
 )
 from energyc.language.resolve.sizes import Sizes
 from energyc.language.resolve.statements import Statements
@@ -158,8 +159,7 @@ class _Resolution(Part):
         names["param"] = self.param_names()
         names["metric"] += costs if len(costs) > 1 else ()
         relax, nudge, train = check_settings(settings, names, self.rules, self.reporter)
-        unit = {term.name: 1.0 for term in terms.values() if term.word == "next"}
-        relax = replace(relax, step_of={**unit, **relax.step_of})
+        relax = with_next_values(relax, states, terms, settings, self.reporter)
         check_measure(relax, any(term.kind == "energy" for term in terms.values()), settings, self.reporter)
         check_solver(relax, declared.step is not None, settings, self.reporter)
         if declared.step is not None:
@@ -200,7 +200,7 @@ class _Resolution(Part):
         )
 
     def _through_layers(self, train: TrainOptions, given: Mapping[str, Placed]) -> TrainOptions:
-        """How a network of layers is trained: by default through all steps; what steadies states has no layers yet."""
+        """How a network of layers is trained: by default through all steps; regularization has no layers yet."""
         unsupported = {"penalty": train.penalty, "residual_defence": train.residual_defence or None}
         for key, value in {**unsupported, "products": train.products}.items():
             if value is not None:

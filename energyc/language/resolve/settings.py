@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from energyc.language.diagnostics import Remedy, Span, writing
+from energyc.language.network.equations import Term
 from energyc.language.resolve.bindings import Bindings
 from energyc.language.resolve.formulas import Real
 from energyc.language.resolve.names import Names
@@ -253,6 +254,20 @@ def check_solver(relax: Relax, numbered: bool, layers: Layers, reporter: Reporte
     elif relax.solver == "newton" and relax.products:
         message = "`relax.solver = newton` solves in full precision, and leaves `relax.products` nothing to round"
         reporter.error(CONTRADICTION, message, given["products"].span, help="leave one of them out")
+
+
+def with_next_values(
+    relax: Relax, states: Iterable[str], terms: Mapping[str, Term], layers: Layers, reporter: Reporter
+) -> Relax:
+    """The settings with a step of 1 for each ``next`` value; a ``relax.step`` that no state takes is reported."""
+    whole = [name for name, term in terms.items() if term.word == "next"]
+    steps = {**dict.fromkeys(whole, 1.0), **relax.step_of}
+    placed = layers["relax"].get("step")
+    if placed is not None and whole and relax.step not in (None, 1) and set(states) <= steps.keys():
+        message = f"`relax.step` moves no state: {whole[0]} goes to its `next` value whole"
+        help = f"for damping write `step.{whole[0]} = {relax.step:g}`"
+        reporter.error(CONTRADICTION, message, placed.span, help=help)
+    return replace(relax, step_of=steps)
 
 
 def check_measure(

@@ -1,7 +1,8 @@
 """Expressions once every name is resolved: between the tree of the text and the graph.
 
 Indices are objects, not names, so that nothing is captured when a function is inlined. The dim of an index is inferred
-while an equation is read; the graph is built when all of them are known.
+while an equation is read; the graph is built when all of them are known. A term keeps its place in the text, for
+messages, and is equal to itself alone; kinds that :mod:`energyc.mathematics.expressions` has too have the same names.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Scalar(Term):
 
 
 @dataclass(frozen=True, eq=False)
-class Integer(Term):
+class IndexValue(Term):
     """Arithmetic on indices."""
 
     value: IndexExpr
@@ -95,7 +96,7 @@ class InverseSize(Term):
 
 
 @dataclass(frozen=True, eq=False)
-class Truth(Term):
+class Indicator(Term):
     """1 where a condition holds, else 0."""
 
     condition: IndexExpr
@@ -124,7 +125,7 @@ class Power(Term):
 
 
 @dataclass(frozen=True, eq=False)
-class Apply(Term):
+class Call(Term):
     """A scalar function, or its slope, at each element."""
 
     function: Function
@@ -141,7 +142,7 @@ class BodySlope(Term):
 
 
 @dataclass(frozen=True, eq=False)
-class Reduce(Term):
+class Reduction(Term):
     """``sum``, ``logsumexp``, ``max``, which drop the indices, ``softmax``, ``argmax``, which keep them."""
 
     kind: str

@@ -194,7 +194,7 @@ class Pair(Kind):
 
 
 @dataclass(frozen=True)
-class Called(Kind):
+class Variant(Kind):
     """A word of ``choices`` with keywords of its own, each of a kind; the word alone is a call without keywords."""
 
     choices: tuple[str, ...]

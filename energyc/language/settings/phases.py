@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar
 
-from energyc.language.settings.kinds import Called, Flag, Integer, Misfit, Number, Word
+from energyc.language.settings.kinds import Flag, Integer, Misfit, Number, Variant, Word
 from energyc.language.settings.table import setting
 from energyc.language.settings.values import Call
 
@@ -16,7 +16,7 @@ POSITIVE = Number(above=0)
 SOLVERS = MappingProxyType({"newton": "Newton's method", "anderson": "Anderson acceleration"})
 
 
-class Solver(Called):
+class Solver(Variant):
     """A word, or a call of ``anderson`` whose keywords are settings too: ``anderson(memory = 5)``."""
 
     def fields(self, name: str, value: object) -> dict[str, object]:
@@ -77,6 +77,12 @@ class Relax:
     chunk: int = setting(25, Integer(1), "after so many the residual is looked at again", unit="steps")
     max_steps: int | None = setting(
         None, Integer(1), "the longest free phase where there is a `tolerance`", unit="steps", otherwise="10 x `steps`"
+    )
+    proximal: str = setting(
+        "auto",
+        Word(("auto", "off")),
+        "`auto`: convex kinks of single entries, as `abs(z[n])`, move by [proximal steps](#proximal-steps); `off`: all "
+        "of an energy by its gradient",
     )
     step_of: Mapping[str, float] = field(default_factory=dict)
     solver: str = setting("gradient", SOLVER, "how a step is found")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from energyc.language.settings.kinds import Called, Kind, Misfit, Number
+from energyc.language.settings.kinds import Kind, Misfit, Number, Variant
 from energyc.language.settings.values import Call
 
 
@@ -26,7 +26,7 @@ class Geometric:
 
 Rate: TypeAlias = "float | tuple[float, ...] | Geometric"
 _POSITIVE, _NOT_NEGATIVE = Number(above=0), Number(low=0)
-_GEOMETRIC = Called(("geometric",), {"first": _POSITIVE, "last": _POSITIVE}, "geometric(first = 0.1, last = 0.001)")
+_GEOMETRIC = Variant(("geometric",), {"first": _POSITIVE, "last": _POSITIVE}, "geometric(first = 0.1, last = 0.001)")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from energyc.language.settings.kinds import Called, Kind, Misfit, Number, Word
+from energyc.language.settings.kinds import Kind, Misfit, Number, Variant, Word
 from energyc.language.settings.values import Call, Value
 
 #: The threshold with the highest macro-F1 on the validation part.
@@ -64,8 +64,8 @@ _KEYWORDS: Mapping[str, Mapping[str, Kind]] = MappingProxyType(
         "perplexity": {"loss": Word()},
     }
 )
-SCORES: Mapping[str, Called] = MappingProxyType(
-    {name: Called((name,), keywords, f"{name}({next(iter(keywords))} = ...)") for name, keywords in _KEYWORDS.items()}
+SCORES: Mapping[str, Variant] = MappingProxyType(
+    {name: Variant((name,), keywords, f"{name}({next(iter(keywords))} = ...)") for name, keywords in _KEYWORDS.items()}
 )
 
 

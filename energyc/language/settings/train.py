@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from energyc.language.diagnostics import did_you_mean, listed
 from energyc.language.settings import rates as rates_kind
 from energyc.language.settings import scores as scores_kind
-from energyc.language.settings.kinds import Called, Flag, Integer, Number, Pair, Word
+from energyc.language.settings.kinds import Flag, Integer, Number, Pair, Variant, Word
 from energyc.language.settings.rates import Geometric, Rate, Rates
 from energyc.language.settings.scores import BEST, SCORES, Metrics, Score, unclear
 from energyc.language.settings.table import CONTRADICTION, UNKNOWN_NAME, Fault, meant, read, setting, table
@@ -39,7 +39,7 @@ DEFAULT_STEPS = 1000
 NOT_NEGATIVE, POSITIVE, COUNT = Number(low=0), Number(above=0), Integer(1)
 
 
-class Schedule(Called):
+class Schedule(Variant):
     """A word, or a call whose keywords are settings too: ``cosine(warmup = 100)``."""
 
     def fields(self, name: str, value: object) -> dict[str, object]:
@@ -47,7 +47,7 @@ class Schedule(Called):
         return {name: call.name, **call.keywords}
 
 
-class Controlled(Called):
+class Controlled(Variant):
     """The Jacobian penalty: a call that gives its controller."""
 
     def fields(self, name: str, value: object) -> dict[str, object]:

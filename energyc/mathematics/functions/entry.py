@@ -106,6 +106,7 @@ class ScalarFunction:
     homogeneous     its two sides, where each is a power
     continuous      whether it has no jump
     exponent        of a fixed power
+    asymptotes      (c, p) on the left and on the right, where ``f(u) - c u^p`` is bounded there, else None
     ==============  =========================================================================================
     """
 
@@ -135,6 +136,7 @@ class ScalarFunction:
     homogeneous: Homogeneous | None = None
     continuous: bool = True
     exponent: Fraction | None = None
+    asymptotes: tuple[tuple[Fraction | int, int], tuple[Fraction | int, int]] | None = None
 
     @property
     def holomorphic(self) -> bool:
@@ -157,6 +159,10 @@ class ScalarFunction:
         """The formula where its coefficients are exact, so that a graph can hold it."""
         irrational = self.formula is None or any(map(_is_irrational, self.formula.walk()))
         return None if irrational else self.formula
+
+    def is_written_in(self, target: str) -> bool:
+        """Whether a target can write the function: by a form of its own, or by the formula."""
+        return self.formula is not None or any(form.target == target for form in self.forms)
 
     def form(self, target: str) -> Form:
         """How a target writes the function. Raises NotImplementedError for a target that does not."""

@@ -61,6 +61,7 @@ FUNCTIONS = (
         nameable=True,
         low=-0.170041,
         positive="right",
+        asymptotes=((0, 1), (1, 1)),
     ),
     ScalarFunction(
         name="gelu_tanh_slope",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -49,6 +50,7 @@ def _dilogarithm(x: Array) -> Array:
     return np.where(np.abs(x) < 0.03, series, spence(1.0 - x))
 
 
+HALF = Fraction(1, 2)
 S, TANH = call("sigmoid"), call("tanh")
 #: ``-Li2(-e^u)``.
 SOFTPLUS_PRIMITIVE = U * call("softplus") - call("silu_integral")
@@ -108,6 +110,7 @@ FUNCTIONS = (
         nameable=True,
         high=0.0,
         monotone=1,
+        asymptotes=((1, 1), (0, 1)),
     ),
     ScalarFunction(
         name="softplus",
@@ -124,6 +127,7 @@ FUNCTIONS = (
         low=0.0,
         monotone=1,
         positive="everywhere",
+        asymptotes=((0, 1), (1, 1)),
     ),
     ScalarFunction(
         name="silu",
@@ -136,6 +140,7 @@ FUNCTIONS = (
         nameable=True,
         low=SILU_LOW,
         positive="right",
+        asymptotes=((0, 1), (1, 1)),
     ),
     ScalarFunction(
         name="silu_slope",
@@ -163,5 +168,6 @@ FUNCTIONS = (
         description="an integral of silu",
         definition="fn silu_integral'(u) = silu(u)",
         low=-0.822468,
+        asymptotes=((0, 1), (HALF, 2)),
     ),
 )

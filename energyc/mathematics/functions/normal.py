@@ -117,6 +117,7 @@ FUNCTIONS = (
         alternative="gelu_tanh",
         low=GELU_LOW,
         positive="right",
+        asymptotes=((0, 1), (1, 1)),
     ),
     ScalarFunction(
         name="gelu_slope",

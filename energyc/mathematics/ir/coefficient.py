@@ -76,7 +76,12 @@ ZERO = Coefficient(Fraction(0))
 def _real_power(base: float, exponent: Fraction) -> float:
     if base == 0 and exponent < 0:
         return math.inf
-    return math.nan if base < 0 and exponent.denominator > 1 else base ** float(exponent)
+    if base < 0 and exponent.denominator > 1:
+        return math.nan
+    try:
+        return base ** float(exponent)
+    except OverflowError:
+        return math.inf if base > 0 or exponent % 2 == 0 else -math.inf
 
 
 def _rational_power(value: Fraction, exponent: Fraction) -> Fraction | None:

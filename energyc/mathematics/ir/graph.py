@@ -55,6 +55,10 @@ class Graph:
         """A node of a kind that a later pass defines; equal ones are one object."""
         return self._share(kind, tuple(dims), batched, *fields)
 
+    def fork(self) -> Graph:
+        """A copy that shares the nodes there are; new nodes of it leave this graph unchanged."""
+        return Graph(dict(self._nodes))
+
     # ------------------------------------------------------------ leaves
 
     def input(self, name: str, kind: str, dims: Sequence[str] = (), over: str | None = None) -> Input:

@@ -7,8 +7,8 @@ of edges that share a node. It is a rewriting of graphs that changes no value; i
 Imports: ``calculus``, ``ir``; libraries: ``numpy``.
 """
 
-from energyc.mathematics.sparse.compact import Compact, compacted
+from energyc.mathematics.sparse.compression import CompressedRoots, compressed
 from energyc.mathematics.sparse.segment import Segment
 from energyc.mathematics.sparse.selection import Selection, selection_of
 
-__all__ = ["Compact", "Segment", "Selection", "compacted", "selection_of"]
+__all__ = ["CompressedRoots", "Segment", "Selection", "compressed", "selection_of"]

@@ -1,7 +1,7 @@
 """Why samples do not settle, in words: each cause with its reason and its remedy.
 
-Trials on a network (``unrest``), its spectrum (``verify``) and the rows of a run (``train``) find causes, and each is
-told in the words of this file.
+Trials on a network (``non_convergence``), its spectrum (``verify``) and the rows of a run (``train``) find causes, and
+each is told in the words of this file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ DAMPED = "a lower gain, or more damping in the energy"
 ROUNDINGS = 8
 
 
-class Unrest(NamedTuple):
+class NonConvergence(NamedTuple):
     """Why samples do not settle, and what helps; either is empty where nothing is known of it.
 
     ``cause`` is ``jump``, ``no floor``, ``step``, ``slow`` or ``unknown`` where it was found by trials on the network:
@@ -34,7 +34,7 @@ class Unrest(NamedTuple):
 # -------------------------------------------------------------------- the force
 
 
-def force_jumps(state: str) -> Unrest:
+def force_jumps(state: str) -> NonConvergence:
     """The force on a state jumps where the state would settle."""
     why = (
         f"state {state} goes back and forth where its force jumps, as that of abs(u) does at u = 0; a smaller step"
@@ -42,134 +42,140 @@ def force_jumps(state: str) -> Unrest:
     )
     smooth = "sqrt(u^2 + w^2) for abs(u) and tanh(u/w) for sign(u), with relax.step below 2w over their factor"
     signs = "for an l1 norm, two states `in nonnegative` with their sum for abs(u) and their difference for u"
-    return Unrest("jump", why, f"a force without a jump: {smooth}; or {signs}")
+    return NonConvergence("jump", why, f"a force without a jump: {smooth}; or {signs}")
 
 
-def no_floor(sizes: Sequence[float], energies: Sequence[float], falls: bool) -> Unrest:
+def no_floor(sizes: Sequence[float], energies: Sequence[float], falls: bool) -> NonConvergence:
     """States grow along a path on which the energy ``falls``, or which no energy explains."""
     grow = f"the states grow from {sizes[0]:.2g} to {sizes[-1]:.2g} and do not slow down"
     floor = f"the energy has no floor: it falls from {energies[0]:.3g} to {energies[-1]:.3g} as"
     box = "a box or another set for them, as `state z[D] in [-1, 1]`"
     why = f"{floor if falls else 'nothing holds the states:'} {grow}"
-    return Unrest("no floor", why, f"{box}, or a term that grows faster than what falls")
+    return NonConvergence("no floor", why, f"{box}, or a term that grows faster than what falls")
 
 
-def no_fixed_point(residual: float, steps: int) -> Unrest:
+def no_fixed_point(residual: float, steps: int) -> NonConvergence:
     """No sample settled in the limit, at any size of the step."""
     where = f"the residual is {residual:.1e} after {steps} steps" if math.isfinite(residual) else "the states exploded"
-    return Unrest("seen", f"no fixed point was found: {where}, and smaller steps found none either")
+    return NonConvergence("seen", f"no fixed point was found: {where}, and smaller steps found none either")
 
 
-def unstable(real_part: float, therefore: str, helps: str = "") -> Unrest:
+def unstable(real_part: float, therefore: str, helps: str = "") -> NonConvergence:
     """An eigenvalue of the Jacobian moves states away, ``therefore`` ..."""
-    return Unrest("unstable", f"the Jacobian has an eigenvalue with real part {real_part:.3g} > 0: {therefore}", helps)
+    return NonConvergence(
+        "unstable", f"the Jacobian has an eigenvalue with real part {real_part:.3g} > 0: {therefore}", helps
+    )
 
 
-def unstable_on_sets(sets: Sequence[str], radius: float) -> Unrest:
+def unstable_on_sets(sets: Sequence[str], radius: float) -> NonConvergence:
     """States are held on the border of their sets, where a step multiplies errors by ``radius``."""
     where = f"where it ended, on the sets of {', '.join(sets)},"
-    return Unrest("unstable", f"{where} a step multiplies errors by {radius:.4g}")
+    return NonConvergence("unstable", f"{where} a step multiplies errors by {radius:.4g}")
 
 
-def long_way(stability: str) -> Unrest:
+def long_way(stability: str) -> NonConvergence:
     """Nothing moves the states away where the phase ended."""
     why = f"where it ended {stability}: the way is long, or it circles"
-    return Unrest("slow", why, "more steps: --set relax.max_steps")
+    return NonConvergence("slow", why, "more steps: --set relax.max_steps")
 
 
-def lower_gain(factor: float | None) -> Unrest:
+def lower_gain(factor: float | None) -> NonConvergence:
     """The network settles with ``factor`` times its weights; None: with none that were tried."""
     if factor is None:
-        return Unrest("gain", "", DAMPED)
+        return NonConvergence("gain", "", DAMPED)
     settles = f"it settles with {factor:g} times these weights (start smaller, or raise the penalty)"
-    return Unrest("gain", "", f"a lower gain: {settles}")
+    return NonConvergence("gain", "", f"a lower gain: {settles}")
 
 
-def some_unsettled(count: int, samples: int) -> Unrest:
+def some_unsettled(count: int, samples: int) -> NonConvergence:
     """Some samples do not settle, others do."""
-    return Unrest("seen", f"{count} of {samples} samples do not settle")
+    return NonConvergence("seen", f"{count} of {samples} samples do not settle")
 
 
-def exploded(dtype: str, frozen: bool) -> Unrest:
+def exploded(dtype: str, frozen: bool) -> NonConvergence:
     """States grew without bound in a dtype, perhaps until rounding froze them."""
     grew = f"the states grew until rounding in {dtype} froze them: an explosion, not convergence"
     why = f"the residual is set to infinity: {grew}" if frozen else f"the states are no longer finite in {dtype}"
-    return Unrest("explosion", why, "a lower gain, a smaller step, or train.dtype = float64")
+    return NonConvergence("explosion", why, "a lower gain, a smaller step, or train.dtype = float64")
 
 
 # -------------------------------------------------------------------- the step
 
 
-def step_leaves(radius: float) -> Unrest:
+def step_leaves(radius: float) -> NonConvergence:
     """A step from near the fixed point leads away from it."""
-    return Unrest("seen", f"a step multiplies errors at the fixed point by {radius:.4g}: it cannot stay there")
+    return NonConvergence("seen", f"a step multiplies errors at the fixed point by {radius:.4g}: it cannot stay there")
 
 
-def stable_below(limits: Sequence[float], stability: str, estimated: bool) -> Unrest:
+def stable_below(limits: Sequence[float], stability: str, estimated: bool) -> NonConvergence:
     """The fixed point is stable for steps below ``limits``; ``stability`` is what is known of the real parts."""
     sizes = " and ".join(f"{limit:.3g}" for limit in limits)
     why = f"{stability}: the step is too large" if stability else "the step is too large"
-    return Unrest("step", why, f"a smaller step: it is stable below {'about ' if estimated else ''}{sizes}")
+    return NonConvergence("step", why, f"a smaller step: it is stable below {'about ' if estimated else ''}{sizes}")
 
 
-def no_stable_step(stability: str) -> Unrest:
+def no_stable_step(stability: str) -> NonConvergence:
     """No smaller step was found to be stable."""
     why = f"{stability}, and no smaller step was found to be stable"
-    return Unrest("step", why, "a smaller step, or a lower gain")
+    return NonConvergence("step", why, "a smaller step, or a lower gain")
 
 
-def settle_with(step: float, count: int) -> Unrest:
+def settle_with(step: float, count: int) -> NonConvergence:
     """Some of the samples settle with a smaller step."""
     why = f"with steps of {step:.3g} {count} of these settle: the step is too large"
-    return Unrest("step", why, f"a smaller step: --set relax.step={step:.3g}")
+    return NonConvergence("step", why, f"a smaller step: --set relax.step={step:.3g}")
 
 
-def large_step(factor: float, steps: int, settings: str) -> Unrest:
+def large_step(factor: float, steps: int, settings: str) -> NonConvergence:
     """With ``factor`` of the step all samples settled in some steps; ``settings`` are those that do it."""
     why = f"relax.step is too large for the curvature there: with {factor:g} of it they settle in {steps} steps"
-    return Unrest("step", why, settings)
+    return NonConvergence("step", why, settings)
 
 
-def settles_slowly(steps: int, settings: str) -> Unrest:
+def settles_slowly(steps: int, settings: str) -> NonConvergence:
     """All samples settled in more steps; ``settings`` allow them."""
-    return Unrest("slow", f"it settles slowly: in {steps} steps", settings)
+    return NonConvergence("slow", f"it settles slowly: in {steps} steps", settings)
 
 
-def in_vain(longer: int, samples: int) -> Unrest:
+def in_vain(longer: int, samples: int) -> NonConvergence:
     """Neither more steps nor smaller ones were enough."""
     tried = f"{longer} times as many steps and steps of 1/4 to 1/64 were tried on {samples} of them in vain"
-    return Unrest("unknown", tried, "a lower gain (smaller weights), or more damping in the energy")
+    return NonConvergence("unknown", tried, "a lower gain (smaller weights), or more damping in the energy")
 
 
-def above_tolerance(residual: float, steps: int, tolerance: float) -> Unrest:
+def above_tolerance(residual: float, steps: int, tolerance: float) -> NonConvergence:
     """The phase ended above its tolerance."""
-    return Unrest("seen", f"the residual is {residual:.1e} after {steps} steps, above the tolerance {tolerance:.1e}")
+    return NonConvergence(
+        "seen", f"the residual is {residual:.1e} after {steps} steps, above the tolerance {tolerance:.1e}"
+    )
 
 
-def remaining(total: int | None, more: float) -> Unrest:
+def remaining(total: int | None, more: float) -> NonConvergence:
     """The phase would take ``total`` steps, ``more`` beyond those made; None where that is too many or unknown."""
     if total is not None:
-        return Unrest("slow", "it settles slowly", f"more steps: about {total} (--set relax.max_steps={total})")
+        return NonConvergence("slow", "it settles slowly", f"more steps: about {total} (--set relax.max_steps={total})")
     if math.isfinite(more):
-        return Unrest("slow", f"it would take about {more:.1g} steps more", DAMPED)
-    return Unrest("slow", "it settles slowly", "more steps: --set relax.max_steps")
+        return NonConvergence("slow", f"it would take about {more:.1g} steps more", DAMPED)
+    return NonConvergence("slow", "it settles slowly", "more steps: --set relax.max_steps")
 
 
 # -------------------------------------------------------------------- the settings
 
 
-def fixed_steps(steps: int, chosen: bool = False) -> Unrest:
+def fixed_steps(steps: int, chosen: bool = False) -> NonConvergence:
     """The free phase has no tolerance, as configured or as ``chosen`` for one call."""
     made = f"exactly {steps} steps are made"
     why = made if chosen else f"relax has no tolerance, so {made}"
-    return Unrest("settings", why, "relax.tolerance with relax.max_steps, more relax.steps, a smaller relax.step")
+    return NonConvergence(
+        "settings", why, "relax.tolerance with relax.max_steps, more relax.steps, a smaller relax.step"
+    )
 
 
-def not_reached(tolerance: float, steps: float, max_steps: int, chosen: bool = False) -> Unrest:
+def not_reached(tolerance: float, steps: float, max_steps: int, chosen: bool = False) -> NonConvergence:
     """The free phase ended above its tolerance, which is configured or ``chosen`` for one call."""
     name = "the tolerance" if chosen else "relax.tolerance"
     more = f"more steps (relax.max_steps, now {max_steps}), or a smaller relax.step"
-    return Unrest("settings", f"{name} = {tolerance:g} is not reached in {steps:.0f} steps", more)
+    return NonConvergence("settings", f"{name} = {tolerance:g} is not reached in {steps:.0f} steps", more)
 
 
 def rounds_away(tolerance: float, epsilon: float) -> bool:
@@ -177,16 +183,16 @@ def rounds_away(tolerance: float, epsilon: float) -> bool:
     return tolerance < ROUNDINGS * epsilon
 
 
-def within_rounding(tolerance: float) -> Unrest:
+def within_rounding(tolerance: float) -> NonConvergence:
     """The tolerance asks for more than the dtype has."""
     why = f"relax.tolerance = {tolerance:g} is within rounding"
-    return Unrest("rounding", why, "a higher relax.tolerance, or train.dtype = float64")
+    return NonConvergence("rounding", why, "a higher relax.tolerance, or train.dtype = float64")
 
 
 # -------------------------------------------------------------------- the way
 
 
-def drifting(share: float) -> Unrest:
+def drifting(share: float) -> NonConvergence:
     """A one-sided contrast reads the way that the free phase had yet to go, ``share`` of that of the nudge."""
     why = f"as configured the free phase still moves {share:.1g} times as far as the nudge, which a one-sided contrast"
-    return Unrest("slow", f"{why} reads", "a tighter relax.tolerance, a larger nudge.beta, or centered-ep")
+    return NonConvergence("slow", f"{why} reads", "a tighter relax.tolerance, a larger nudge.beta, or centered-ep")

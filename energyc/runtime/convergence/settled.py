@@ -6,7 +6,7 @@ import inspect
 import warnings
 
 from energyc.runtime.convergence.causes import fixed_steps, not_reached
-from energyc.runtime.convergence.unrest import settled_within
+from energyc.runtime.convergence.trials import settled_within
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.records import FreePhase
 
@@ -26,8 +26,8 @@ def warn_unsettled(net: Equations, free: FreePhase, tolerance: float | None) -> 
     cause = fixed_steps(steps, chosen) if tolerance is None else not_reached(tolerance, steps, steps, chosen)
     which = f"{int(left.sum())} of {len(left)} samples, residual up to {float(free.residual[left].max()):.1e}"
     helps = "more steps or a smaller step may help"
-    if hasattr(net, "unrest"):  # a module of its own does without
-        helps = "its `unrest(clamps)` tries what helps, as more steps or a smaller step may"
+    if hasattr(net, "non_convergence"):  # a module of its own does without
+        helps = "its `non_convergence(clamps)` tries what helps, as more steps or a smaller step may"
     message = f"{net.name} did not settle, and its gradient assumes that it did: {cause.why}; {helps} ({which})"
     warnings.warn(message, NotSettledWarning, stacklevel=levels_to_caller())
 

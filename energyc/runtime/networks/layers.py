@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from energyc.runtime.adjoints.autograd import relaxed_inside
-from energyc.runtime.convergence.causes import Unrest
+from energyc.runtime.convergence.causes import NonConvergence
 from energyc.runtime.equations.gradients import not_exploded
 from energyc.runtime.equations.inputs import (
     fixed_by,
@@ -146,11 +146,11 @@ class WhyUnsettled(Relaxation):
 
     def __init__(self) -> None:
         super().__init__(None, None, None, None)
-        self.found: Unrest | None = None
+        self.found: NonConvergence | None = None
 
     def __call__(self, layer: EnergyLayer, number: int, clamps: Tensors, params: Tensors) -> Sequence[Tensor]:
         if self.found is None:
-            cause = layer.holding(params).unrest(dict(zip(layer.clamp_shapes, clamps)))
+            cause = layer.holding(params).non_convergence(dict(zip(layer.clamp_shapes, clamps)))
             if cause is not None:
                 helps = cause.helps.replace("relax.", f"{layer.name}.relax.")
                 self.found = cause._replace(why=f"in layer {layer.name}, {cause.why}", helps=helps)
@@ -233,11 +233,15 @@ class LayeredNetwork(Answering):
         return capture.found
 
     @torch.no_grad()
-    def unrest(self, clamps: Mapping[str, Tensor]) -> Unrest | None:
+    def non_convergence(self, clamps: Mapping[str, Tensor]) -> NonConvergence | None:
         """Why samples do not settle in a layer and what helps, found by trying on some of them; None where all do."""
         trial = WhyUnsettled()
         self._blocks(prepared(self, clamps), trial)
         return trial.found
+
+    def unrest(self, clamps: Mapping[str, Tensor]) -> NonConvergence | None:
+        """The former name of ``non_convergence``."""
+        return self.non_convergence(clamps)
 
     def _values(self, states: Mapping[str, Tensor], fixed: Fixed) -> list[Tensor]:
         """The tensors that the answers read, with the layers at these states."""

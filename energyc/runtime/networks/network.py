@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from energyc.runtime.adjoints.autograd import relaxed_inside
-from energyc.runtime.convergence.causes import Unrest
-from energyc.runtime.convergence.unrest import unrest
+from energyc.runtime.convergence.causes import NonConvergence
+from energyc.runtime.convergence.trials import find_non_convergence
 from energyc.runtime.equations.gradients import averaged
 from energyc.runtime.equations.inputs import (
     checked_nudge_steps,
@@ -91,9 +91,9 @@ class EnergyNetwork(Answering):
 
     @torch.no_grad()
     def force(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The force on each state, of energies and forces together, before any projection."""
+        """The force on each state, of energies and forces together, before any projection; 0 of a kink on it."""
         fixed = prepared(self, clamps)
-        return self._named(self._force(ordered_states(self, states, fixed), fixed))
+        return self._named(self._whole_force(ordered_states(self, states, fixed), fixed))
 
     @torch.no_grad()
     def correction(
@@ -175,9 +175,13 @@ class EnergyNetwork(Answering):
         return Relaxed(self._named(free.states), free.residual, free.steps, trace.stacked(), free.step)
 
     @torch.no_grad()
-    def unrest(self, clamps: Mapping[str, Tensor]) -> Unrest | None:
+    def non_convergence(self, clamps: Mapping[str, Tensor]) -> NonConvergence | None:
         """Why samples do not settle and what helps, found by trying on some of them; None where all settle."""
-        return unrest(self, prepared(self, clamps))
+        return find_non_convergence(self, prepared(self, clamps))
+
+    def unrest(self, clamps: Mapping[str, Tensor]) -> NonConvergence | None:
+        """The former name of ``non_convergence``."""
+        return self.non_convergence(clamps)
 
     def gradients(
         self,

@@ -59,7 +59,7 @@ def middle(plus: Tensors, minus: Tensors, alpha: float) -> list[Tensor]:
 
 
 def settle_dyads(
-    net: Equations, at: DyadStart, settings: RuleSettings, forces: Forces, walk: Steps | None = None
+    net: Equations, at: DyadStart, fixed: Fixed, settings: RuleSettings, forces: Forces, walk: Steps | None = None
 ) -> Dyads:
     """Relax both halves of all dyads together, as long as a free phase and a nudged phase after it.
 
@@ -74,12 +74,12 @@ def settle_dyads(
             return
         for _ in range(count):
             up, down = forces(plus, minus)
-            advance_(net, plus, up, at.step)
-            advance_(net, minus, down, at.step)
+            advance_(net, plus, fixed, up, at.step)
+            advance_(net, minus, fixed, down, at.step)
 
     def left() -> Tensor:
         up, down = forces(plus, minus)
-        return torch.maximum(change(net, plus, up, at.step), change(net, minus, down, at.step))
+        return torch.maximum(change(net, plus, fixed, up, at.step), change(net, minus, fixed, down, at.step))
 
     taken = free.steps or 0
     steps(taken)

@@ -65,7 +65,7 @@ def nudged(
     for k, count in monitor.strides():
         if monitor.is_due(k):
             force = subtract(net._force(states, fixed), drive(states, fixed, targets), beta)
-            if monitor.settled(change(net, states, force, nudge.step)):
+            if monitor.settled(change(net, states, fixed, force, nudge.step)):
                 break
         net._nudged_steps_(states, fixed, targets, beta, drive, count, nudge.step)
     return states
@@ -87,7 +87,7 @@ def nudged_steps(
     def some(own: list[Tensor], at: Fixed, aims: Tensors) -> None:
         strength = beta if turned is None else opposed(beta, turned, own[0])
         for _ in range(count):
-            advance_(net, own, subtract(net._force(own, at), drive(own, at, aims), strength), step)
+            advance_(net, own, at, subtract(net._force(own, at), drive(own, at, aims), strength), step)
 
     key = ("nudged", drive == net._nudge, drive == net._cost_force, beta, count, turned, *step)
     net._repeat_(key, some, states, fixed, targets)
@@ -139,5 +139,5 @@ def tracked(
         turn = net._correction(middle, fixed, half)
         up = subtract(net._force(plus, fixed), net._cost_force(plus, fixed, targets), beta)
         down = subtract(net._force(minus, fixed), net._cost_force(minus, fixed, targets), -beta)
-        advance_(net, plus, subtract(up, turn), step)
-        advance_(net, minus, subtract(down, turn, -1.0), step)
+        advance_(net, plus, fixed, subtract(up, turn), step)
+        advance_(net, minus, fixed, subtract(down, turn, -1.0), step)

@@ -52,8 +52,8 @@ class NudgedPair:
     def change(self) -> Tensor:
         """The largest relative change of a state in the next step of either phase: [batch]."""
         up, down = self.forces()
-        moved = change(self.net, self.plus, up, self.step)
-        return torch.maximum(moved, change(self.net, self.minus, down, self.step))
+        moved = change(self.net, self.plus, self.fixed, up, self.step)
+        return torch.maximum(moved, change(self.net, self.minus, self.fixed, down, self.step))
 
     def steps_(self, count: int) -> None:
         """Some steps of both phases, in place."""
@@ -102,8 +102,8 @@ class CorrectedPair(NudgedPair):
         """Some steps of both phases, in place."""
         for _ in range(count):
             up, down = self.forces()
-            advance_(self.net, self.plus, up, self.step)
-            advance_(self.net, self.minus, down, self.step)
+            advance_(self.net, self.plus, self.fixed, up, self.step)
+            advance_(self.net, self.minus, self.fixed, down, self.step)
 
 
 class HeldPair(CorrectedPair):

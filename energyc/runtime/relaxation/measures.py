@@ -24,7 +24,7 @@ def residual(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float
 
     def look(left: list[Tensor], at: Fixed, own: list[Tensor]) -> None:
         moved = [x.clone() for x in own]
-        advance_(net, moved, net._force(own, at), step)
+        advance_(net, moved, at, net._force(own, at), step)
         left[0].copy_(measured(net, own, moved, at, step))
 
     left = states[0].new_empty(len(states[0]))

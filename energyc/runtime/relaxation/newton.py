@@ -30,9 +30,9 @@ class Newton(GradientDescent):
 
 
 def solved_step(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
-    """One damped Newton step on R(z) = P(z + step F(z)) - z, in place, where P projects on the sets of the states.
+    """One damped Newton step on R(z) = P(z + step F(z)) - z, in place, where P is a projection or a proximal point.
 
-    (I - P'(I + step J)) d = R by GMRES, P' the derivative of the projection: of a box its active set (a semismooth
+    (I - P'(I + step J)) d = R by GMRES, P' the derivative of P: of a box or a kink its active set (a semismooth
     method, Qi and Sun 1993). It is halved until |R| falls; where it never does the step is the plain one.
     """
     moved = projected(net, states, fixed, step)
@@ -44,7 +44,7 @@ def solved_step(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequen
         if not net.constrained:
             return -flatten(pushed)
         at = [x + h * f for x, f, h in zip(states, net._force(states, fixed), step)]
-        return direction - flatten(net._project_adjoint(at, [d + u for d, u in zip(parts, pushed)]))
+        return direction - flatten(net._proximal_adjoint(at, [d + u for d, u in zip(parts, pushed)], fixed, step))
 
     goal = 1e-10 if net.dtype == torch.float64 else 1e-5
     delta, _ = gmres(operator, gap, tolerance=goal, restart=50, cycles=4)

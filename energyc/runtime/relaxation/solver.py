@@ -23,7 +23,7 @@ class GradientDescent:
     @staticmethod
     def step_(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
         """One step."""
-        advance_(net, states, net._force(states, fixed), step)
+        advance_(net, states, fixed, net._force(states, fixed), step)
 
     @staticmethod
     def walk_(
@@ -44,4 +44,4 @@ class GradientDescent:
             if force is None:
                 net._step_(states, net._at(fixed, number), step)
             else:
-                advance_(net, states, force, step)
+                advance_(net, states, fixed, force, step)

@@ -1,4 +1,7 @@
-"""Plain steps: every state moves by its step size times its force, then onto its set."""
+"""Plain steps: every state moves by its step size times its force, then to its proximal point.
+
+That is the nearest point of its set, where no kink of an energy moves by a proximal step.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +14,24 @@ from energyc.runtime.equations.records import Fixed
 from energyc.runtime.tensors.states import Tensors, relative_change
 
 
-def advance_(net: Equations, states: list[Tensor], force: Tensors, step: Sequence[float]) -> None:
-    """One step, in place: every state moves by its step times its force, then onto its set."""
+def advance_(net: Equations, states: list[Tensor], fixed: Fixed, force: Tensors, step: Sequence[float]) -> None:
+    """One step, in place: every state moves by its step times its force, then to its proximal point."""
     for x, f, h in zip(states, force, step):
         x.add_(f, alpha=h)
-    net._project_(states)
+    net._proximal_(states, fixed, step)
 
 
 def projected(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float]) -> list[Tensor]:
     """Where a plain step leads from some states."""
     moved = [x + h * f for x, f, h in zip(states, net._force(states, fixed), step)]
-    net._project_(moved)
+    net._proximal_(moved, fixed, step)
     return moved
 
 
-def change(net: Equations, states: Tensors, force: Tensors, step: Sequence[float]) -> Tensor:
+def change(net: Equations, states: Tensors, fixed: Fixed, force: Tensors, step: Sequence[float]) -> Tensor:
     """The largest relative change of a state in one step: [batch]."""
     moved = [x.clone() for x in states]
-    advance_(net, moved, force, step)
+    advance_(net, moved, fixed, force, step)
     return relative_change(moved, states)
 
 

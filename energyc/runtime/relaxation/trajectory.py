@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -12,7 +12,7 @@ from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.records import Fixed, FreePhase, Phase
 from energyc.runtime.relaxation.free_phase import settle
 from energyc.runtime.relaxation.observers import Moment
-from energyc.runtime.tensors.states import put_, take
+from energyc.runtime.tensors.states import Tensors, put_, take
 
 
 class ForwardStep(NamedTuple):
@@ -125,13 +125,31 @@ def steps_back(
     for number, rows, states, moved in reversed(trajectory):
         at = net._at(parts.of(rows), number)
         part = cotangents if rows is None else take(cotangents, rows)
-        projected = part if moved is None else net._project_adjoint(moved, part)
+        projected = part if moved is None else net._proximal_adjoint(moved, part, at, phase.step)
         pushed = [h * u for u, h in zip(projected, phase.step)]
         (*back,), slopes = net._step_vjp(states, at, pushed)
+        slopes = with_kinks(net, slopes, moved, at, pushed, phase.step)
         summed = [x for x in back[len(states) :] if x is not None]
         part = [u if b is None else u + b for u, b in zip(projected, back)]
         cotangents = part if rows is None else put_(cotangents, rows, part)
         yield BackwardStep(rows, states, at, pushed, slopes, summed, cotangents)
+
+
+def with_kinks(
+    net: Equations,
+    slopes: dict[str, Tensor],
+    moved: list[Tensor] | None,
+    fixed: Fixed,
+    pushed: Tensors,
+    step: Sequence[float],
+) -> dict[str, Tensor]:
+    """The slopes of a step with those of the kinks, whose slopes a step takes where it leads."""
+    if moved is None or not net.kinked:
+        return slopes
+    after = [x.clone() for x in moved]
+    net._proximal_(after, fixed, step)
+    kinks = net._kink_gradient(after, fixed, pushed)
+    return {**slopes, **{name: slopes[name] + x if name in slopes else x for name, x in kinks.items()}}
 
 
 class StepSums:

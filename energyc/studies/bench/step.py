@@ -167,7 +167,7 @@ def _by_autograd(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) 
         slopes = torch.autograd.grad(energy, leaves, allow_unused=True, materialize_grads=True)
         moved = [x.detach() for x in leaves]
         with torch.no_grad():
-            advance_(net, moved, [-slope for slope in slopes], net.relax_step)
+            advance_(net, moved, fixed, [-slope for slope in slopes], net.relax_step)
         return moved
 
     return step

@@ -17,7 +17,7 @@ from energyc.language.network import Network
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import Choices, emit, instantiate, resolve
 from energyc.running.runs.data import feeds_of
-from energyc.running.runs.given import of_arguments, opened
+from energyc.running.runs.data_arguments import of_arguments, opened
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.saved import load_run
 from energyc.running.training.division import WHOLE, Division, Part

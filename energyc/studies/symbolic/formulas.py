@@ -30,7 +30,7 @@ from energyc.mathematics.ir import (
     walk,
 )
 from energyc.pipeline import Choices, resolve
-from energyc.studies.symbolic import shown
+from energyc.studies.symbolic import display
 from energyc.studies.symbolic.elements import Elements
 from energyc.studies.symbolic.functions import repeats
 from energyc.studies.symbolic.quantities import SECTIONS, Quantities, Side, Sides
@@ -171,10 +171,10 @@ class Formulas(Sections):
 
     def __repr__(self) -> str:
         """Terms, forces and costs; what else there is."""
-        return shown.text(self)
+        return display.text(self)
 
     def _repr_latex_(self) -> str:
-        return shown.latex(self)
+        return display.latex(self)
 
     # ------------------------------------------------------------ names
 

@@ -43,10 +43,29 @@ class Unrolled:
         fixed = layer._prepare(*clamps, *noises(layer, {}, clamps))
         states = [nearest(z, kept) for z, kept in zip(layer._start(fixed), sets, strict=True)]
         for _ in range(layer.relax_steps):
-            moves = zip(states, layer._force(states, fixed), layer.relax_step, sets, strict=True)
-            states = [nearest(z + h * f, kept) for z, f, h, kept in moves]
+            moves = zip(states, layer._force(states, fixed), layer.relax_step, strict=True)
+            states = proximal(layer, [z + h * f for z, f, h in moves], fixed, sets)
         readouts: list[Tensor] = layer._readouts(states, fixed)
         return readouts
+
+
+def proximal(layer: Any, states: list[Tensor], fixed: Any, sets: Sequence[ConstraintSet | None]) -> list[Tensor]:
+    """The proximal points of kinks and sets, by operations that autograd goes through."""
+    weights, steps = layer._weights(fixed), layer.relax_step
+    for k in range(len(states) if layer.kinked else 0):
+        corners = [(at, below, above) for own, at, below, above in layer._corners if own == k]
+        rises = [[0.0 if w is None else steps[k] * weights[w] for w in sides] for _, *sides in corners]
+        z = moved = states[k] + sum(below for below, _ in rises)
+        for (at, *_), (below, above) in zip(corners, rises, strict=True):
+            held = (moved - at).relu()
+            moved = moved - torch.minimum(held, torch.as_tensor(below + above))
+        states[k] = moved if corners else z
+    states = [nearest(z, kept) for z, kept in zip(states, sets, strict=True)]
+    for k, weight, axes in layer._norms if layer.kinked else ():
+        size = states[k].square().sum(axes, keepdim=True)
+        length = torch.where(size > 0, size, 1).sqrt()
+        states[k] = states[k] * (1 - steps[k] * weights[weight] / length).relu()
+    return states
 
 
 def nearest(z: Tensor, kept: ConstraintSet | None) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 from energyc.language.diagnostics import UserError
 from energyc.language.network import Network
 from energyc.running.runs.data import feeds_of
-from energyc.running.runs.given import Given, opened
+from energyc.running.runs.data_arguments import DataArguments, opened
 from energyc.running.runs.saved import SavedRun
 from energyc.running.training.division import Division
 from energyc.running.training.feeds import Feed
@@ -43,7 +43,7 @@ class RunSamples(NamedTuple):
 def samples_of(saved: SavedRun, network: Network, configured: Any, log: Record) -> RunSamples:
     """Return test samples of a run."""
     try:
-        datasets, _ = opened(network, saved.data(Given()), saved.options.seed)
+        datasets, _ = opened(network, saved.data(DataArguments()), saved.options.seed)
         division = Division(saved.options.validation, saved.options.folds, saved.info.get("fold"))
         feed = Feed(feeds_of(network, datasets, division), "test", "cpu", torch.float64)
     except UserError:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from energyc.runtime.convergence import causes
-from energyc.runtime.convergence.causes import Unrest
+from energyc.runtime.convergence.causes import NonConvergence
 from energyc.studies.verify.probe import Probe
 from energyc.studies.verify.rest import CONVERGED, Rest, rest, rows_of
 from energyc.studies.verify.spectrum import Spectrum, slowest
@@ -35,7 +35,7 @@ class Settling:
     steps: int
     tolerance: float | None
     step: tuple[float, ...]
-    causes: tuple[Unrest, ...] = ()
+    causes: tuple[NonConvergence, ...] = ()
 
     @property
     def why(self) -> tuple[str, ...]:
@@ -94,12 +94,12 @@ def last_spectrum(net: Any, probe: Probe, endpoint: Rest) -> Spectrum | None:
     return slowest(net, endpoint.last, probe.clamps, net.relax_step)
 
 
-def _none_settled(exact: Any, probe: Probe, endpoint: Rest, spectrum: Spectrum | None) -> Iterator[Unrest]:
+def _none_settled(exact: Any, probe: Probe, endpoint: Rest, spectrum: Spectrum | None) -> Iterator[NonConvergence]:
     """Explain why no sample settles at any step size."""
     yield causes.no_fixed_point(endpoint.worst, endpoint.steps)
-    unrest = exact.unrest(probe.clamps)
-    if unrest is not None and unrest.cause in SEEN:
-        yield unrest
+    found = exact.non_convergence(probe.clamps)
+    if found is not None and found.cause in SEEN:
+        yield found
         return
     if spectrum is not None and spectrum.largest_real_part > 0 and not spectrum.held:
         yield causes.unstable(spectrum.largest_real_part, "no step size holds it where it ended")
@@ -110,7 +110,7 @@ def _none_settled(exact: Any, probe: Probe, endpoint: Rest, spectrum: Spectrum |
     yield causes.lower_gain(_settling_gain(exact, probe))
 
 
-def _some_unsettled(exact: Any, probe: Probe, endpoint: Rest) -> Iterator[Unrest]:
+def _some_unsettled(exact: Any, probe: Probe, endpoint: Rest) -> Iterator[NonConvergence]:
     """Explain why some samples do not settle, by running these alone."""
     rows = (~(endpoint.residual <= CONVERGED)).nonzero()[:, 0]
     unsettled = Probe(rows_of(probe.clamps, rows), rows_of(probe.targets, rows))
@@ -150,7 +150,7 @@ def _settling_gain(net: Any, probe: Probe) -> float | None:
                 param.copy_(value)
 
 
-def _too_large_a_step(phase: Settling, spectrum: Spectrum) -> Iterator[Unrest]:
+def _too_large_a_step(phase: Settling, spectrum: Spectrum) -> Iterator[NonConvergence]:
     """Explain that the step is too large to stay at a fixed point."""
     yield causes.step_leaves(spectrum.step_radius)
     if spectrum.stable_factor is not None:
@@ -163,7 +163,7 @@ def _too_large_a_step(phase: Settling, spectrum: Spectrum) -> Iterator[Unrest]:
         yield causes.no_stable_step("sets act there" if spectrum.held else _stability_text(spectrum))
 
 
-def _too_few_steps(phase: Settling, spectrum: Spectrum | None, configured: Any) -> Iterator[Unrest]:
+def _too_few_steps(phase: Settling, spectrum: Spectrum | None, configured: Any) -> Iterator[NonConvergence]:
     """Explain that the network needs more steps, or that rounding keeps it above the tolerance."""
     goal = phase.tolerance or 0.0
     if causes.rounds_away(goal, torch.finfo(configured.dtype).eps):

@@ -21,7 +21,7 @@ from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.saved import SavedRun, Which, load_run
 from energyc.running.training.checkpoint import Checkpoint, steps
 from energyc.running.training.run_health import Relaxation, RunHealth, run_health
-from energyc.runtime.convergence.causes import Unrest
+from energyc.runtime.convergence.causes import NonConvergence
 from energyc.runtime.rules import RULES
 from energyc.studies.verify.fidelity import Fidelity, measure_fidelity
 from energyc.studies.verify.layers import measure_layers
@@ -152,10 +152,10 @@ def _probe_run(
     crowd = samples.crowd or random_probe(configured, batch=SAMPLES).clamps
     work = Work((configured,), evaluations)
 
-    def unrest() -> Unrest | None:
-        return work.measure("why samples do not settle", lambda: configured.unrest(crowd))
+    def find() -> NonConvergence | None:
+        return work.measure("why samples do not settle", lambda: configured.non_convergence(crowd))
 
-    health = run_health(rows, relaxation, saved.rule, saved.options.best, best, unrest)
+    health = run_health(rows, relaxation, saved.rule, saved.options.best, best, find)
     return samples.probe, MeasuredCheckpoint(weights.step, newest, best, samples.description, log, health)
 
 

@@ -70,7 +70,7 @@ def command(
 def _network(spec: str, data: tuple[str, ...], choices: Choices) -> Network:
     """Return the network of a spec, or that which a run was made with. Raises SpecError, UserError."""
     from energyc.pipeline import resolve
-    from energyc.running.runs.given import of_arguments
+    from energyc.running.runs.data_arguments import of_arguments
     from energyc.running.runs.locate import is_run, read_spec
     from energyc.running.runs.saved import load_run
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from energyc.files import cache_place, distrusted
 from energyc.surfaces.doctor.finding import Finding, carried_out
 from energyc.surfaces.doctor.requirements import extras, libraries
-from energyc.surfaces.doctor.tried import findings, tried
+from energyc.surfaces.doctor.trial_findings import findings, run_trial
 from energyc.version import __version__
 
 OLDEST = (3, 11)
@@ -24,7 +24,7 @@ def examined() -> list[Finding]:
         *carried_out("Python", python, core=True),
         *carried_out("energyc", installation, core=True),
         *carried_out("libraries", libraries, core=True),
-        *carried_out("trial", lambda: findings(tried()), core=True),
+        *carried_out("trial", lambda: findings(run_trial()), core=True),
         *carried_out("cache", caches),
         *carried_out("extras", extras),
     ]

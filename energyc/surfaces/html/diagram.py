@@ -170,11 +170,12 @@ def _arrange(columns: Sequence[list[_Box]]) -> None:
     """Order each column by the mean height of what its boxes are joined with, so that few lines cross."""
     _place(columns)
     for column in columns:
-        column.sort(key=_pull)
+        column.sort(key=_barycentre)
         _stack(column, 0)
 
 
-def _pull(box: _Box) -> float:
+def _barycentre(box: _Box) -> float:
+    """The mean height of what a box is joined with."""
     ends = [line.start.middle for line in box.left] + [line.end.middle for line in box.right]
     return sum(ends) / len(ends) if ends else box.middle
 

@@ -19,7 +19,7 @@ from energyc.surfaces.lsp.vocabulary import Word
 
 _CLASSES = {
     "conservative": "conservative: its force is a gradient",
-    "metric-descent": "descends its energies in a metric",
+    "metric-descent": "moves by the gradient of its energies in a metric",
     "not-conservative": "not conservative: its Jacobian is not symmetric",
     "undecided": "undecided whether it is a gradient",
 }

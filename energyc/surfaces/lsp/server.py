@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar, cast
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest, JsonRpcServerNotInitialized
@@ -25,6 +25,7 @@ from energyc.surfaces.lsp.documents import Document
 from energyc.surfaces.lsp.formatting import formatted
 from energyc.surfaces.lsp.hints import hints
 from energyc.surfaces.lsp.hover import hover
+from energyc.surfaces.lsp.messages import Messages
 from energyc.surfaces.lsp.outline import folds, symbols
 from energyc.surfaces.lsp.reading import read
 from energyc.surfaces.lsp.strict import strict_converter
@@ -191,6 +192,11 @@ class Server(LanguageServer):
         chosen = options if isinstance(options, Mapping) else getattr(options, "__dict__", {})
         self.analysing = chosen.get("analysis", True) is not False
 
+    def refuse(self, why: str) -> None:
+        """Answer a message that is not read, whose number nobody knows."""
+        error = {"code": JsonRpcInvalidRequest.CODE, "message": why}
+        self.protocol._send_data({"jsonrpc": "2.0", "id": None, "error": error})
+
     def stop(self) -> None:
         """End what is under way."""
         self.analyses.stop()
@@ -282,7 +288,7 @@ def serve(stdin: BinaryIO, stdout: BinaryIO) -> bool:
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
     sys.stdout = sys.stderr
     server = Server()
-    server.start_io(stdin, stdout)
+    server.start_io(cast(BinaryIO, Messages(stdin, server.refuse)), stdout)
     server.stop()
     return server.ended_properly
 

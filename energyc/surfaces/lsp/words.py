@@ -11,7 +11,7 @@ from functools import lru_cache
 from energyc.language.diagnostics import UnknownName, UserError
 from energyc.language.resolve.words import CONSTANTS, INDEXED, LANGUAGE_FUNCTIONS
 from energyc.language.settings import Nudge, Relax, TrainOptions, table, written
-from energyc.language.settings.kinds import Called, Flag, Kind
+from energyc.language.settings.kinds import Flag, Kind, Variant
 from energyc.language.settings.scores import SCORES
 from energyc.language.settings.table import Block, Setting
 from energyc.mathematics.functions import FUNCTIONS, written_out
@@ -163,7 +163,7 @@ def values(block: str, name: str) -> dict[str, Entry]:
 
 
 def _call(kind: Kind, word: str) -> str:
-    return kind.example if isinstance(kind, Called) and kind.example.startswith(word) else word
+    return kind.example if isinstance(kind, Variant) and kind.example.startswith(word) else word
 
 
 def value(owner: str, word: str) -> Entry | None:
@@ -181,6 +181,6 @@ def keywords_of(block: str, name: str, called: str) -> tuple[str, ...]:
         return tuple(SCORES[called].keywords)
     row = settings(block).get(name)
     for kind in (row.kind, row.each) if row is not None else ():
-        if isinstance(kind, Called) and called in kind.choices:
+        if isinstance(kind, Variant) and called in kind.choices:
             return tuple(kind.keywords)
     return ()

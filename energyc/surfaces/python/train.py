@@ -20,7 +20,7 @@ from energyc.running.data import describe
 from energyc.running.loggers.chosen import continued, given
 from energyc.running.loggers.protocol import Logger
 from energyc.running.ranks.group import ALONE
-from energyc.running.runs.given import of_program
+from energyc.running.runs.data_arguments import of_program
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.prepare import Prepared, Request, prepare, reopen
 from energyc.running.runs.saved import load_run

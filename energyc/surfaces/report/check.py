@@ -17,11 +17,18 @@ from energyc.language.settings import SOLVERS, Nudge
 from energyc.mathematics.calculus import depends
 from energyc.mathematics.ir import walk
 from energyc.mathematics.ir.flops import step_flops
-from energyc.mathematics.sparse import compacted
+from energyc.mathematics.sparse import compressed
 from energyc.pipeline import Choices
 from energyc.proofs.claims.classes import Classes
 from energyc.surfaces.report.check_card import check_html, check_latex, errors_html
-from energyc.surfaces.report.notes import batch_mates, chosen_rule, idle_settings, missing_cost, steep_notes
+from energyc.surfaces.report.notes import (
+    batch_mates,
+    chosen_rule,
+    idle_settings,
+    kink_notes,
+    missing_cost,
+    steep_notes,
+)
 
 
 @dataclass(frozen=True)
@@ -162,8 +169,9 @@ def layered_report(network: Network, classes: Classes) -> CheckReport:
     copies = network.copies
     layers = {}
     for name, layer in network.layers.items():
-        own, notes = classes.layers[name], layer_notes(layer.network, classes.layers[name])
-        report = check_report(layer.network, pipeline.derive(layer.network), own)
+        own, derivation = classes.layers[name], pipeline.derive(layer.network)
+        notes = (*layer_notes(layer.network, own), *kink_notes(derivation))
+        report = check_report(layer.network, derivation, own)
         layers[name] = replace(report, copies=copies.get(name, 1), notes=tuple(notes))
     return replace(
         check_report(network, pipeline.derive(network), classes),
@@ -193,6 +201,7 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
         notes=(
             *chosen_rule(network, classes),
             *_notes(network),
+            *kink_notes(derivation),
             *batch_mates(network),
             *missing_cost(network),
             *idle_settings(network, classes),
@@ -204,9 +213,9 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
 def force_flops(derivation: Derivation) -> int:
     """Count the operations of one step of the force that depend on a state; of a sparse table, those of its entries."""
     network = derivation.network
-    force = Routine("force", tuple(Output(name, node) for name, node in derivation.force.items()))
+    force = Routine("force", tuple(Output(name, node) for name, node in derivation.smooth.items()))
     (planned,) = separated(network.graph, [force], network.extents)
-    forces = compacted(network.graph, [output.node for output in planned.outputs], network.extents).roots
+    forces = compressed(network.graph, [output.node for output in planned.outputs], network.extents).roots
     moving = depends(forces, set(derivation.states.values()))
     return step_flops([node for node in walk(forces) if node in moving], network.extents)
 

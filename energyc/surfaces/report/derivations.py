@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from energyc.derivation.derive import Derivation
 from energyc.derivation.notation import Derivative, Formula, Notation, Reduction, Reference, Sum
 from energyc.derivation.notation import name as index
+from energyc.language.diagnostics import listed
 from energyc.language.network import Network, Repeat, Term
 from energyc.mathematics.ir import Node
 from energyc.surfaces.report.document import Block, Equation, Heading, Paragraph
@@ -56,7 +57,7 @@ def forces(network: Network, derivation: Derivation, notation: Notation) -> Iter
     states = {name: state.node for name, state in network.states.items()}
     yield from _equations(notation, _named(notation, "F_", derivation.force, states))
     yield Heading("Equilibrium")
-    yield Paragraph(_relaxation(network))
+    yield Paragraph(_relaxation(network) + "".join(_proximal(derivation)))
 
 
 def _relaxation(network: Network) -> str:
@@ -70,6 +71,12 @@ def _relaxation(network: Network) -> str:
         f"All states move at once by the step size ({', '.join(sorted(steps))}) times their force, "
         f"{relax.steps} steps {until}.{projected}"
     )
+
+
+def _proximal(derivation: Derivation) -> Iterator[str]:
+    for name, proximal in derivation.proximal.items():
+        kink = f"the kink of {listed(proximal.energies)}"
+        yield f" {name} moves without the force of {kink}, then to its proximal point ({proximal.operator})."
 
 
 def answers(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:

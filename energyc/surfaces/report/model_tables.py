@@ -24,7 +24,7 @@ POINT = 600
 CLASSES = ("conservative", "metric-descent", "undecided", "not-conservative")
 _CAPTION = (
     "An arrow at a state: the term moves it. An arrow at a term: the term reads it. Green terms are gradients, blue "
-    "ones go down their energy in a metric, red ones are refuted as gradients, amber ones are undecided."
+    "ones move by their energy's gradient in a metric, red ones are refuted as gradients, amber ones are undecided."
 )
 
 

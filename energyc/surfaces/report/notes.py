@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from energyc.derivation.derive import Derivation, proximal_of
 from energyc.language.diagnostics import listed
 from energyc.language.network import Network
 from energyc.proofs.claims.classes import Classes
@@ -55,6 +57,17 @@ def steep_notes(network: Network) -> Iterator[str]:
     yield from map(str, steep_edges(network))
 
 
+def kink_notes(derivation: Derivation) -> Iterator[str]:
+    """Yield a sentence for each kink of an energy: how it moves, or why it stays in the gradient."""
+    for name, proximal in derivation.proximal.items():
+        yield f"the kink of {listed(proximal.energies)} on {name} moves by a proximal step: {proximal.operator}"
+    if derivation.proximal:
+        edge = "the force on each entry that rests on a kink is smaller than its weight (strict complementarity)"
+        yield f"a rule that is exact at rest is so where {edge}"
+    for kink in derivation.kinks.staying:
+        yield f"a kink of {kink.energy} stays in the force on {kink.state}, which may not rest there: {kink.why}"
+
+
 def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
     """Yield a sentence for each setting without effect on this network."""
     relax, nudge, train = network.relax, network.nudge, network.train
@@ -70,6 +83,8 @@ def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
     elif relax.solver == "anderson" and relax.tolerance is not None and relax.chunk == 1:
         yield "relax.solver = anderson does little: it forgets its past at each look, after relax.chunk = 1"
     yield from _idle_products(network)
+    if relax.proximal == "off" and not proximal_of(replace(network, relax=replace(relax, proximal="auto"))):
+        yield "relax.proximal = off does nothing: no kink would move by a proximal step"
     every = nudge.snapshots
     if every is not None and 2 * every > nudge.steps:
         reason = f"two snapshots are compared, and nudge.steps = {nudge.steps} has room for {nudge.steps // every}"

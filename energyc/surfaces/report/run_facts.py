@@ -14,6 +14,7 @@ from energyc.language.network import Network
 from energyc.language.settings.table import Block, table
 from energyc.pipeline import classify, resolve
 from energyc.proofs.claims.classes import Classes
+from energyc.running.runs.recorded import refuse_other_record
 from energyc.running.runs.saved import SavedRun
 from energyc.running.training.formats import RelaxationRow
 from energyc.running.training.metrics_log import Row
@@ -142,6 +143,8 @@ def _text(value: object) -> str:
 def run_facts(run: SavedRun) -> RunFacts:
     """Read a run, whose checkpoints are looked at only for the best one. Raises UserError for a damaged folder."""
     network, classes, without = _network(run)
+    if network is not None:
+        refuse_other_record(run.info, network)
     relaxations = read_relaxations(run.folder.relaxations)
     of = "recorded at each evaluation" if relaxations else _none_recorded(run)
     return RunFacts(run, run.rows(), relaxations, of, network, classes, without)

@@ -41,7 +41,7 @@ def view(runs: Sequence[Path | str], notify: Notify = lambda text: None) -> str:
 
 
 def _with_relaxations(facts: RunFacts, notify: Notify) -> RunFacts:
-    from energyc.surfaces.report.kept_relaxations import relaxations_of_checkpoints
+    from energyc.surfaces.report.checkpoint_relaxations import relaxations_of_checkpoints
 
     if facts.relaxations or facts.run.info.get("layers"):
         return facts

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Number, Quotient, Scalar, Times, Total
+from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Scalar
 from energyc.code.targets.sums import ZERO, address, product, signed_sum, size, terms_of, times, total
 from energyc.code.tree import expressions as e
-from energyc.mathematics.expressions import Call, Clip, Comparison, IndexValue, NoRule, Where
+from energyc.mathematics.expressions import Call, Clip, Comparison, IndexValue, NoRule, Product, Sum, Where
 from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import IndexExpr
 from energyc.mathematics.ir.indexing import BOOLEAN, Affine
@@ -39,16 +39,19 @@ class Expressions:
     def of(self, expr: Expr, here: Here) -> e.Expr:
         """A real number."""
         match expr:
-            case Number(value):
+            case Product(value, (), ()):
                 return real(value)
             case Scalar(name):
                 return e.Name(self.scalars[name])
             case Load(buffer, place):
                 return self.entry(buffer, place, here)
-            case Total():
-                return self._total(expr, here)
-            case Times():
+            case Product(1, _, ()):
                 return product(self._factors(expr, here))
+            case Product(1, factors, divisors):
+                above, below = (product(self.of(part, here) for part in parts) for parts in (factors, divisors))
+                return e.Binary("/", above, below)
+            case Sum() | Product():
+                return self._sum(expr, here)
             case Call() if expr in self.held:
                 return self.held[expr]
             case Call(ScalarFunction() as function, (argument,)):
@@ -61,22 +64,21 @@ class Expressions:
             case Clip(argument, low, high):
                 ends = real(-math.inf if low is None else low), real(math.inf if high is None else high)
                 return e.call("of::clip", self.of(argument, here), *ends)
-            case Quotient(part, whole):
-                return e.Binary("/", self.of(part, here), self.of(whole, here))
-            case Where(Comparison("!=", test, Number(value)), usual, instead):
+            case Where(Comparison("!=", test, Product(value, (), ())), usual, instead):
                 met = e.Comparison("==", self.of(test, here), real(value))
                 return e.Conditional(met, self.of(instead, here), self.of(usual, here))
         raise NoRule("an expression in C++", expr)
 
     def _factors(self, expr: Expr, here: Here) -> Iterator[e.Expr]:
         """The factors of a product and of the products in it, which is one chain."""
-        if isinstance(expr, Times):
-            for part in expr.factors:
-                yield from self._factors(part, here)
-        else:
-            yield self.of(expr, here)
+        match expr:
+            case Product(1, factors, ()) if factors:
+                for part in factors:
+                    yield from self._factors(part, here)
+            case _:
+                yield self.of(expr, here)
 
-    def _total(self, expr: Total, here: Here) -> e.Expr:
+    def _sum(self, expr: Expr, here: Here) -> e.Expr:
         terms = list[tuple[float, e.Expr]]()
         for factor, term in terms_of(expr):
             scale = [] if abs(factor) == 1 else [real(abs(factor))]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from energyc.code.loops.memory import layout
-from energyc.code.loops.nest import Block, Group, Kernel, Product
+from energyc.code.loops.nest import Block, Group, Kernel, MatrixProduct
 from energyc.code.targets.cpp.expressions import Expressions
 from energyc.code.targets.cpp.groups import type_of
 from energyc.code.targets.cpp.products import Products, Tables, largest_panel
@@ -40,7 +40,7 @@ class KernelWriter:
         self.expressions = Expressions(kernel, self.names, self.scalars)
         entries = self.layout.entries + 2 * sum(state.size for state in kernel.states)
         self.tile = max(1, min(LARGEST_TILE, TILE_ENTRIES // max(1, entries)))
-        products = [block for block in kernel.body if isinstance(block, Product)]
+        products = [block for block in kernel.body if isinstance(block, MatrixProduct)]
         self.panels = [block for block in products if not block.packed_once]
         packed = tuple(block for block in products if block.packed_once)
         self.products = Products(packed, self.names, self.tile, tables)
@@ -140,7 +140,7 @@ class KernelWriter:
         match block:
             case Group():
                 yield self._call(block)
-            case Product():
+            case MatrixProduct():
                 yield from self.products.product(block)
             case _:
                 yield from scattered(block, self.expressions)

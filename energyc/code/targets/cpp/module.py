@@ -16,7 +16,7 @@ from energyc.code.tree.statements import Comment, Verbatim
 
 def cpp_module(planned: ModulePlan, options: Options) -> Printed:
     """The module; where a network has no kernels it is that of the torch target, and says why."""
-    return kernel_module(planned, options, "array", _written)
+    return kernel_module(planned, options, "cpp", "array", _written)
 
 
 def _written(kernels: Sequence[Kernel]) -> Written:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from energyc.code.loops.nest import Buffer, Product, Run
+from energyc.code.loops.nest import Buffer, MatrixProduct, Run
 from energyc.code.targets.cpp.expressions import real
 from energyc.code.targets.cpp.statements import LABELS, SAMPLES, loops, remark
 from energyc.code.targets.sums import ZERO, product, size, times, total
@@ -41,13 +41,13 @@ class Products:
     ``names`` are the identifiers of buffers, ``tile`` the most samples that are computed together.
     """
 
-    packed: tuple[Product, ...]
+    packed: tuple[MatrixProduct, ...]
     names: Mapping[Buffer, str]
     tile: int
     tables: Tables
 
     @cached_property
-    def numbers(self) -> Mapping[Product, int]:
+    def numbers(self) -> Mapping[MatrixProduct, int]:
         """The number of each product that is packed once."""
         return {block: k for k, block in enumerate(self.packed)}
 
@@ -70,7 +70,7 @@ class Products:
             yield from remark(f"{self.names[block.right]}, packed")
             yield from loops([(name, size) for name, size, _ in moving], [packs, goes_on])
 
-    def product(self, block: Product) -> Iterator[s.Statement]:
+    def product(self, block: MatrixProduct) -> Iterator[s.Statement]:
         """A product for each place of its outer labels, and for each sample where both matrices are its own."""
         left, target = block.left, block.target
         stacked = target.batched and left.batched and not block.right.batched
@@ -95,14 +95,14 @@ class Products:
         yield from remark(block.label)
         yield from loops(turns, [*packs, s.Do(multiplies)])
 
-    def _stacked(self, block: Product) -> Run:
+    def _stacked(self, block: MatrixProduct) -> Run:
         """The rows of all samples of a tile as those of one matrix."""
         rows = block.rows
         return Run(
             (self.tile, *rows.sizes), (block.left.size, *rows.left), (0, *rows.right), (block.target.size, *rows.out)
         )
 
-    def _panels(self, block: Product, by_sample: bool) -> tuple[e.Expr, list[s.Statement]]:
+    def _panels(self, block: MatrixProduct, by_sample: bool) -> tuple[e.Expr, list[s.Statement]]:
         """Where the right matrix lies packed, and what packs it if that is not done before all steps."""
         if not block.packed_once:
             source = self._start(block.right, block.right_at, block.outer.right, by_sample)
@@ -119,14 +119,14 @@ class Products:
         sample = [(buffer.size, "b")] if buffer.batched and own else []
         return total([e.Name(self.names[buffer]), *_moves(at, [*sample, *zip(strides, LABELS, strict=False)])])
 
-    def _inner(self, block: Product) -> e.Expr:
+    def _inner(self, block: MatrixProduct) -> e.Expr:
         return self.tables.along(block.inner, block.inner.right)
 
-    def _columns(self, block: Product) -> e.Expr:
+    def _columns(self, block: MatrixProduct) -> e.Expr:
         return self.tables.along(block.columns, block.columns.right)
 
 
-def _moving(block: Product) -> Iterator[tuple[int, int]]:
+def _moving(block: MatrixProduct) -> Iterator[tuple[int, int]]:
     """The outer labels that move the right matrix, by number, with their strides."""
     return ((k, stride) for k, stride in enumerate(block.outer.right) if stride)
 
@@ -136,7 +136,7 @@ def _moves(at: int, moves: Sequence[tuple[int, str]]) -> list[e.Expr]:
     return [*([size(at)] if at else []), *(times(stride, e.Name(name)) for stride, name in moves if stride)]
 
 
-def _place(block: Product) -> tuple[e.Expr, ...]:
+def _place(block: MatrixProduct) -> tuple[e.Expr, ...]:
     """The factors of the entries of one packed matrix."""
     return size(block.inner.count), e.call("padded<T>", size(block.columns.count))
 
@@ -146,13 +146,13 @@ def _start_of(number: int) -> list[e.Expr]:
     return [e.Name(f"packed_{number}")] if number else []
 
 
-def _packed_size(block: Product) -> e.Expr:
+def _packed_size(block: MatrixProduct) -> e.Expr:
     """The entries of the packed matrices of a product."""
     places = math.prod(block.outer.sizes[k] for k, _ in _moving(block))
     return product([*([size(places)] if places > 1 else []), *_place(block)])
 
 
-def largest_panel(blocks: Sequence[Product]) -> e.Expr:
+def largest_panel(blocks: Sequence[MatrixProduct]) -> e.Expr:
     """The entries of the largest of the panels that are packed at each step; 0 where there is none."""
     sizes = list(dict.fromkeys(product(_place(block)) for block in blocks))
     return e.call("std::max", e.SetOf(tuple(sizes))) if len(sizes) > 1 else sizes[0] if sizes else ZERO

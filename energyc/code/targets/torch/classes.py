@@ -59,9 +59,11 @@ def _names(context: Context) -> dict[str, Any]:
 
 
 def _free_phase(context: Context) -> dict[str, Any]:
-    network, relax = context.network, context.network.relax
+    network, relax, proximal = context.network, context.network.relax, context.derivation.proximal
     return {
-        "constrained": any(state.constraint is not None for state in network.states.values()),
+        "constrained": any(s.constraint is not None or n in proximal for n, s in network.states.items()),
+        "kinked": bool(proximal),
+        **_kinks(context),
         "biased": dict(context.options.biased),
         "relax_solver": relax.solver,
         "relax_products": relax.products,
@@ -82,6 +84,23 @@ def _free_phase(context: Context) -> dict[str, Any]:
         "batch_mates": _batch_mates(network),
         "summed": _summed(context),
     }
+
+
+def _kinks(context: Context) -> dict[str, Any]:
+    """Where the kinks that move proximally are; weights are by their numbers in ``_weights``."""
+    states, proximal = list(context.network.states), context.derivation.proximal
+    if not proximal:
+        return {}
+    number = {node: k for k, node in enumerate(context.derivation.weights.values())}
+    corners, norms = [], []
+    for name, kinks in proximal.items():
+        for corner in kinks.corners:
+            sides = (None if side is None else number[side] for side in (corner.below, corner.above))
+            corners.append((states.index(name), corner.at, *sides))
+        if kinks.norm is not None:
+            axes = tuple(axis + 1 for axis in kinks.norm.axes)
+            norms.append((states.index(name), number[kinks.norm.weight], axes))
+    return {"_corners": tuple(corners), "_norms": tuple(norms)}
 
 
 def _phases(context: Context) -> dict[str, Any]:
@@ -110,7 +129,7 @@ def _phases(context: Context) -> dict[str, Any]:
 def _constants_of(context: Context, values: Mapping[str, Any]) -> Body:
     """Those that are not what the runtime has by default."""
     defaults = library().defaults("Equations")
-    for name in context.called.bases:
+    for name in context.class_names.bases:
         defaults |= library().defaults(name)
     chosen = {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}
     return tuple(Assign(Name(name), literal(value)) for name, value in chosen.items())
@@ -208,7 +227,7 @@ def what_is_fixed(context: Context) -> str:
 def at_step(context: Context) -> Function:
     """The method that sets the number of the step."""
     assert context.step is not None
-    record = Name(context.called.fixed)
+    record = Name(context.class_names.fixed)
     number = {context.set[context.step]: quote("torch.tensor(number, device=self.device)")}
     parameters = (Parameter("self"), Parameter("fixed", record), Parameter("number", Name("int")))
     body = (Return(Name("fixed").method("_replace", **number)),)

@@ -107,7 +107,7 @@ def _init(context: Context, equations: Body) -> Function:
     for node, name in context.constants.items():
         if name in read:
             body.append(_taken(name, "{x}" if isinstance(node, Indicator) else "{x}.to(self.dtype)"))
-    parameters = (Parameter("self"), Parameter("net", Name(context.called.equations)))
+    parameters = (Parameter("self"), Parameter("net", Name(context.class_names.equations)))
     return Function("__init__", parameters, tuple(body), Constant(None))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from energyc.code.module.context import Called, Context, Options
+from energyc.code.module.context import ClassNames, Context, Options
 from energyc.code.module.names import Identifiers, class_name
 from energyc.code.module.symbols import Symbols, definitions, module_names
 from energyc.code.plan import ModulePlan, PlannedRoutine
@@ -45,8 +45,8 @@ class Around:
 
 def layer_contexts(planned: ModulePlan, options: Options) -> dict[str, Context]:
     """The layers' classes while they are being written."""
-    called = _called(planned.network)
-    names = module_names(*called.classes)
+    class_names = _class_names(planned.network)
+    names = module_names(*class_names.defined)
     contexts: dict[str, Context] = {}
     for name, layer in planned.layers.items():
         contexts[name] = _layer_context(name, layer, options, names, [c.symbols for c in contexts.values()])
@@ -56,14 +56,14 @@ def layer_contexts(planned: ModulePlan, options: Options) -> dict[str, Context]:
 def layered_parts(planned: ModulePlan, options: Options, around: Around | None = None) -> tuple[Body, Body]:
     """The equations of a network with layers, and the classes that users call."""
     network, around = planned.network, around or Around(layer_contexts(planned, options))
-    layers, called = around.contexts, _called(network)
+    layers, class_names = around.contexts, _class_names(network)
     inner = [layer.symbols for layer in layers.values()]
-    taken = {name for layer in layers.values() for name in (*layer.called.classes, *layer.symbols.names)}
-    names = module_names(*called.classes, *taken)
+    taken = {name for layer in layers.values() for name in (*layer.class_names.defined, *layer.symbols.names)}
+    names = module_names(*class_names.defined, *taken)
     without = replace(options, passes=replace(options.passes, inplace=False))
-    context = Context(planned, without, called, names, inner)
+    context = Context(planned, without, class_names, names, inner)
     parts = [part for name, layer in layers.items() for part in _layer_part(layer, around.of(name))]
-    parts += _around(network, context, {name: layer.called.own for name, layer in layers.items()})
+    parts += _around(network, context, {name: layer.class_names.own for name, layer in layers.items()})
     final = [_layer_class(layer, around.of(name)) for name, layer in layers.items()]
     contexts = layers.values()
     steps_back = all(not layer.network.relax.irreversible for layer in contexts)
@@ -77,14 +77,14 @@ def layered_parts(planned: ModulePlan, options: Options, around: Around | None =
     return (*definitions([context.symbols, *inner], tuple(parts)), *parts), tuple(final)
 
 
-def _called(network: Network) -> Called:
+def _class_names(network: Network) -> ClassNames:
     own = class_name(network.name)
-    return Called(own, f"{own}Equations", f"{own}Fixed", NETWORK_BASES)
+    return ClassNames(own, f"{own}Equations", f"{own}Fixed", NETWORK_BASES)
 
 
 def _layer_class(context: Context, carried: Carried) -> Class:
     doc = f"The layer `{context.network.name}`, relaxed{' by kernels' if carried.bases else ''}."
-    bases = (*carried.bases, *context.called.bases)
+    bases = (*carried.bases, *context.class_names.bases)
     return final_class(context, doc, carried.body, bases)
 
 
@@ -93,9 +93,9 @@ def _layer_context(
 ) -> Context:
     own = class_name(name)
     records = names.new(f"{own}Fixed"), names.new(f"{own}Lets")
-    called = Called(names.new(own), names.new(f"{own}Equations"), records[0], LAYER_BASES, records[1])
+    class_names = ClassNames(names.new(own), names.new(f"{own}Equations"), records[0], LAYER_BASES, records[1])
     chosen = replace(options, unproved=None, descends=False, biased={})
-    return Context(layer, chosen, called, names, known)
+    return Context(layer, chosen, class_names, names, known)
 
 
 def _layer_part(context: Context, carried: Carried) -> Body:
@@ -176,7 +176,7 @@ class BlocksWriter:
             body = [statement for block in self.network.blocks for statement in self._block(block)]
             values = [self.writer.code(node).expr for node in OuterNetwork(self.network).values.values()]
         doc = "The blocks in a row; ``visit`` relaxes a layer. Returns what the answers read of them."
-        given = {"fixed": self.context.called.fixed, "visit": "Visit"}
+        given = {"fixed": self.context.class_names.fixed, "visit": "Visit"}
         parameters = (Parameter("self"), *(Parameter(name, Name(kind)) for name, kind in given.items()))
         return Function(
             BLOCKS,

@@ -10,9 +10,9 @@ from energyc.code.tree.statements import Class, Function
 
 def shared_method(methods: MethodWriter, block: Block) -> tuple[Function, Class]:
     """``_lets`` and the record that it gives; the methods that are written afterwards begin with it."""
-    called, names = methods.context.called.lets, methods.context.plan.names
+    class_name, names = methods.context.class_names.lets, methods.context.plan.names
     *others, last = block.routines
     doc = f"The lets, and parts of them, that {', '.join(others)} and {last} share."
-    function, kept = methods.recorded("_lets", called, doc, block.statements, block.gives, names, block.outputs)
-    methods.lets = Lets(block, kept)
-    return function, record(called, "The lets at some states, and parts of them.", kept.fields, rows=False)
+    function, recorded = methods.recorded("_lets", class_name, doc, block.statements, block.gives, names, block.outputs)
+    methods.lets = Lets(block, recorded)
+    return function, record(class_name, "The lets at some states, and parts of them.", recorded.fields, rows=False)

@@ -40,7 +40,7 @@ Outputs = Sequence[Output]
 
 
 @dataclass(frozen=True)
-class Kept:
+class Record:
     """The fields of a record by their nodes; the tensors of ``owned`` nodes are nobody else's."""
 
     fields: Mapping[Node, str]
@@ -52,12 +52,12 @@ class Lets:
     """The block that routines share, and the record in which they find it."""
 
     block: Block
-    kept: Kept
+    record: Record
 
     @property
     def names(self) -> dict[Node, Expr]:
         """How they call what is in it."""
-        return {node: Attribute(Name("lets"), field) for node, field in self.kept.fields.items()}
+        return {node: Attribute(Name("lets"), field) for node, field in self.record.fields.items()}
 
 
 class MethodWriter:
@@ -77,7 +77,7 @@ class MethodWriter:
         given: dict[Node, Expr] = {node: Name(name) for node, name in {**clamps, **c.set}.items()}
         body, _ = self._body(PlannedRoutine("_prepare", statements, ()), given, wishes, Name("batch"))
         made = [*clamps.values(), *c.set.values(), *(body.named.get(node, name) for node, name in fixed.items())]
-        record = Name(c.called.fixed)
+        record = Name(c.class_names.fixed)
         returned = Return(call(record, *map(Name, made)))
         parameters = (_SELF, *(Parameter(name, Name("Tensor")) for name in clamps.values()))
         doc = ("What depends on clamps and params alone.",)
@@ -100,7 +100,7 @@ class MethodWriter:
         kept: Sequence[Node],
         wishes: Mapping[Node, str],
         part_of: Outputs = (),
-    ) -> tuple[Function, Kept]:
+    ) -> tuple[Function, Record]:
         """A method that computes statements at states, and gives those that are ``kept`` in a record.
 
         They have the names in ``wishes``, else such as say what they are in the outputs that they are ``part_of``.
@@ -111,9 +111,9 @@ class MethodWriter:
         body, _ = self._body(routine, names, wishes, quote("len(states[0])"), part_of=part_of)
         fields = {node: body.named.get(node) or last_name(names[node]) for node in kept}
         returned = Return(call(record, *map(Name, fields.values())))
-        parameters = (_SELF, Parameter("states", Name("Tensors")), Parameter("fixed", Name(c.called.fixed)))
+        parameters = (_SELF, Parameter("states", Name("Tensors")), Parameter("fixed", Name(c.class_names.fixed)))
         lines = _needed(loads, [*body.body, returned])
-        return Function(name, parameters, lines, Name(record), tuple(wrapped(doc))), Kept(fields, body.owned)
+        return Function(name, parameters, lines, Name(record), tuple(wrapped(doc))), Record(fields, body.owned)
 
     def method(self, prepared: Prepared, planned: PlannedRoutine, given: Mapping[Node, Expr] | None = None) -> Function:
         """A routine as a method; ``given`` are names of what it finds made beside its inputs."""
@@ -129,7 +129,7 @@ class MethodWriter:
         body, codes = self._body(planned, {**names, **(given or {})}, self.context.plan.names, batch, early, lets)
         return Function(
             signature.name,
-            _parameters(signature, self.context.called.fixed),
+            _parameters(signature, self.context.class_names.fixed),
             _needed(loads, [*(() if lets is None else _LETS), *body.body, _returned(signature, *codes)]),
             _RESULTS[signature.gives],
             docstring(signature.doc, self._formulas(signature)),
@@ -151,7 +151,7 @@ class MethodWriter:
         with self.writer.scope({**own, **names, **shared}):
             body = RoutineWriter(self.writer, self.context.globals.child(), wishes, self.context.options.passes, batch)
             if lets is not None:
-                body.finds(lets.kept.fields, lets.kept.owned)
+                body.finds(lets.record.fields, lets.record.owned)
             return body, body.write(routine, early, part_of)
 
     def _inputs(self, signature: Signature) -> tuple[dict[Node, Expr], list[Assign]]:
@@ -165,9 +165,10 @@ class MethodWriter:
             "plus": dict(d.plus),
             "minus": dict(d.minus),
             "sums": dict(d.sums.inputs) if c.sums else {},
+            "pulls": dict(d.pulls),
         }
         called = {"states": c.local, "targets": c.local, "cotangents": c.cotangents, "directions": c.directions}
-        called |= {"plus": c.plus, "minus": c.minus, "sums": c.sums}
+        called |= {"plus": c.plus, "minus": c.minus, "sums": c.sums, "pulls": c.pulls}
         names = c.names_in_fixed() if "fixed" in signature.arguments else {}
         loads = []
         for container, table in tables.items():
@@ -193,7 +194,7 @@ class MethodWriter:
             texts = (c.network.source.slice(tree.span) for tree in written[name])
             return [line for text in texts for line in wrapped(text, indent="    ")]
         derived = {
-            "_force": ("F_{}", d.force),
+            "_force": ("F_{}", d.smooth),
             "_slopes": ("grad({})", d.slopes),
             "_cost_force": ("dC/d{}", d.cost_force),
             "_cost_vjp": ("dC/d{}", {**d.cost_force, **d.cost_gradient}),

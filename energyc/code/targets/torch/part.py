@@ -92,14 +92,14 @@ def equations_class(
     read = facts.attributes("self", *methods)
     constants = {node: name for node, name in context.constants.items() if name in read}
     doc = class_doc(context, about, derived)
-    return Class(context.called.equations, (*head(writer, constants), *methods), doc=doc)
+    return Class(context.class_names.equations, (*head(writer, constants), *methods), doc=doc)
 
 
 def fixed_record(context: Context) -> Class:
     """The record that ``_prepare`` gives."""
     fields: dict[Node, str] = {item.node: context.local[name] for name, item in context.given.items()}
     fields |= {**context.set, **context.fields}
-    return torch_class.record(context.called.fixed, torch_class.what_is_fixed(context), fields, rows=True)
+    return torch_class.record(context.class_names.fixed, torch_class.what_is_fixed(context), fields, rows=True)
 
 
 def class_doc(context: Context, about: str, derived: bool = True) -> tuple[str, ...]:
@@ -119,5 +119,9 @@ def class_doc(context: Context, about: str, derived: bool = True) -> tuple[str, 
 
 def final_class(context: Context, doc: str, body: Body, bases: tuple[str, ...] | None = None) -> Class:
     """The class that users call: the equations, and the runtime's classes that carry them out, or others."""
-    named = [*context.features.mixins, context.called.equations, *(context.called.bases if bases is None else bases)]
-    return Class(context.called.own, body, tuple(map(Name, named)), (doc,))
+    named = [
+        *context.features.mixins,
+        context.class_names.equations,
+        *(context.class_names.bases if bases is None else bases),
+    ]
+    return Class(context.class_names.own, body, tuple(map(Name, named)), (doc,))

@@ -191,6 +191,8 @@ class RoutineWriter:
         others = [a for a in axes if a not in read]
         if not access.source.node.batched or len(set(read)) != len(read) or not set(read) <= set(axes):
             return None
+        if len(set(axes)) != len(axes):
+            return None  # a diagonal
         if set(read) & set(node.out) or not set(others) <= set(node.out):
             return None
         reading = access.index.args[0]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Number, Quotient, Scalar, Times, Total
+from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Scalar
 from energyc.code.targets.names import Names
 from energyc.code.targets.sums import ZERO, address, product, signed_sum, size, terms_of, times
 from energyc.code.targets.triton.values import PLACES, PLAIN, Along, Index, Value, both, negated
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 from energyc.code.tree.quotation import quote
-from energyc.mathematics.expressions import Call, Clip, Comparison, IndexValue, NoRule, Where
+from energyc.mathematics.expressions import Call, Clip, Comparison, IndexValue, NoRule, Product, Sum, Where
 from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import IndexExpr
 from energyc.mathematics.ir.indexing import BOOLEAN, Affine
@@ -42,17 +42,16 @@ class Expressions:
     def of(self, expr: Expr, guard: Index | None = None) -> Value:
         """An expression; what it reads is read where the guard holds."""
         match expr:
-            case Number(value):
+            case Product(value, (), ()):
                 return Value(number(value), typed=False)
             case Scalar(name):
                 return self.scalars[name]
             case Load(buffer, place):
                 return self.held[buffer] if buffer in self.held else self.load(buffer, place, guard)
-            case Total():
-                return self._total(expr, guard)
-            case Times(factors):
-                parts = [self.of(part, guard) for part in factors]
-                return _made(product(part.code for part in parts), *parts)
+            case Product(1, factors, divisors):
+                return self._product(factors, divisors, guard)
+            case Sum() | Product():
+                return self._sum(expr, guard)
             case Call(ScalarFunction() as function, (argument,)):
                 inside, form = self.typed(self.of(argument, guard)), function.form("triton").text
                 return Value(quote(form, u=inside.code, atom=inside.code), inside.along)
@@ -64,15 +63,19 @@ class Expressions:
                 return _counted(self.index(value, guard))
             case Clip(argument, low, high):
                 return self._clipped(self.typed(self.of(argument, guard)), low, high)
-            case Quotient(part, whole):
-                top, below = self.of(part, guard), self.of(whole, guard)
-                return _made(e.Binary("/", top.code, below.code), top, below)
-            case Where(Comparison("!=", test, Number(value)), usual, instead):
+            case Where(Comparison("!=", test, Product(value, (), ())), usual, instead):
                 at, kept, other = (self.of(part, guard) for part in (test, usual, instead))
                 return self._chosen(Index(e.Comparison("==", at.code, number(value)), at.along), other, kept)
         raise NoRule("an expression in Triton", expr)
 
-    def _total(self, expr: Total, guard: Index | None) -> Value:
+    def _product(self, factors: Sequence[Expr], divisors: Sequence[Expr], guard: Index | None) -> Value:
+        above, below = ([self.of(part, guard) for part in parts] for parts in (factors, divisors))
+        code = product(part.code for part in above)
+        if below:
+            code = e.Binary("/", code, product(part.code for part in below))
+        return _made(code, *above, *below)
+
+    def _sum(self, expr: Expr, guard: Index | None) -> Value:
         terms, values = list[tuple[float, e.Expr]](), list[Value]()
         for factor, term in terms_of(expr):
             value = self.of(term, guard)

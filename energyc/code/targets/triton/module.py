@@ -14,7 +14,7 @@ from energyc.code.targets.triton.phases import definitions, phases
 
 def triton_module(planned: ModulePlan, options: Options) -> Printed:
     """The module; where a network has no kernels it is that of the torch target, and says why."""
-    return kernel_module(planned, options, "registers", _written)
+    return kernel_module(planned, options, "triton", "registers", _written)
 
 
 def _written(kernels: Sequence[Kernel]) -> Written:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from energyc.code.loops import Kernel
 from energyc.code.loops.memory import layout
-from energyc.code.loops.nest import Block, Buffer, Group, Product
+from energyc.code.loops.nest import Block, Buffer, Group, MatrixProduct
 from energyc.code.targets.functions import Functions, constants, constants_of, outside
 from energyc.code.targets.names import Names
 from energyc.code.targets.sums import size
@@ -42,14 +42,14 @@ def _constants(known: Mapping[str, float]) -> Iterator[s.Statement]:
 
 def _phase(kernel: Kernel) -> e.Expr:
     """Its step, the entries of memory between launches, and what of the given numbers it, and what products read."""
-    elsewhere = {buffer for block in kernel.body if not isinstance(block, Product) for buffer in block.reads}
+    elsewhere = {buffer for block in kernel.body if not isinstance(block, MatrixProduct) for buffer in block.reads}
     matrices = [k for k, (_, b) in enumerate(kernel.given) if b.integers is None and b not in elsewhere]
     keywords: dict[str, e.Expr] = {} if kernel.number is None else {"number": e.Number(kernel.number)}
     keywords |= {"matrices": e.SetOf(tuple(map(e.Number, matrices)))} if matrices else {}
-    return e.call("PhaseStep", _called(kernel), e.Number(layout(kernel.body).entries), **keywords)
+    return e.call("PhaseStep", _function_name(kernel), e.Number(layout(kernel.body).entries), **keywords)
 
 
-def _called(kernel: Kernel) -> e.Name:
+def _function_name(kernel: Kernel) -> e.Name:
     return e.Name(f"{kernel.name}_step")
 
 
@@ -69,7 +69,7 @@ def _step(kernel: Kernel, functions: Functions) -> s.Statement:
         body += _block(kernel, block, names, functions)
     parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in _PARAMETERS.items())
     doc = (kernel.doc.replace("Steps", "A step", 1),)
-    return s.Function(_called(kernel).id, parameters, tuple(body), e.Constant(None), doc)
+    return s.Function(_function_name(kernel).id, parameters, tuple(body), e.Constant(None), doc)
 
 
 def _block(kernel: Kernel, block: Block, names: Mapping[Buffer, str], functions: Functions) -> Iterator[s.Statement]:
@@ -78,7 +78,7 @@ def _block(kernel: Kernel, block: Block, names: Mapping[Buffer, str], functions:
         yield s.Do(_launched(kernel, block, names, functions.of(kernel, block)))
         return
     yield from [s.Comment(block.label)] if block.label else []
-    if isinstance(block, Product):
+    if isinstance(block, MatrixProduct):
         yield s.Do(product(block, names))
     else:
         integers: dict[Node, Buffer] = {node: b for node, b in kernel.given if b.integers is not None}

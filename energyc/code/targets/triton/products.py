@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from energyc.code.loops.matrices import walk_of
-from energyc.code.loops.nest import Buffer, Load, Product, Run, Scatter
+from energyc.code.loops.nest import Buffer, Load, MatrixProduct, Run, Scatter
 from energyc.code.targets.sums import size, times
 from energyc.code.tree import expressions as e
 from energyc.mathematics.ir import Node
@@ -30,7 +30,7 @@ class Label:
         return times(self.size, e.Name("n")) if self.sampled else size(self.size)
 
 
-def product(block: Product, names: Mapping[Buffer, str]) -> e.Expr:
+def product(block: MatrixProduct, names: Mapping[Buffer, str]) -> e.Expr:
     """The call that computes a product.
 
     It is a product of two matrices, or of a batch of them, written where it belongs, if each of rows, columns and what
@@ -47,7 +47,7 @@ def product(block: Product, names: Mapping[Buffer, str]) -> e.Expr:
     return _einsum(block, names, outer, inner)
 
 
-def _sample(block: Product) -> list[Label]:
+def _sample(block: MatrixProduct) -> list[Label]:
     if not block.target.batched:
         return []
     left, right = (b.size if b.batched else 0 for b in (block.left, block.right))
@@ -72,7 +72,7 @@ def _merged(labels: Iterable[Label]) -> list[Label]:
 
 
 def _in_place(
-    block: Product,
+    block: MatrixProduct,
     names: Mapping[Buffer, str],
     batch: Sequence[Label],
     rows: Sequence[Label],
@@ -87,7 +87,9 @@ def _in_place(
     return e.call("put_product", target, left, right, **_how(block))
 
 
-def _einsum(block: Product, names: Mapping[Buffer, str], outer: Sequence[Label], inner: Sequence[Label]) -> e.Expr:
+def _einsum(
+    block: MatrixProduct, names: Mapping[Buffer, str], outer: Sequence[Label], inner: Sequence[Label]
+) -> e.Expr:
     labels = [*outer, *inner]
     letter = dict(zip(map(id, labels), _LETTERS, strict=False))
     assert len(letter) == len(labels)
@@ -101,7 +103,7 @@ def _einsum(block: Product, names: Mapping[Buffer, str], outer: Sequence[Label],
     return e.call("put_einsum", target, equation, left, right, **_how(block))
 
 
-def _how(block: Product) -> dict[str, e.Expr]:
+def _how(block: MatrixProduct) -> dict[str, e.Expr]:
     """Whether a product is added to what is there, and its factor."""
     adds = {"adds": e.Constant(True)} if block.adds else {}
     return {**adds, **({"factor": e.literal(block.factor)} if block.factor != 1 else {})}

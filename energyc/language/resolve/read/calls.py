@@ -26,7 +26,7 @@ from energyc.language.resolve.read.slopes import read_grad
 from energyc.language.resolve.read.userfns import read_user_call
 from energyc.language.resolve.reporter import did_you_mean, listed
 from energyc.language.resolve.rewrite import edited, free_indices, with_indices
-from energyc.language.resolve.terms import Apply, Bad, Scalar, Stopped, Term, Truth
+from energyc.language.resolve.terms import Bad, Call, Indicator, Scalar, Stopped, Term
 from energyc.language.resolve.words import (
     INDEXED,
     LANGUAGE_FUNCTIONS,
@@ -151,7 +151,7 @@ def _read_scalar(scope: Scope, expr: ast.Apply) -> Term:
         root = argument.coefficient.power(HALF)
         if root is not None:
             return Scalar(expr.span, root)
-    return Apply(expr.span, Function(name), argument, expr.prime)
+    return Call(expr.span, Function(name), argument, expr.prime)
 
 
 def _is_outside(scope: Scope, domain: Domain, argument: Term) -> bool:
@@ -175,7 +175,7 @@ def _read_where(scope: Scope, expr: ast.Apply) -> Term:
         (opposite, scope.under(opposite).real(if_false)),
     ]
     terms = [
-        (1, multiply([Truth(test.span, when), value], expr.span))
+        (1, multiply([Indicator(test.span, when), value], expr.span))
         for when, value in branches
         if when is not None and not is_zero(value)
     ]

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import prod
 
 from energyc.language.resolve.context import Context
-from energyc.language.resolve.terms import Integer, Product, Scalar, Term
+from energyc.language.resolve.terms import IndexValue, Product, Scalar, Term
 from energyc.mathematics.ir import IndexExpr
 
 #: Bits of a numerator or denominator: exact numbers do not grow without end.
@@ -53,7 +53,7 @@ def _positive_symbol(context: Context, name: str) -> bool:
 
 def is_representable(context: Context, term: Term) -> bool:
     """Whether the number in front of a term fits floating point, or its integers 64 bits."""
-    if isinstance(term, Integer):
+    if isinstance(term, IndexValue):
         return integers_fit(context, term.value)
     front = term.factors[0] if isinstance(term, Product) else term
     if not isinstance(front, Scalar):

@@ -12,7 +12,7 @@ from energyc.language.resolve.read.conditions import real_quantity
 from energyc.language.resolve.read.exact import exact_value, is_positive, is_representable, known_value
 from energyc.language.resolve.read.places import read_integer, read_places
 from energyc.language.resolve.read.selections import chosen
-from energyc.language.resolve.terms import Apply, Bad, Element, Integer, Scalar, Term, position_of
+from energyc.language.resolve.terms import Bad, Call, Element, IndexValue, Scalar, Term, position_of
 from energyc.language.syntax import ast
 from energyc.language.syntax.foreign import counterpart, function_counterpart, is_module
 from energyc.mathematics.ir import Coefficient, Function
@@ -26,7 +26,7 @@ def read_real(scope: Scope, expr: ast.Expr) -> Term:
     term = _read(scope, expr)
     if is_representable(scope.context, term):
         return term
-    kind = "integer is too large" if isinstance(term, Integer) else "number is outside the range of floating point"
+    kind = "integer is too large" if isinstance(term, IndexValue) else "number is outside the range of floating point"
     return _bad(scope, "E0704", f"this {kind}", expr.span)
 
 
@@ -104,8 +104,8 @@ def _read_power(scope: Scope, expr: ast.Binary) -> Term:
         total = exact.denominator == 1 and exact >= 0
         return power(base if total else chosen(scope, base, 1), exact, expr.span, positive=positive)
     if positive:
-        log = Apply(expr.span, Function("log"), base)
-        return Apply(expr.span, Function("exp"), chosen(scope, multiply([exponent, log], expr.span), 0))
+        log = Call(expr.span, Function("log"), base)
+        return Call(expr.span, Function("exp"), chosen(scope, multiply([exponent, log], expr.span), 0))
     message = "a variable exponent needs a base that is a positive number"
     help = "write `exp(b * log(a))` where `a` is known to be positive"
     return _bad(scope, "E0702", message, expr.right.span, help=help)
@@ -118,7 +118,7 @@ def _read_named(scope: Scope, expr: ast.Apply) -> Term:
         if name in scope.arguments:
             return scope.arguments[name]
         if (index := scope.index(expr.name)) is not None:
-            return Integer(expr.span, position_of(index))
+            return IndexValue(expr.span, position_of(index))
         entry = scope.names.read(expr.name)
         if entry is None and name not in scope.names.indices and scope.context.sizes.constant(name) is not None:
             return Scalar(expr.span, Coefficient.symbol(name))
@@ -126,7 +126,7 @@ def _read_named(scope: Scope, expr: ast.Apply) -> Term:
             return _read_symbol(scope, name, entry.kind, expr.span)
         if entry is not None and entry.kind == "step":
             value = read_integer(scope, expr)
-            return Bad(expr.span) if value is None else Integer(expr.span, value)
+            return Bad(expr.span) if value is None else IndexValue(expr.span, value)
     return read_element(scope, expr)
 
 

@@ -12,7 +12,7 @@ from energyc.language.resolve.algebra import add, multiply, negate, number, powe
 from energyc.language.resolve.context import Scope, introduce
 from energyc.language.resolve.read.arguments import match_arguments
 from energyc.language.resolve.read.conditions import read_condition
-from energyc.language.resolve.terms import Apply, Bad, Index, InverseSize, OverBatch, Reduce, Term
+from energyc.language.resolve.terms import Bad, Call, Index, InverseSize, OverBatch, Reduction, Term
 from energyc.language.resolve.words import OVER_BATCH, REDUCTIONS, STATISTICS
 from energyc.language.syntax import ast
 from energyc.mathematics.ir import Function, IndexExpr
@@ -21,7 +21,7 @@ EPSILON = Fraction(1, 100_000)
 HALF = Fraction(1, 2)
 
 Indices = tuple[Index, ...]
-Reduction = Callable[[Span, Indices, IndexExpr | None, Term], Term]
+MakeReduction = Callable[[Span, Indices, IndexExpr | None, Term], Term]
 Normaliser = Callable[[Span, Indices, Term, Term], Term]
 
 
@@ -82,21 +82,21 @@ def bind(scope: Scope, expr: ast.Apply) -> Indices | None:
 
 
 def _reduce(kind: str, span: Span, indices: Indices, guard: IndexExpr | None, body: Term) -> Term:
-    return Reduce(span, kind, indices, guard, body)
+    return Reduction(span, kind, indices, guard, body)
 
 
 def _least(span: Span, indices: Indices, guard: IndexExpr | None, body: Term) -> Term:
-    return negate(Reduce(span, "max", indices, guard, negate(body)))
+    return negate(Reduction(span, "max", indices, guard, negate(body)))
 
 
 def _mean(span: Span, indices: Indices, guard: IndexExpr | None, body: Term) -> Term:
     """The sum divided by the number of entries; 0 where a guard leaves none."""
-    total = Reduce(span, "sum", indices, guard, body)
+    total = Reduction(span, "sum", indices, guard, body)
     if guard is None:
         return multiply([*(InverseSize(span, index) for index in indices), total], span)
     one = number(1, span)
-    count = Reduce(span, "sum", indices, guard, one)
-    at_least_one = add([(1, one), (1, Apply(span, Function("relu"), add([(1, count), (-1, one)], span)))], span)
+    count = Reduction(span, "sum", indices, guard, one)
+    at_least_one = add([(1, one), (1, Call(span, Function("relu"), add([(1, count), (-1, one)], span)))], span)
     return multiply([total, power(at_least_one, Fraction(-1), span)], span)
 
 
@@ -123,7 +123,7 @@ def read_normaliser(scope: Scope, expr: ast.Apply) -> Term:
     if isinstance(body, Bad) or isinstance(eps, Bad) or (expr.guard is not None and guard is None):
         return Bad(expr.span)
     if name == "softmax":
-        return Reduce(expr.span, "softmax", indices, guard, body)
+        return Reduction(expr.span, "softmax", indices, guard, body)
     return _NORMALISERS[name](expr.span, indices, body, eps)
 
 
@@ -156,7 +156,7 @@ def _rmsnorm(span: Span, indices: Indices, body: Term, eps: Term) -> Term:
     return multiply([body, power(add([(1, mean_square), (1, eps)], span), -HALF, span)], span)
 
 
-_REDUCTIONS: Mapping[str, Reduction] = MappingProxyType(
+_REDUCTIONS: Mapping[str, MakeReduction] = MappingProxyType(
     {
         **{kind: partial(_reduce, kind) for kind in ("sum", "logsumexp", "max")},
         "min": _least,

@@ -7,7 +7,7 @@ from energyc.language.resolve.context import Scope, run_over
 from energyc.language.resolve.read.arguments import match_arguments
 from energyc.language.resolve.read.places import read_integer
 from energyc.language.resolve.read.reductions import bind
-from energyc.language.resolve.terms import Bad, Index, Reduce, Term, Truth, position_of
+from energyc.language.resolve.terms import Bad, Index, Indicator, Reduction, Term, position_of
 from energyc.language.syntax import ast
 from energyc.mathematics.ir import IndexExpr, Input
 from energyc.mathematics.ir.indexing import equal
@@ -34,15 +34,15 @@ def read_score(scope: Scope, expr: ast.Apply) -> Term:
 
 
 def _correct(expr: ast.Apply, index: Index, answers: Term, label: IndexExpr) -> Term:
-    return _at_label(expr, index, Reduce(expr.span, "argmax", (index,), None, answers), label)
+    return _at_label(expr, index, Reduction(expr.span, "argmax", (index,), None, answers), label)
 
 
 def _cross_entropy(expr: ast.Apply, index: Index, answers: Term, label: IndexExpr) -> Term:
-    log_normaliser = Reduce(expr.span, "logsumexp", (index,), None, answers)
+    log_normaliser = Reduction(expr.span, "logsumexp", (index,), None, answers)
     return add([(1, log_normaliser), (-1, _at_label(expr, index, answers, label))], expr.span)
 
 
 def _at_label(expr: ast.Apply, index: Index, values: Term, label: IndexExpr) -> Term:
     """The value at the position of the label."""
-    at_label = Truth(expr.span, equal(position_of(index), label))
-    return Reduce(expr.span, "sum", (index,), None, multiply([values, at_label], expr.span))
+    at_label = Indicator(expr.span, equal(position_of(index), label))
+    return Reduction(expr.span, "sum", (index,), None, multiply([values, at_label], expr.span))

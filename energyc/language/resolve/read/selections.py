@@ -18,7 +18,7 @@ from energyc.language.resolve.read.arguments import match_arguments, read_argume
 from energyc.language.resolve.read.conditions import negated, read_condition, real_quantity
 from energyc.language.resolve.read.exact import exact_value, known_value
 from energyc.language.resolve.read.places import combined
-from energyc.language.resolve.terms import Apply, Bad, Chosen, Scalar, Selection, Sum, Term, Truth, Whole
+from energyc.language.resolve.terms import Bad, Call, Chosen, Indicator, Scalar, Selection, Sum, Term, Whole
 from energyc.language.syntax import ast
 from energyc.mathematics.ir import Function, IndexExpr
 
@@ -92,7 +92,7 @@ def _chain(expr: ast.Binary) -> list[ast.Expr]:
 def _of_indices(condition: IndexExpr, span: Span) -> Test:
     opposite = negated(condition)
     assert opposite is not None
-    return Test(Case(Truth(span, condition), condition), Case(Truth(span, opposite), opposite))
+    return Test(Case(Indicator(span, condition), condition), Case(Indicator(span, opposite), opposite))
 
 
 def _both(a: Test, b: Test, span: Span) -> Test:
@@ -145,8 +145,8 @@ def _greater(scope: Scope, a: Term, b: Term, span: Span, *, or_equal: bool = Fal
         met = exact > 0 or (or_equal and exact == 0)
         return Test(Case(number(int(met), span), None), Case(number(int(not met), span), None))
     positive, other = ("reached", "above") if or_equal else ("above", "reached")
-    holds = Apply(span, Function(positive), difference)
-    fails = Apply(span, Function(other), negate(difference))
+    holds = Call(span, Function(positive), difference)
+    fails = Call(span, Function(other), negate(difference))
     return Test(Case(holds, None), Case(fails, None), (difference,))
 
 
@@ -191,7 +191,7 @@ def _larger(scope: Scope, a: Term, b: Term, span: Span) -> Term:
     if isinstance(a, Bad) or isinstance(b, Bad):
         return Bad(span)
     if is_zero(a) or is_zero(b):
-        return Apply(span, Function("relu"), b if is_zero(a) else a)
+        return Call(span, Function("relu"), b if is_zero(a) else a)
     return _selected(scope, _greater(scope, a, b, span), a, b, span)
 
 
@@ -199,7 +199,7 @@ def _smaller(scope: Scope, a: Term, b: Term, span: Span) -> Term:
     if isinstance(a, Bad) or isinstance(b, Bad):
         return Bad(span)
     if is_zero(a) or is_zero(b):
-        return negate(Apply(span, Function("relu"), negate(b if is_zero(a) else a)))
+        return negate(Call(span, Function("relu"), negate(b if is_zero(a) else a)))
     return _selected(scope, _greater(scope, b, a, span), a, b, span)
 
 
@@ -227,7 +227,7 @@ def read_leaky_relu(scope: Scope, expr: ast.Apply) -> Term:
     span, u = expr.span, arguments["u"]
     slope: Term = arguments.get("slope") or number(DEFAULT_SLOPE, span)
     rest = add([(1, number(1, span)), (-1, slope)], span)
-    bent = multiply([rest, Apply(span, Function("relu"), u, expr.prime)], span)
+    bent = multiply([rest, Call(span, Function("relu"), u, expr.prime)], span)
     return add([(1, slope if expr.prime else multiply([slope, u], span)), (1, bent)], span)
 
 

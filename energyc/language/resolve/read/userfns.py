@@ -9,7 +9,7 @@ from energyc.language.resolve.names import Entry
 from energyc.language.resolve.read.arguments import read_arguments
 from energyc.language.resolve.read.reductions import outer_indices
 from energyc.language.resolve.reporter import listed
-from energyc.language.resolve.terms import Apply, Bad, BodySlope, Index, Term
+from energyc.language.resolve.terms import Bad, BodySlope, Call, Index, Term
 from energyc.language.syntax import ast
 
 
@@ -81,7 +81,7 @@ def _read_indices(scope: Scope, expr: ast.Apply, entry: Entry, tree: ast.Functio
 def _potential(scope: Scope, expr: ast.Apply, arguments: dict[str, Term]) -> Term:
     function = scope.context.definitions.potential(expr.name.text)
     (argument,) = arguments.values()
-    return Bad(expr.span) if function is None else Apply(expr.span, function, argument, expr.prime)
+    return Bad(expr.span) if function is None else Call(expr.span, function, argument, expr.prime)
 
 
 def _slope(scope: Scope, expr: ast.Apply, entry: Entry, tree: ast.Function, arguments: dict[str, Term]) -> Term:

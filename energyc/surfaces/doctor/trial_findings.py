@@ -21,7 +21,7 @@ LIMIT = 300.0
 Found = Mapping[str, Any]
 
 
-def tried(limit: float = LIMIT) -> dict[str, dict[str, Any]]:
+def run_trial(limit: float = LIMIT) -> dict[str, dict[str, Any]]:
     """Run the trial; what it found by step. A step in which it ended is ``broken``, later ones are not there."""
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-m", "energyc.surfaces.doctor.trial"]

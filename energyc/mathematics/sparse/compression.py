@@ -41,7 +41,7 @@ Factor = tuple[Node, Labels]
 
 
 @dataclass(frozen=True)
-class Kept:
+class Compressed:
     """A tensor that is 0 where the selection does not hold: ``node`` has its axes but the head, over dim ``over``."""
 
     node: Node
@@ -49,39 +49,39 @@ class Kept:
     over: str
 
 
-Value = Node | Kept
+Value = Node | Compressed
 
 
 @dataclass(frozen=True)
-class Compact:
+class CompressedRoots:
     """Rewritten roots, and the names of what stands for named nodes now."""
 
     roots: list[Node]
     names: dict[Node, str]
 
 
-def compacted(
+def compressed(
     graph: Graph, roots: Iterable[Node], sizes: Mapping[str, int], names: Mapping[Node, str] | None = None
-) -> Compact:
+) -> CompressedRoots:
     """The roots, with sparse tables kept by their entries; without a selection below them they stay as they are.
 
     A table that something else needs in full is computed once, and read from.
     """
     roots, names = list(roots), dict(names or {})
     if not any(isinstance(node, Indicator) and _selects(node) for node in walk(roots)):
-        return Compact(roots, names)
+        return CompressedRoots(roots, names)
     whole: frozenset[Node] = frozenset()
     while True:
-        compactor = Compactor(graph, sizes, whole)
-        new = compactor.rewrite(roots)
-        again = whole | compactor.computed_in_full(new)
+        compressor = Compressor(graph, sizes, whole)
+        new = compressor.rewrite(roots)
+        again = whole | compressor.computed_in_full(new)
         if again == whole:
-            return Compact(new, compactor.renamed(names))
+            return CompressedRoots(new, compressor.renamed(names))
         whole = again
 
 
 @dataclass
-class Compactor:
+class Compressor:
     """Rewrites graphs; results are cached. The tables in ``whole`` are not computed by their entries."""
 
     graph: Graph
@@ -102,7 +102,7 @@ class Compactor:
 
     def _in_full(self, node: Node, value: Value) -> Node:
         """A node with all of its axes; a product is no smaller if its entries are computed first, all else is."""
-        if isinstance(value, Kept) and isinstance(node, Einsum):
+        if isinstance(value, Compressed) and isinstance(node, Einsum):
             return rebuilt(self.graph, node, self._dense)
         return self._full(value)
 
@@ -117,7 +117,7 @@ class Compactor:
         new: dict[Node, str] = {}
         for node, name in names.items():
             if (value := self._values.get(node)) is not None:
-                new.setdefault(value.node if isinstance(value, Kept) else value, name)
+                new.setdefault(value.node if isinstance(value, Compressed) else value, name)
         for (node, _), restricted in self._restricted.items():
             if node in names:
                 new.setdefault(restricted, names[node])
@@ -129,7 +129,7 @@ class Compactor:
                 return self._einsum(node)
             case Add():
                 return self._add(node)
-            case Map() | Stop() if isinstance(kept := self._values[node.argument], Kept):
+            case Map() | Stop() if isinstance(kept := self._values[node.argument], Compressed):
                 return self._elementwise(node, kept)
             case Reduction():
                 return self._reduction(type(node), node.argument, node.axes, node.guard)
@@ -139,13 +139,13 @@ class Compactor:
 
     def _add(self, node: Add) -> Value:
         values = [self._values[term] for term in node.children]
-        kept = [value for value in values if isinstance(value, Kept)]
+        kept = [value for value in values if isinstance(value, Compressed)]
         if len(kept) < len(values) or len({value.selection for value in kept}) > 1:
             return rebuilt(self.graph, node, self._dense)
         terms = [(c, value.node) for (c, _), value in zip(node.terms, kept, strict=True)]
         return replace(kept[0], node=self.graph.add(terms, kept[0].node.dims))
 
-    def _elementwise(self, node: Map | Stop, kept: Kept) -> Value:
+    def _elementwise(self, node: Map | Stop, kept: Compressed) -> Value:
         """A function that maps 0 to 0 leaves a sparse tensor sparse."""
         if isinstance(node, Stop):
             return replace(kept, node=self.graph.stop(kept.node, node.mode))
@@ -178,7 +178,7 @@ class Compactor:
         product = self.graph.einsum(coefficient, whole, summed, left)
         if kept is None:
             return product
-        return Kept(product, kept.renumbered({label: k for k, label in enumerate(out)}), labels[kept.head])
+        return Compressed(product, kept.renumbered({label: k for k, label in enumerate(out)}), labels[kept.head])
 
     def _parts(self, factors: Sequence[Factor], labels: Mapping[int, str]) -> tuple[list[Factor], list[Selection]]:
         """The factors, and the selections among them, those of sparse tensors included."""
@@ -188,7 +188,7 @@ class Compactor:
         while queue:
             node, axes = queue.pop()
             value = self._values.get(node, node)
-            if isinstance(value, Kept):
+            if isinstance(value, Compressed):
                 head, place = value.selection.head, value.selection.place.renumbered(dict(enumerate(axes)))
                 queue.append((value.node, (*axes[:head], *axes[head + 1 :])))
                 conditions.append(equal(axis(axes[head]), place))
@@ -240,7 +240,7 @@ class Compactor:
         else:
             node = self.graph.reduction(kind, inner, reduced, guard_of(self.graph, rest, inner.dims))
         place_of = {k: at for at, k in enumerate(remaining)}
-        return Kept(node, selection.renumbered(place_of), argument.dims[selection.head])
+        return Compressed(node, selection.renumbered(place_of), argument.dims[selection.head])
 
     def _selection(self, dims: Sequence[str], axes: Labels, conditions: Sequence[IndexExpr]) -> Selection | None:
         """The selection that saves most: one that makes segments, of the largest head."""
@@ -291,7 +291,7 @@ class Compactor:
     def _inner(self, node: Node, selection: Selection) -> Iterator[tuple[Node, Selection]]:
         """The restrictions that one needs first."""
         value = self._values.get(node)
-        if node in self.whole or (isinstance(value, Kept) and value.selection == selection):
+        if node in self.whole or (isinstance(value, Compressed) and value.selection == selection):
             return
         match node:
             case Map() | Stop():
@@ -308,7 +308,7 @@ class Compactor:
 
     def _restrict(self, node: Node, selection: Selection) -> Node:
         value = self._values.get(node, node)
-        if isinstance(value, Kept) and value.selection == selection:
+        if isinstance(value, Compressed) and value.selection == selection:
             return value.node
         if node in self.whole:
             return self._read(node, selection)
@@ -355,7 +355,7 @@ class Compactor:
 
     def _full(self, value: Value) -> Node:
         """A value as a node with all of its axes."""
-        if not isinstance(value, Kept):
+        if not isinstance(value, Compressed):
             return value
         head, dims = value.selection.head, list(value.node.dims)
         dims.insert(head, value.over)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from energyc.language.diagnostics import SpecError, UserError
@@ -33,5 +34,5 @@ def relaxations_of_checkpoints(run: SavedRun, notify: Callable[[str], None]) -> 
             continue
         energies = bool(prepared.network.energies)
         row = relaxation_row(session.net, feed, step, energies=energies, seed=session.options.seed)
-        rows.append(parse_relaxation(row))
+        rows.append(parse_relaxation(json.dumps(row)))
     return rows, "computed now from the checkpoints that the run keeps"

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from energyc.runtime.convergence.causes import Unrest, force_jumps, in_vain, large_step, no_floor, settles_slowly
+from energyc.runtime.convergence.causes import (
+    NonConvergence,
+    force_jumps,
+    in_vain,
+    large_step,
+    no_floor,
+    settles_slowly,
+)
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.inputs import free_phase, starting_states
 from energyc.runtime.equations.records import Fixed, FreePhase, Phase
@@ -49,7 +56,7 @@ def settled_within(tolerance: float | None) -> float:
 
 
 @torch.no_grad()
-def unrest(net: Equations, fixed: Fixed) -> Unrest | None:
+def find_non_convergence(net: Equations, fixed: Fixed) -> NonConvergence | None:
     """Relax, and say why samples do not settle; None where all do.
 
     At most ``LOOKED_AT`` samples are tried, with ``LONGER`` times ``max_steps`` and with smaller steps: up to some 30
@@ -75,7 +82,7 @@ class Trials:
         self.start = starting_states(net, None, fixed)
         self.scale = max(1.0, largest(self.start))
 
-    def causes(self, states: list[Tensor]) -> Iterator[Unrest]:
+    def causes(self, states: list[Tensor]) -> Iterator[NonConvergence]:
         """The causes that are found from the states at the end, the surest first."""
         if self.exploded(states):
             yield from self.smaller_steps()
@@ -104,7 +111,7 @@ class Trials:
         force, step = self.net._force(x, self.fixed), self.steps(factor)
         for _ in range(WATCHED):
             before, old = [s.clone() for s in x], force
-            advance_(self.net, x, force, step)
+            advance_(self.net, x, self.fixed, force, step)
             force = self.net._force(x, self.fixed)
             move, change = flatten(x) - flatten(before), flatten(force) - flatten(old)
             along = unflatten(change / norm(change).clamp_min(1e-30)[:, None], x)
@@ -118,7 +125,7 @@ class Trials:
         back = self.net._force_adjoint(at, self.fixed, along)
         return (flatten([torch.zeros_like(x) if b is None else b for b, x in zip(back, at)]) * move).sum(1).abs()
 
-    def jumps(self, states: list[Tensor]) -> Iterator[Unrest]:
+    def jumps(self, states: list[Tensor]) -> Iterator[NonConvergence]:
         """Whether the force jumps as the samples go back and forth, even with a short step.
 
         J, which sees no jump, explains little of the change of the force there.
@@ -152,7 +159,7 @@ class Trials:
         phase = self.phase._replace(step=self.steps(factor), tolerance=goal, max_steps=longest)
         return settle(self.net, [x.clone() for x in self.start], self.fixed, phase)
 
-    def smaller_steps(self) -> Iterator[Unrest]:
+    def smaller_steps(self) -> Iterator[NonConvergence]:
         """The largest of some smaller steps with which all samples settle."""
         if self.net.relax_solver != "gradient":
             return
@@ -180,14 +187,14 @@ class Trials:
         most = f"relax.max_steps = {max(self.phase.max_steps, math.ceil(1.5 * steps))}"
         return most if self.net.relax_tolerance is not None else f"relax.tolerance = {LOOSE:g}, {most}"
 
-    def more_steps(self) -> Iterator[Unrest]:
+    def more_steps(self) -> Iterator[NonConvergence]:
         """Whether more steps of the same size are enough."""
         end = self.trial(1.0, LONGER)
         if bool((end.residual <= (self.phase.tolerance or LOOSE)).all()):
             steps = int(end.steps.max())
             yield settles_slowly(steps, self.limit(steps))
 
-    def runs_away(self, factor: float) -> Iterator[Unrest]:
+    def runs_away(self, factor: float) -> Iterator[NonConvergence]:
         """Whether the states grow with ``factor`` times the step, at a speed that does not fall."""
         sizes, speeds, energies = self.path(factor)
         if len(sizes) < 3 or speeds[-1] < SPEED_KEPT * speeds[0]:
