@@ -130,7 +130,7 @@ def cem(run: Path, steps: int, settings: Mapping[str, str], data: str, seed: int
 
 
 def measured(given: argparse.Namespace, model: str, seed: int, settings: Mapping[str, str]) -> dict[str, float]:
-    """What a model came to with a seed, from the file where it is kept, or trained."""
+    """The result of a model with a seed, from the file where it is kept, or trained."""
 
     def measure() -> dict[str, float]:
         if model == "untied":

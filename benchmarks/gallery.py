@@ -42,6 +42,7 @@ GALLERY: Mapping[str, Shown] = MappingProxyType(
     {
         "hopfield": Shown("--set train.epochs=4", "energies", "--kind energies --samples 8"),
         "modern_hopfield": Shown("--steps 300", "triples", "--kind images --samples 6"),
+        "sparse_coding": Shown("--steps 120", "memories-W", "--kind memories --samples 48"),
         "deq": Shown("--set train.epochs=2", "energy", "--kind energy --samples 8"),
         "cet": Shown("--preset small --steps 200", "triples", "--kind images --samples 5"),
         "thick": Shown("--preset small --steps 200", "attention-attention", "--kind attention --head 0 --head 1"),

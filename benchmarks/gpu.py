@@ -28,7 +28,7 @@ from torch import Tensor
 
 from energyc import pipeline
 from energyc.code.loops import NotLowered
-from energyc.code.loops.nest import Product
+from energyc.code.loops.nest import MatrixProduct
 from energyc.code.module import Options
 from energyc.code.targets.kernels import kernels_of
 from energyc.runtime.equations.inputs import prepared
@@ -47,7 +47,7 @@ Inputs = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is measured: a preset and settings, samples, steps of a phase, the side of a product, seconds a table."""
+    """A measurement: a preset and settings, samples, steps of a phase, the side of a product, seconds a table."""
 
     preset: str | None
     settings: Mapping[str, object]
@@ -77,7 +77,7 @@ class Way:
 
     @property
     def settings(self) -> dict[str, object]:
-        """What is set beside the spec."""
+        """The settings beside those of the spec."""
         return {"train.products": self.products, **({"relax.products": self.first} if self.first else {})}
 
 
@@ -258,7 +258,7 @@ def floating_operations(net: Any, bench: Bench) -> float:
     classes = pipeline.classify(network)
     options = Options(("implicit",), "", "", unproved=classes.unproved, descends=classes.descends)
     (relaxing, *_) = kernels_of(options.plan(network), options)
-    blocks = [block for block in relaxing.kernels[0].body if isinstance(block, Product)]
+    blocks = [block for block in relaxing.kernels[0].body if isinstance(block, MatrixProduct)]
     counts = [b.outer.count * b.rows.count * b.columns.count * b.inner.count for b in blocks]
     return 2.0 * bench.sizes.samples * sum(counts)
 
@@ -335,7 +335,7 @@ def main() -> None:
 
 
 def named(device: torch.device) -> str:
-    """What a device is called."""
+    """The name of a device."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
 
 

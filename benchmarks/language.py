@@ -121,7 +121,7 @@ def spread_of(values: list[float]) -> str:
 
 
 def arguments() -> argparse.Namespace:
-    """What to compare, at which size."""
+    """A comparison at a size."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, help="a text file; Python's own documentation where it is left out")
     parser.add_argument("--out", type=Path, default=Path("language.jsonl"), help="where the results are appended")

@@ -68,7 +68,7 @@ class Graphs:
 
 @dataclass(frozen=True)
 class Answers:
-    """What ``check``, ``verify`` and ``train`` answer on a model, as JSON; ``rows`` are those of the log."""
+    """The answers of ``check``, ``verify`` and ``train`` on a model, as JSON; ``rows`` are those of the log."""
 
     check: dict[str, Any]
     verify: dict[str, Any]
@@ -78,7 +78,7 @@ class Answers:
 
     @property
     def warnings(self) -> list[str]:
-        """What training warned of, or why it stopped."""
+        """The warnings of training, or why it stopped."""
         return [*self.train.get("warnings", ()), *filter(None, [self.train.get("message")])]
 
     def cells(self, name: str) -> list[str]:

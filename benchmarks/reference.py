@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 import energyc
-from energyc.derivation.derive import Derivation, derive
+from energyc.derivation.derive import Derivation, Proximal, derive
 from energyc.language.network import ConstraintSet, Network
 from energyc.mathematics.ir import ONE, Node
 from energyc.mathematics.ir.interpreter import evaluate
@@ -74,6 +74,7 @@ CASES: dict[str, Case] = {
     "modern_hopfield": Case("rest", {"D": 7, "M": 9}),
     "predictive_coding": Case("rest", {"I": 12, "J": 8, "L": 6, "K": 4}),
     "resistive": Case("rest", {"I": 10, "J": 6, "K": 4}, {"relax.step.v": 0.5, "relax.step.w": 0.5}, spread=0.01),
+    "sparse_coding": Case("rest", {"S": 4, "N": 20}, {"relax.step": 0.2}),
     "tel": Case("steps", {"I": 5, "C": 6, "K": 5}),
     "tel_digits": Case("steps", {"C": 6, "K": 5}),
     "thick": Case("rest", LANGUAGE, {"relax.step": 0.2}),
@@ -204,8 +205,23 @@ class Judge:
         return self.values({"energy": energy, **terms}, states)
 
     def force(self, states: Arrays) -> Arrays:
-        """The force on each state."""
+        """The force on each state, with that of all kinks."""
         return self.values(self.derivation.force, states)
+
+    def advanced(self, states: Arrays, sizes: Sequence[float]) -> Arrays:
+        """The states after a step."""
+        force, weights = self.values(self.derivation.smooth, states), self._weights(states)
+        return {
+            name: proximal(states[name] + h * force[name], h, self.network.states[name].constraint, kinks, weights)
+            for (name, kinks), h in zip(self._kinks().items(), sizes, strict=True)
+        }
+
+    def _kinks(self) -> dict[str, Proximal | None]:
+        return {name: self.derivation.proximal.get(name) for name in self.network.states}
+
+    def _weights(self, states: Arrays) -> dict[Node, Array]:
+        found = self.values(self.derivation.weights, states) if self.derivation.weights else {}
+        return {self.derivation.weights[name]: value for name, value in found.items()}
 
     # ------------------------------------------------------------ steps
 
@@ -215,9 +231,7 @@ class Judge:
         states = self._projected(self.values(self.derivation.start, states))
         for number in range(steps):
             self.set_step(number)
-            force = self.force(states)
-            moved = {name: states[name] + h * force[name] for name, h in zip(states, sizes, strict=True)}
-            states = self._projected(moved)
+            states = self.advanced(states, sizes)
         self.set_step(self._last_step)
         return states
 
@@ -234,8 +248,7 @@ class Judge:
 
     def residual(self, states: Arrays, sizes: Sequence[float]) -> float:
         """The largest change of an entry by one step, over the step's size."""
-        force = self.force(states)
-        moved = self._projected({n: states[n] + h * force[n] for n, h in zip(states, sizes, strict=True)})
+        moved = self.advanced(states, sizes)
         return max(float(np.abs(moved[n] - states[n]).max()) / h for n, h in zip(states, sizes, strict=True))
 
     # ------------------------------------------------------------ the gradient at rest
@@ -243,7 +256,7 @@ class Judge:
     def gradient_at_rest(self, states: Arrays) -> Arrays:
         """The gradient of the mean cost: dC/dtheta - lambda . dF/dtheta with J^T lambda = dC/dz, over the free entries.
 
-        An entry at an edge of its box does not move. Raises LinAlgError for a singular Jacobian.
+        An entry at an edge of its box or on a kink does not move. Raises LinAlgError for a singular Jacobian.
         """
         d, names = self.derivation, list(self.network.states)
         size = sum(int(np.prod(self._shape(name), dtype=int)) for name in names)
@@ -270,7 +283,11 @@ class Judge:
         return {n: (direct.get(n, zero) - through.get(n, zero)).mean(0) for n, zero in zeros.items()}
 
     def _free(self, name: str, value: Array) -> Array:
-        held = self.network.states[name].constraint
+        kinks, held = self.derivation.proximal.get(name), self.network.states[name].constraint
+        on_kink = [value == corner.at for corner in kinks.corners] if kinks else []
+        return self._inside(value, held) & ~np.any([np.zeros_like(value, dtype=bool), *on_kink], axis=0)
+
+    def _inside(self, value: Array, held: ConstraintSet | None) -> Array:
         if held is None:
             return np.ones(value.shape, dtype=bool)
         return (value > -np.inf if held.low is None else value > held.low) & (
@@ -292,6 +309,22 @@ class Judge:
         pushed = self.values(self.derivation.jvp(self.derivation.force), batch, along)
         self.inputs = kept
         return np.concatenate([pushed[name].reshape(size, -1) for name in one], axis=1).T
+
+
+def proximal(
+    value: Array, step: float, held: ConstraintSet | None, kinks: Proximal | None, weights: Mapping[Node, Array]
+) -> Array:
+    """The proximal point of the kinks of a state and its set."""
+    corners = kinks.corners if kinks else ()
+    rises = [[0.0 if w is None else step * weights[w] for w in (c.below, c.above)] for c in corners]
+    value = value + sum(below for below, _ in rises)
+    for corner, (below, above) in zip(corners, rises, strict=True):
+        value = np.where(value < corner.at, value, np.maximum(value - below - above, corner.at))
+    value = nearest(value, held)
+    if kinks is None or kinks.norm is None:
+        return value
+    length = np.sqrt((value**2).sum(tuple(axis + 1 for axis in kinks.norm.axes), keepdims=True))
+    return value * np.maximum(length - step * weights[kinks.norm.weight], 0) / np.where(length > 0, length, 1)
 
 
 def nearest(value: Array, held: ConstraintSet | None) -> Array:

@@ -11,7 +11,7 @@ from typing import Any
 
 
 def kept(path: Path, measure: Callable[[], Any]) -> Any:
-    """What was measured: plain data, from the file where they are kept, or measured now and kept there."""
+    """The measurements: plain data, from the file where they are kept, or measured now and kept there."""
     if not path.exists():
         path.write_text(json.dumps(measure()), encoding="utf-8")
     return json.loads(path.read_text(encoding="utf-8"))

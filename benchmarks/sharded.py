@@ -209,7 +209,7 @@ def far(found: Tensors, expected: Tensors) -> float:
 
 @dataclass(frozen=True)
 class Load:
-    """What a step and an update of a network have to do: ``state`` numbers are what ranks add up for a sample."""
+    """The work of a step and an update of a network: ``state`` numbers are what ranks add up for a sample."""
 
     name: str
     flops: float

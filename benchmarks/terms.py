@@ -123,7 +123,7 @@ def planned(network: Network) -> Callable[[], object]:
 
 
 def of_network(run: Callable[[Network], object]) -> Callable[[Source], Callable[[], object]]:
-    """What is done with a network, once that is there."""
+    """A pass over a network, which is resolved first."""
 
     def of(source: Source) -> Callable[[], object]:
         network = pipeline.resolve(source)
@@ -146,6 +146,7 @@ PASSES: Mapping[str, Callable[[Source], Callable[[], object]]] = {
     "plan": lambda source: planned(pipeline.resolve(source)),
     "torch": of_network(lambda network: pipeline.emit(network, target="torch")),
     "cpp": of_network(lambda network: pipeline.emit(network, target="cpp")),
+    "triton": of_network(lambda network: pipeline.emit(network, target="triton")),
     "check": lambda source: lambda: check_source(source),
     "explain": of_network(explain),
     **{f"show {stage}": shown(stage) for stage in ("tree", "network", "ir", "forces", "jacobian", "plan", "kernels")},

@@ -12,7 +12,7 @@ from typing import Any
 
 
 def trained(run: Path, spec: Path, settings: Mapping[str, object], *options: str) -> dict[str, Any]:
-    """What ``energyc train --format json`` says of ``run``; it is trained, or resumed, if that is not known yet."""
+    """The JSON of ``energyc train`` on ``run``; it is trained, or resumed, if that is not known yet."""
     kept = run.with_name(f"{run.name}.json")
     if not kept.exists():
         run.parent.mkdir(parents=True, exist_ok=True)

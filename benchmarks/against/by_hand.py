@@ -77,7 +77,7 @@ class Rules:
         self.case = problem.case
 
     def begin(self, p: Tensors) -> tuple[Tensors, Tensors]:
-        """What is fixed, and the states before the first step."""
+        """The fixed tensors, and the states before the first step."""
         c = self.net.fixed(p, self.problem.clamps)
         return c, self.net.project(self.net.start(p, c))
 

@@ -1,4 +1,4 @@
-"""What is compared: networks at their sizes, and one of them with its params, inputs and settings."""
+"""The cases that are compared: networks at their sizes, and one of them with its params, inputs and settings."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Problem:
 
     @property
     def dtype(self) -> torch.dtype:
-        """What states and params are in."""
+        """The dtype of states and params."""
         return next(iter(self.states.values())).dtype
 
     @property

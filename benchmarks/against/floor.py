@@ -9,7 +9,7 @@ import torch
 from benchmarks.against.cases import STEPS, Problem
 from energyc import pipeline
 from energyc.code.loops import NotLowered
-from energyc.code.loops.nest import Product
+from energyc.code.loops.nest import MatrixProduct
 from energyc.code.module import Options
 from energyc.code.targets.kernels import kernels_of
 
@@ -36,7 +36,7 @@ def products(problem: Problem) -> Callable[[], None] | None:
         return None
     pairs = []
     for block in kernel.body:
-        if isinstance(block, Product):
+        if isinstance(block, MatrixProduct):
             rows, columns, inner = block.rows.count, block.columns.count, block.inner.count
             if block.right.batched:
                 many = batch * block.outer.count

@@ -23,10 +23,10 @@ jax.config.update("jax_enable_x64", True)
 
 
 class Network:
-    """What one writes of a network; all but ``fixed`` take what ``fixed`` returned."""
+    """A network as one writes it; all but ``fixed`` take what ``fixed`` returned."""
 
     def fixed(self, p: Arrays, c: Arrays) -> Arrays:
-        """What steps need of clamps: once a relaxation."""
+        """The tensors that steps need of clamps: once a relaxation."""
         raise NotImplementedError
 
     def start(self, p: Arrays, c: Arrays) -> Arrays:
@@ -270,7 +270,7 @@ class Rules:
         raise NotImplementedError
 
     def begin(self, p: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:
-        """What is fixed, and the states before the first step."""
+        """The fixed tensors, and the states before the first step."""
         c = self.net.fixed(p, x)
         return c, self.net.project(self.net.start(p, c))
 

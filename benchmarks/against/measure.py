@@ -64,7 +64,7 @@ def agree(found: Ways, expected: Mapping[str, Mapping[str, Tensor]], tolerance: 
 
 
 def computed(found: Ways) -> dict[str, Mapping[str, Tensor]]:
-    """What each task computes by the generated module."""
+    """The result of each task by the generated module."""
     return {task: call() for task, call in found[REFERENCE].items()}
 
 

@@ -16,13 +16,13 @@ from benchmarks.against.cases import Tensors
 
 
 class Network:
-    """What one writes of a network; all but ``fixed`` take what ``fixed`` returned."""
+    """A network as one writes it; all but ``fixed`` take what ``fixed`` returned."""
 
     #: Whether the forces are those of ``energy``.
     conservative = True
 
     def fixed(self, p: Tensors, c: Tensors) -> Tensors:
-        """What steps need of clamps: once a relaxation."""
+        """The tensors that steps need of clamps: once a relaxation."""
         raise NotImplementedError
 
     def start(self, p: Tensors, c: Tensors) -> Tensors:
@@ -194,7 +194,7 @@ class Cet(Network):
         return {"z": c["drive"], "y": torch.zeros_like(c["x"])}
 
     def feedback(self, y: Tensor, p: Tensors) -> Tensor:
-        """What the decoder's patches give to the tokens: [batch, G, G, D]."""
+        """The share of the decoder's patches in the tokens: [batch, G, G, D]."""
         return F.conv2d(y, p["W_dec"], stride=self.stride).permute(0, 2, 3, 1)
 
     def heads(self, tokens: Tensor, p: Tensors) -> tuple[Tensor, Tensor, Tensor]:

@@ -29,7 +29,7 @@ NAME = "against"
 
 
 def machine() -> dict[str, Any]:
-    """What it ran on."""
+    """The machine that it ran on."""
     try:
         import jax
     except ImportError:
