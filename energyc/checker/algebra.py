@@ -311,10 +311,10 @@ def _orders(bound: tuple[Index, ...], polys: Sequence[Poly]) -> Iterator[tuple[l
         yield _renamed([index for group in groups for index in group], polys)
 
 
-def _renamed(order: Sequence[Index], polys: Sequence[Poly]) -> tuple[Sequence[Index], dict[Index, Index]]:
+def _renamed(order: Sequence[Index], polys: Sequence[Poly]) -> tuple[list[Index], dict[Index, Index]]:
     """Bound indices in an order, with names that follow from it and from how deep sums are nested inside."""
     level = 1 + max(seen(poly)[1] for poly in polys)
-    return order, {index: Index(f"${level}.{k}", index.dim) for k, index in enumerate(order)}
+    return [*order], {index: Index(f"${level}.{k}", index.dim) for k, index in enumerate(order)}
 
 
 def _mark(poly: Poly, way: int, colours: Mapping[Index, int], near: dict[Index, list[int]]) -> None:
