@@ -74,8 +74,12 @@ class _Clock:
     seconds: float
     started: float = field(default_factory=time.process_time)
 
+    @property
+    def left(self) -> float:
+        return self.seconds - (time.process_time() - self.started)
+
     def share(self) -> float:
-        return max(0.02, min(SECONDS, (self.seconds - (time.process_time() - self.started)) / 4))
+        return max(0.02, min(SECONDS, self.left / 4))
 
 
 def classify(network: Network) -> Classification:
@@ -103,9 +107,15 @@ def classify(network: Network) -> Classification:
 def _members(
     network: Network, family: Term, base: ForceField, surfaces: Surfaces, clock: _Clock, whole: Kind
 ) -> dict[str, Kind]:
-    """The kind of each member of a family. If their sum is not a known gradient, some of them may still be."""
+    """The kind of each member of a family. If their sum is not a known gradient, some of them may still be.
+
+    Members for which no time is left are undecided.
+    """
     found: dict[str, Kind] = {}
     for name, node in members_of(base.graph, family, network.extents).items():
+        if whole != "conservative" and clock.left <= 0:
+            found[name] = "undecided"
+            continue
         term = replace(family, name=family.name, node=node)
         part = base.with_force(force_of(network, term, base))
         found[name] = whole if whole == "conservative" else _decide_term(network, term, part, surfaces, clock).kind
@@ -176,6 +186,8 @@ def ranges_of(network: Network) -> dict[Input, Bounds]:
     }
     directed = (param.node for param in network.params.values() if is_direction(param.structure))
     ranges |= dict.fromkeys(directed, (-1.0, 1.0))
+    for param in network.params.values():
+        ranges |= {param.node: (-part.bound, part.bound) for part in param.structure if part.kind == "norm"}
     for state in network.states.values():
         match state.constraint and state.constraint.kind:
             case "box":
