@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -13,12 +14,13 @@ class Structure:
 
     ``symmetric``: exchanging rows and columns changes nothing; ``zero_diagonal``: 0 where the indices of rows and
     columns agree; ``orthogonal``: the vectors along the columns, one for each row, are orthonormal; ``sphere``: norm 1
-    along the columns, without rows.
+    along the columns, without rows; ``norm``: the operator norm of each matrix is at most ``bound``.
     """
 
-    kind: Literal["symmetric", "zero_diagonal", "orthogonal", "sphere"]
+    kind: Literal["symmetric", "zero_diagonal", "orthogonal", "sphere", "norm"]
     rows: tuple[int, ...]
     columns: tuple[int, ...]
+    bound: float = math.inf
 
     def at(self, places: Sequence[int]) -> Structure:
         """The same where axis k of the param is found at ``places[k]``."""
@@ -27,8 +29,10 @@ class Structure:
 
     def written(self, dims: Sequence[str]) -> str:
         """The set as a spec writes it, with all dims named."""
-        named = {"orthogonal": (*self.rows, *self.columns), "sphere": self.columns}.get(self.kind, self.rows)
-        return f"{self.kind}[{', '.join(dims[axis] for axis in named)}]"
+        paired = (*self.rows, *self.columns)
+        named = {"orthogonal": paired, "norm": paired, "sphere": self.columns}.get(self.kind, self.rows)
+        bound = [f"{self.bound:g}"] if self.kind == "norm" else []
+        return f"{self.kind}[{', '.join([*bound, *(dims[axis] for axis in named)])}]"
 
     def exchange(self, rank: int) -> tuple[int, ...]:
         """The permutation of a param's axes that exchanges rows and columns."""

@@ -178,12 +178,21 @@ class Declarations:
             )
             self.reporter.error("E0425", f"there is no set `{kind}`", domain.name.span, help=help)
             return None
+        if self.has_stray_bound(domain):
+            return None
         elementwise = kind == "nonnegative" and not domain.dims
         axes = tuple(range(len(tensor.dims))) if elementwise else self.axes(domain, tensor)
         if axes is None:
             return None
         low = 0.0 if kind == "nonnegative" else None
         return ConstraintSet(cast(Literal["standardized"], kind), axes, low, None)
+
+    def has_stray_bound(self, domain: ast.NamedSet) -> bool:
+        """Whether a number stands where a set takes dims alone; reported."""
+        if domain.bound is not None:
+            text, kind = self.reporter.source.slice(domain.bound.span), domain.name.text
+            self.reporter.error("E0426", f"`{kind}` takes dims, and `{text}` is not one", domain.bound.span)
+        return domain.bound is not None
 
     def axes(self, domain: ast.NamedSet, tensor: Tensor) -> tuple[int, ...] | None:
         """The axes of a state or param that a set names; where two have one dim, the last first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, cast
@@ -10,6 +11,7 @@ from energyc.language.diagnostics import Label, Span
 from energyc.language.network import Structure
 from energyc.language.resolve.context import Tensor
 from energyc.language.resolve.declarations import Declarations
+from energyc.language.resolve.formulas import Unknown
 from energyc.language.resolve.reporter import did_you_mean, listed
 from energyc.language.resolve.words import PARAM_SETS
 from energyc.language.syntax import ast
@@ -17,8 +19,11 @@ from energyc.language.syntax.foreign import counterpart
 
 #: Sets of directions, on which a uniform start needs no law.
 DIRECTIONS = ("orthogonal", "sphere")
-#: Sets of the pairs of a row and a column, which join with each other and with a box.
+#: Sets of matrices of two dims, and those of the pairs of a row and a column.
+_MATRICES = ("orthogonal", "norm")
 _LINEAR = ("symmetric", "zero_diagonal")
+#: The sets that can hold together; ``norm`` comes last, since its projection keeps what is symmetric so.
+_JOIN = (frozenset({"symmetric", "zero_diagonal", "box"}), frozenset({"symmetric", "norm"}))
 
 
 @dataclass
@@ -57,7 +62,7 @@ class ParamSets:
             case ast.NamedSet(name=ast.Name(text=kind)) if kind in PARAM_SETS:
                 structure = None if self.tensor is None else self._structure(kind, domain, self.tensor)
                 if structure is not None and not self._repeats(structure, domain):
-                    self.structure.append(structure)
+                    self.structure = sorted([*self.structure, structure], key=lambda s: s.kind == "norm")
             case ast.NamedSet(name=name):
                 sets = f"the sets of params are {listed(PARAM_SETS)} and a box `[lo, hi]`"
                 near = counterpart("sets", name.text) or did_you_mean(name.text, PARAM_SETS, sets)
@@ -79,8 +84,8 @@ class ParamSets:
 
     def _clashes(self, kind: str, seen: dict[str, Span], span: Span) -> bool:
         """Whether a set does not join with those before it; reported."""
-        alone = (*DIRECTIONS, kind) if kind not in _LINEAR else DIRECTIONS
-        others = [other for other in seen if kind in DIRECTIONS or other in alone]
+        others = [other for other in seen if not any({kind, other} <= join for join in _JOIN)]
+        others += [kind] if kind in seen and kind not in _LINEAR else []
         if not others:
             return False
         (other, *_) = others
@@ -89,8 +94,10 @@ class ParamSets:
         message = f"{names[1]} is named twice" if kind == other else f"{names[0]} and {names[1]} do not join"
         if kind == other == "box":
             message = "a param has one box"
-        help = None if kind == other else f"only {listed([f'`{k}`' for k in _LINEAR])} and a box can hold together"
-        self.declarations.reporter.error("E0445", message, span, labels=[Label(seen[other], "beside this")], help=help)
+        help = "`symmetric` can hold together with `zero_diagonal` and a box, or with `norm`"
+        self.declarations.reporter.error(
+            "E0445", message, span, labels=[Label(seen[other], "beside this")], help=None if kind == other else help
+        )
         return True
 
     def _repeats(self, structure: Structure, domain: ast.NamedSet) -> bool:
@@ -104,27 +111,44 @@ class ParamSets:
 
     # ------------------------------------------------------------ axes
 
+    def _bound(self, domain: ast.NamedSet) -> float | None:
+        """The largest operator norm of ``norm[c]``; None, and reported, where it is not a positive number."""
+        if domain.bound is None:
+            self._error("E0426", "`norm` takes a bound", domain.span, help="write `norm[0.9]`: singular values to 0.9")
+            return None
+        try:
+            bound = float(self.declarations.context.sizes.value(domain.bound))
+        except Unknown:
+            return None
+        if not 0 < bound < math.inf:
+            self._error("E0426", f"no matrix but 0 has an operator norm of at most {bound:g}", domain.bound.span)
+            return None
+        return bound
+
     def _structure(self, kind: str, domain: ast.NamedSet, tensor: Tensor) -> Structure | None:
+        if kind != "norm" and self.declarations.has_stray_bound(domain):
+            return None
         if kind == "sphere":
             along = self.declarations.axes(domain, tensor)
             return None if along is None else Structure("sphere", (), along)
         known = all(self.declarations.has_axis(tensor, dim) for dim in domain.dims)
-        pairs = self._pairs(kind, domain, tensor) if known else None
-        if pairs is None:
+        bound = self._bound(domain) if kind == "norm" else math.inf
+        pairs = self._pairs(kind, domain, tensor) if known and bound is not None else None
+        if pairs is None or bound is None:
             return None
-        structure = Structure(cast(Literal["symmetric"], kind), *pairs)
+        structure = Structure(cast(Literal["symmetric"], kind), *pairs, bound)
         return structure if kind != "orthogonal" or self._fits(structure, domain, tensor) else None
 
     def _pairs(self, kind: str, domain: ast.NamedSet, tensor: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """The axes of rows and columns."""
         named = [dim.text for dim in domain.dims]
-        if kind == "orthogonal" and len(tensor.dims) == 2 and not named:
+        if kind in _MATRICES and len(tensor.dims) == 2 and not named:
             return (0,), (1,)
-        if kind == "orthogonal" and len(named) == 2 and named[0] != named[1]:
+        if kind in _MATRICES and len(named) == 2 and named[0] != named[1]:
             return (_last(tensor.dims, named[0]),), (_last(tensor.dims, named[1]),)
         twice = [dim for dim in dict.fromkeys(tensor.dims) if tensor.dims.count(dim) == 2]
         meant = list(dict.fromkeys(named)) or twice
-        if not meant or any(dim not in twice for dim in meant) or (kind == "orthogonal" and len(meant) > 1):
+        if not meant or any(dim not in twice for dim in meant) or (kind in _MATRICES and len(meant) > 1):
             self._not_square(kind, domain, tensor, [dim for dim in meant if dim not in twice])
             return None
         if not named and len(meant) > 1:
@@ -137,10 +161,12 @@ class ParamSets:
 
     def _not_square(self, kind: str, domain: ast.NamedSet, tensor: Tensor, odd: Sequence[str]) -> None:
         name = f"{tensor.name}[{', '.join(tensor.dims)}]" if tensor.dims else tensor.name
-        if kind == "orthogonal":
-            message = f"`orthogonal` is a matrix of two dims, and `{name}` leaves open which"
+        if kind in _MATRICES:
+            message = f"`{kind}` is a matrix of two dims, and `{name}` leaves open which"
             first, second = (*tensor.dims[-2:], "K", "D")[:2] if len(tensor.dims) < 2 else tensor.dims[-2:]
             help = f"write `orthogonal[{first}, {second}]`: for each {first} a vector along {second}"
+            if kind == "norm":
+                help = f"write `norm[0.9, {first}, {second}]`: matrices of {first} by {second}"
         else:
             dim = next(iter([*odd, *(d for d in tensor.dims if tensor.dims.count(d) > 2)]), None)
             count = tensor.dims.count(dim) if dim else 0

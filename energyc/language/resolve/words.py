@@ -35,6 +35,6 @@ INDEXED = frozenset((*REDUCTIONS, *STATISTICS, *NORMALISERS, *SCORES))
 
 #: The sets of states, of params, and all of them, beside a box.
 STATE_SETS = ("standardized", "sphere", "simplex", "nonnegative")
-PARAM_SETS = ("nonnegative", "symmetric", "zero_diagonal", "orthogonal", "sphere")
+PARAM_SETS = ("nonnegative", "symmetric", "zero_diagonal", "orthogonal", "sphere", "norm")
 SETS = tuple(dict.fromkeys((*STATE_SETS, *PARAM_SETS)))
 LAWS = {"normal": (0, 1), "uniform": (1, 2), "glorot": (0, 0), "kaiming": (0, 0), "zeros": (0, 0), "ones": (0, 0)}

@@ -127,9 +127,10 @@ class Box(Tree):
 
 @dataclass(frozen=True)
 class NamedSet(Tree):
-    """``standardized[D]``, ``nonnegative``."""
+    """``standardized[D]``, ``nonnegative``, ``norm[0.9]``: a set with its ``bound`` and dims."""
 
     name: Name
+    bound: Expr | None
     dims: tuple[Name, ...]
 
 

@@ -124,8 +124,12 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
     box = ast.Box
 
-    def named_set(self, span: Span, name: ast.Name, dims: Any) -> ast.NamedSet:
-        return ast.NamedSet(span, name, dims or ())
+    def named_set(self, span: Span, name: ast.Name, first: ast.Expr | None, *dims: ast.Name) -> ast.NamedSet:
+        """The first item is the bound of ``norm``, and of any other set a dim, as far as it is a name alone."""
+        bare = isinstance(first, ast.Apply) and first == ast.Apply(first.span, first.name, False, None, None, None)
+        if isinstance(first, ast.Apply) and bare and name.text != "norm":
+            return ast.NamedSet(span, name, None, (first.name, *dims))
+        return ast.NamedSet(span, name, first, dims)
 
     dims = staticmethod(_items)
 

@@ -43,6 +43,7 @@ from energyc.proofs.enclosures.enclosure import (
     times,
 )
 from energyc.proofs.enclosures.functions import mapped_range, powered, right_of_zero
+from energyc.proofs.enclosures.polynomials import polynomial, range_of
 from energyc.proofs.enclosures.ranges import ANY, Range, exactly
 
 
@@ -135,7 +136,7 @@ class Enclosures:
             case Position():
                 return Enclosure(ANY, BOUNDED, BOUNDED, continuous=True)
             case Add():
-                return summed([times(self.number(c), self._known[n]) for c, n in node.terms])
+                return self._sum(node)
             case Einsum():
                 return self._einsum(node)
             case Map():
@@ -156,6 +157,13 @@ class Enclosures:
         own = Range(-math.inf if low is None else low, math.inf if high is None else high)
         growth = 1.0 if node in self.free else BOUNDED
         return Enclosure(own, growth, growth, continuous=True)
+
+    def _sum(self, node: Add) -> Enclosure:
+        total, powers = summed([times(self.number(c), self._known[n]) for c, n in node.terms]), polynomial(node)
+        if powers is None:
+            return total
+        found = range_of(powers[1], self.of(powers[0]).range)
+        return total if found is None else replace(total, range=total.range.within(found))
 
     # ---------------------------------------------------------------- products
 

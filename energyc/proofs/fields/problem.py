@@ -54,9 +54,7 @@ class ForceField:
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The states, then every other input that the forces read."""
-        read = (node for node in walk(self.roots) if isinstance(node, Input) and node.kind != "argument")
-        bodies = (n for node in walk(self.roots) for n in _body_inputs(node))
-        return tuple(dict.fromkeys([*self.states, *read, *bodies]))
+        return tuple(dict.fromkeys([*self.states, *inputs_of(self.roots)]))
 
     @property
     def signs(self) -> Signs:
@@ -66,6 +64,13 @@ class ForceField:
     def with_force(self, force: Mapping[Input, Node]) -> ForceField:
         """The same field with other forces."""
         return replace(self, force=force)
+
+
+def inputs_of(roots: Iterable[Node]) -> list[Input]:
+    """The inputs that nodes read, those in the bodies of functions last."""
+    nodes = list(walk(roots))
+    read = (node for node in nodes if isinstance(node, Input) and node.kind != "argument")
+    return list(dict.fromkeys([*read, *(n for node in nodes for n in _body_inputs(node))]))
 
 
 def _body_inputs(node: Node) -> Iterable[Input]:

@@ -78,7 +78,21 @@ def on_sets(value: Array, structure: Iterable[Structure], generator: np.random.G
                 value = _on_matrices(value, part.rows, part.columns, generator)
             case "sphere":
                 value = _on_matrices(value, (), part.columns, generator)
+            case "norm":
+                value = _shrunk(value, part)
     return value
+
+
+def _shrunk(value: Array, part: Structure) -> Array:
+    """A draw with each matrix halved until a bound of its norm, that of rows times that of columns, is small enough."""
+    size = np.abs(value.astype(float))
+    largest = [size.sum(along, keepdims=True).max(across, keepdims=True) for along, across in _sides(part)]
+    over = np.sqrt(np.prod(largest, axis=0)) / part.bound
+    return value / 2 ** np.maximum(0, np.ceil(np.log2(np.maximum(over, 1.0)) + 1e-9)).astype(int)
+
+
+def _sides(part: Structure) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
+    return (part.columns, part.rows), (part.rows, part.columns)
 
 
 def _diagonal(shape: tuple[int, ...], part: Structure) -> Array:

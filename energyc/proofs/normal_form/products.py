@@ -5,7 +5,7 @@ So are scalar products of directions: ``sum_d Q_kd Q_ld = [k == l]`` for orthono
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import cast
@@ -27,9 +27,14 @@ class Product:
     factors: tuple[Operand, ...]
 
 
-def multiplied_out(node: Node, structures: Structures = NONE) -> list[Product] | None:
-    """A node without dims as a sum of products; None where that is too long. ``structures`` are the sets of params."""
-    parts = monomials(node, most=MOST)
+def multiplied_out(
+    node: Node, structures: Structures = NONE, apart: Collection[Node] | None = None
+) -> list[Product] | None:
+    """A node without dims as a sum of products; None where that is too long.
+
+    ``structures`` are the sets of params. With nodes ``apart`` a factor that reads none of them stays as it is.
+    """
+    parts = monomials(node, apart, MOST)
     if parts is None:
         return None
     products = (Product(part.coefficient, tuple(Operand(*factor) for factor in part.factors)) for part in parts)

@@ -85,6 +85,23 @@ def orthogonal(x: Tensor, rows: Axes, columns: Axes) -> Tensor:
     return of_matrices((u @ vt).to(x.dtype), x, rows, columns)
 
 
+def norm_at_most(x: Tensor, rows: Axes, columns: Axes, bound: float) -> Tensor:
+    """The nearest matrices of an operator norm of at most ``bound``: larger singular values are cut to it.
+
+    The singular value decomposition is made in float64, and only where the Frobenius norm is above the bound; values
+    are cut by as much lower as rounding to the dtype of ``x`` may raise the norm. What is not finite stays.
+    """
+    flat = matrices(x, rows, columns).double()
+    if not bool(flat.isfinite().all()) or bool((torch.linalg.matrix_norm(flat) <= bound).all()):
+        return x
+    u, s, vt = torch.linalg.svd(flat, full_matrices=False)
+    if bool((s <= bound).all()):
+        return x
+    room = torch.finfo(x.dtype).eps * s.shape[-1] ** 0.5
+    cut = s.clamp(max=bound * (1 - room))
+    return of_matrices((u * cut[:, None] @ vt).to(x.dtype), x, rows, columns)
+
+
 def along_orthogonal(gradient: Tensor, x: Tensor, rows: Axes, columns: Axes) -> Tensor:
     """``G - (G X^T + X G^T) X / 2``: the part of a gradient along the matrices with orthonormal rows at X.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from energyc.code.module.context import Context
-from energyc.code.tree.expressions import Attribute, Comparison, Expr, Name, String, Tuple, call, integers
+from energyc.code.tree.expressions import Attribute, Comparison, Expr, Name, Number, String, call, integers
 from energyc.code.tree.quotation import quote_body
 from energyc.code.tree.statements import Assign, Body, Do, Function, If
 from energyc.language.network import Param, Structure
@@ -17,8 +17,11 @@ _NEAREST: Mapping[str, str] = {
     "zero_diagonal": "zero_diagonal",
     "orthogonal": "orthogonal",
     "sphere": "unit",
+    "norm": "norm_at_most",
 }
+#: The part of a gradient along each set; inside of a ball of matrices it is the whole gradient.
 _ALONG: Mapping[str, str] = {"orthogonal": "along_orthogonal", "sphere": "along_sphere"}
+_WHOLE = ("norm",)
 
 
 def on_sets(value: Expr, param: Param, *, drawn: bool) -> Expr:
@@ -37,7 +40,11 @@ def param_sets(context: Context) -> Body:
     params, gradients = quote_body(_METHODS)
     assert isinstance(params, Function) and isinstance(gradients, Function)
     put_back = [_put_back(_attribute(context, name), param) for name, param in structured.items()]
-    along = [_along(name, _attribute(context, name), param) for name, param in structured.items()]
+    along = [
+        _along(name, _attribute(context, name), param)
+        for name, param in structured.items()
+        if any(part.kind not in _WHOLE for part in param.structure)
+    ]
     first, last = gradients.body
     return replace(params, body=(*put_back, *params.body)), replace(gradients, body=(first, *along, last))
 
@@ -68,12 +75,13 @@ def _along(name: str, attribute: Expr, param: Param) -> If:
     """The part of a gradient along each set of its param, if there is one."""
     place = Name("along")[String(name)]
     body = []
-    for part in param.structure:
+    for part in (part for part in param.structure if part.kind not in _WHOLE):
         at = (attribute,) if part.kind in _ALONG else ()
         body.append(Assign(place, call(_ALONG.get(part.kind, part.kind), place, *at, *_axes(part))))
     return If(Comparison("in", String(name), Name("along")), tuple(body))
 
 
-def _axes(part: Structure) -> tuple[Tuple, ...]:
+def _axes(part: Structure) -> tuple[Expr, ...]:
     groups = (part.columns,) if part.kind == "sphere" else (part.rows, part.columns)
-    return tuple(integers(*axes) for axes in groups)
+    bound = (Number(part.bound),) if part.kind == "norm" else ()
+    return *(integers(*axes) for axes in groups), *bound

@@ -1,0 +1,230 @@
+"""Bounds on the Jacobian J of the whole force: how strongly it pulls together, how steep it is at most.
+
+    m |v|^2 <= -v . J v   and, of a gradient, -v . J v <= L |v|^2; of any other force |J v| <= L |v|
+
+for all states on their sets and all params on theirs, at the sizes of the spec. With m > 0 the force is strongly
+monotone: on convex sets there is one equilibrium, and short steps contract (Bauschke and Combettes 2017, 23.4 and
+26.16). The form is multiplied out into products, each of which is bounded by :class:`~energyc.proofs.claims.norms.Norms`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from energyc.mathematics.calculus import tangent
+from energyc.mathematics.ir import ONE, Graph, Input, Node, Operand
+from energyc.proofs.claims.norms import Norms
+from energyc.proofs.fields.problem import ForceField, inputs_of, linearise
+from energyc.proofs.fields.sampling import Array
+from energyc.proofs.normal_form.products import Product, multiplied_out
+
+#: Eigenvalues that LAPACK computes are off by less than this share of the norm.
+ROUNDING = 1e-13
+#: Shares of convex parts that count with their mixed terms: (a - b)^2 >= s (a - b)^2 for all s from 0 to 1.
+SHARES = (1.0, *(2.0**-k for k in range(1, 60)), 0.0)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A term's share of the form, by states: entries [s, t] bound what is before ``|v_s| |v_t|``."""
+
+    name: str
+    low: Array
+    high: Array
+    convex: bool = False
+
+    @property
+    def pulls(self) -> bool:
+        """Whether the lower bound is never negative as it stands."""
+        return bool(np.isfinite(self.low).all()) and least_eigenvalue(self.low) >= 0
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """The bounds m and L of a force, state by state; ``gradient``: J is symmetric."""
+
+    states: tuple[str, ...]
+    parts: tuple[Part, ...]
+    gradient: bool
+
+    def bounds(self, steps: Mapping[str, float] | None = None) -> tuple[float, float]:
+        """m and L; with ``steps`` those of each state's force times its step, in the norm ``sum |v_s|^2 / step_s``."""
+        roots = [math.sqrt(1.0 if steps is None else steps[name]) for name in self.states]
+        scale = np.outer(roots, roots)
+        return self._least(scale), self._most(scale)
+
+    def rate(self, steps: Mapping[str, float] | None = None) -> float:
+        """The factor by which a step brings two states closer; one of at least 1 shows nothing."""
+        return rate_of(*self.bounds(steps), self.gradient)
+
+    def best_step(self) -> tuple[float, float] | None:
+        """The step, one for all states, with the least factor by these bounds, and that factor; None without one."""
+        m, most = self.bounds()
+        if not (m > 0 and math.isfinite(most)):
+            return None
+        step = 2 / (m + most) if self.gradient else m / most**2
+        return step, rate_of(step * m, step * most, self.gradient)
+
+    def _least(self, scale: Array) -> float:
+        """The largest m over the shares of the convex parts."""
+        firm = [p for p in self.parts if not p.convex or p.pulls]
+        loose = [p for p in self.parts if p.convex and not p.pulls and np.isfinite(p.low).all()]
+        if not all(np.isfinite(p.low).all() for p in firm):
+            return -math.inf
+        zero = np.zeros_like(scale)
+        fixed = sum((p.low for p in firm), zero) * scale
+        shared = sum((p.low for p in loose), zero) * scale
+        return max(least_eigenvalue(fixed + share * shared) for share in (SHARES if loose else (0.0,)))
+
+    def _most(self, scale: Array) -> float:
+        total = sum((p.high for p in self.parts), np.zeros_like(scale)) * scale
+        if not np.isfinite(total).all():
+            return math.inf
+        return float(np.linalg.norm(total, 2)) * (1 + ROUNDING)
+
+    @property
+    def loose(self) -> list[str]:
+        """The parts that may pull states apart without a bound, or by most."""
+        without = [p.name for p in self.parts if not p.convex and not np.isfinite(p.low).all()]
+        if without:
+            return without
+        return [p.name for p in self.parts if not p.convex and not p.pulls]
+
+    @property
+    def steep(self) -> list[str]:
+        """The parts whose slope has no bound."""
+        return [p.name for p in self.parts if not np.isfinite(p.high).all()]
+
+
+def rate_of(m: float, most: float, gradient: bool) -> float:
+    """The factor of a step of 1: ``max(|1 - m|, |1 - L|)`` of a gradient, else ``sqrt(1 - 2 m + L^2)``."""
+    if not (math.isfinite(m) and math.isfinite(most)):
+        return math.inf
+    return max(abs(1 - m), abs(1 - most)) if gradient else math.sqrt(max(0.0, 1 - 2 * m + most**2))
+
+
+def least_eigenvalue(matrix: Array) -> float:
+    """A lower bound of the eigenvalues of a symmetric matrix."""
+    if not (matrix - np.diag(np.diag(matrix))).any():
+        return float(np.diag(matrix).min())
+    return float(np.linalg.eigvalsh(matrix)[0]) - ROUNDING * float(np.linalg.norm(matrix))
+
+
+def curvature_of(fields: Mapping[str, ForceField], norms: Norms, energies: Mapping[str, Node] | None) -> Curvature:
+    """The bounds of a force that is the sum of ``fields``, each with its name.
+
+    ``energies`` are those behind the fields, of which each field is minus the gradient; None for other forces, whose
+    forms are added up before they are bounded.
+    """
+    (first, *_) = fields.values()
+    states = tuple(state.name for state in first.states)
+    if energies is None:
+        parts = [_of_force(" + ".join(fields), _added(list(fields.values())), norms)]
+        if not np.isfinite(parts[0].low).all() or not np.isfinite(parts[0].high).all():
+            parts = [_of_force(name, field, norms) for name, field in fields.items()]
+    else:
+        parts = [_of_energy(name, field, energies[name], norms) for name, field in fields.items()]
+    return Curvature(states, tuple(parts), energies is not None)
+
+
+def _added(fields: Sequence[ForceField]) -> ForceField:
+    graph, force = fields[0].graph, dict[Input, Node]()
+    for state in fields[0].states:
+        force[state] = graph.add([(ONE, f.force[state]) for f in fields if state in f.force], state.dims)
+    return replace(fields[0], force=force)
+
+
+def _of_energy(name: str, field: ForceField, energy: Node, norms: Norms) -> Part:
+    """The share of minus the gradient of an energy."""
+    low, high = _form(field, norms)
+    ways = {state: field.graph.input(f"w.{state.name}", "direction", state.dims) for state in field.states}
+    (slope,) = tangent(field.graph, [energy], ways)
+    (bend,) = tangent(field.graph, [slope], ways)
+    return Part(name, low, high, norms.enclosures.range(bend).nonnegative)
+
+
+def _of_force(name: str, field: ForceField, norms: Norms) -> Part:
+    """The share of a force that need not be a gradient: its symmetric part below, its norm above."""
+    low, _ = _form(field, norms)
+    return Part(name, low, _norms_of_blocks(field, norms))
+
+
+def _form(field: ForceField, norms: Norms) -> tuple[Array, Array]:
+    """The bounds of ``-v . J v``: on the diagonal both, beside it how large a mixed product is, halved."""
+    count = len(field.states)
+    low, high = np.zeros((count, count)), np.zeros((count, count))
+    products = _products(field)
+    if products is None:
+        return np.full_like(low, -math.inf), np.full_like(high, math.inf)
+    for product in products:
+        (first, s), (second, t) = _directions(product, field.states)
+        found = norms.of_form(product, first, second)
+        if s == t:
+            low[s, s] += found.low
+            high[s, s] += found.high
+        else:
+            low[[s, t], [t, s]] -= found.size / 2
+            high[[s, t], [t, s]] += found.size / 2
+    return low, high
+
+
+def _products(field: ForceField) -> list[Product] | None:
+    """The products of ``-v . J v``; None where they are too many."""
+    linear, graph = linearise(field), field.graph
+    pairs = zip(linear.directions, linear.moved, strict=True)
+    terms = [graph.sum(graph.product(w, moved), range(len(w.dims))) for w, moved in pairs]
+    return _collected(graph.add([(-ONE, term) for term in terms], ()), field)
+
+
+def _collected(form: Node, field: ForceField) -> list[Product] | None:
+    """A form as products, equal ones added up; None where they are too many."""
+    graph = field.graph
+    apart = {node for node in inputs_of([form]) if node.kind in ("direction", "param")}
+    products = multiplied_out(form, field.structure, apart)
+    if products is None:
+        return None
+    # Deltas are resolved now, so that what cancels is one node: v . (B - B^T) v.
+    added = graph.add([(p.coefficient, _without_factor(p, graph)) for p in products], ())
+    products = multiplied_out(added, field.structure, apart)
+    return None if products is None else [p for p in products if not p.coefficient.is_zero]
+
+
+def _without_factor(product: Product, graph: Graph) -> Node:
+    return graph.einsum(ONE, [(f.node, f.axes) for f in product.factors], {}, ())
+
+
+def _directions(product: Product, states: Sequence[Input]) -> list[tuple[Operand, int]]:
+    """The two directions among the factors, each with the number of its state."""
+    names = {f"w.{state.name}": k for k, state in enumerate(states)}
+    return [
+        (f, names[f.node.name])
+        for f in product.factors
+        if isinstance(f.node, Input) and f.node.kind == "direction" and f.node.name in names
+    ]
+
+
+def _norms_of_blocks(field: ForceField, norms: Norms) -> Array:
+    """For each pair of states a bound on the norm of its block of J."""
+    linear, graph, count = linearise(field), field.graph, len(field.states)
+    found = np.zeros((count, count))
+    for s, (state, moved) in enumerate(zip(field.states, linear.moved, strict=True)):
+        way = graph.input(f"u.{state.name}", "direction", state.dims)
+        products = _collected(graph.sum(graph.product(way, moved), range(len(state.dims))), field)
+        if products is None:
+            return np.full((count, count), math.inf)
+        for product in products:
+            (left,) = [f for f in product.factors if f.node is way]
+            ((right, t),) = _directions(product, field.states)
+            found[s, t] += norms.of_form(product, left, right).size
+    return found
+
+
+def steps_to(tolerance: float, rate: float) -> int | None:
+    """After how many steps a residual of 1 is at most ``tolerance``; None where there is no such number."""
+    if not 0 < tolerance < 1 or not rate < 1:
+        return None
+    return 1 if rate <= tolerance else math.ceil(math.log(tolerance) / math.log(rate) * (1 - 1e-12))

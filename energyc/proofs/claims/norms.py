@@ -1,0 +1,215 @@
+"""Bounds on quadratic forms: how large a sum of products with two vectors in it can be for vectors of norm 1.
+
+A product of tensors and one vector is a chain of linear maps, applied one after the other: each multiplies the norm by
+at most its operator norm. That of a param follows from its set, or from its numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+
+import numpy as np
+
+from energyc.language.network import Structure
+from energyc.mathematics.ir import Indicator, Input, Node, Operand
+from energyc.mathematics.ir.interpreter import evaluate, key
+from energyc.proofs.enclosures.nodes import Enclosures
+from energyc.proofs.enclosures.ranges import Range, exactly, widened
+from energyc.proofs.fields.problem import inputs_of
+from energyc.proofs.fields.sampling import Array
+from energyc.proofs.normal_form.products import Product
+
+#: The most labels of a product whose exchanges are tried.
+MOST_LABELS = 6
+#: Singular values that LAPACK computes are raised by this share.
+ROUNDING = 1e-10
+
+
+@dataclass(frozen=True)
+class Half:
+    """``sum_m s_m (A v)_m^2``: the factors of A, those of s, and the labels m."""
+
+    factors: tuple[Operand, ...]
+    middle: tuple[Operand, ...]
+    labels: tuple[int, ...]
+
+
+def as_square(product: Product, first: Operand, second: Operand) -> Half | None:
+    """A product with two directions as a sum of squares times the rest; None where it is none.
+
+    An exchange of labels takes one direction to the other. The factors that hang together with the first one by labels
+    that move are the first half, whose image is the second; what is left has fixed labels.
+    """
+    if first.node is not second.node:
+        return None
+    turn = dict(zip(first.axes, second.axes, strict=True)) | dict(zip(second.axes, first.axes, strict=True))
+    others = sorted({a for f in product.factors for a in f.axes} - turn.keys())
+    if len(others) > MOST_LABELS or any(turn[turn[a]] != a for a in turn):
+        return None
+    rest = [f for f in product.factors if f is not first and f is not second]
+    for image in permutations(others):
+        exchange = turn | dict(zip(others, image, strict=True))
+        if all(exchange[exchange[a]] == a for a in exchange):
+            found = _halved(rest, first, exchange)
+            if found is not None:
+                return found
+    return None
+
+
+def _halved(rest: Sequence[Operand], first: Operand, exchange: Mapping[int, int]) -> Half | None:
+    moving = {a for a in exchange if exchange[a] != a}
+    half, reached, left = list[Operand](), {a for a in first.axes if a in moving}, list(rest)
+    while near := next((f for f in left if reached & set(f.axes)), None):
+        left.remove(near)
+        half.append(near)
+        reached |= set(near.axes) & moving
+    if reached & {exchange[a] for a in reached}:
+        return None
+    for factor in half:
+        mirror = Operand(factor.node, tuple(exchange[a] for a in factor.axes))
+        if mirror not in left:
+            return None
+        left.remove(mirror)
+    if any(set(f.axes) & moving for f in left):
+        return None
+    fixed = {a for f in half for a in f.axes if a not in moving} | {a for a in first.axes if a not in moving}
+    fixed |= {a for f in left for a in f.axes}
+    return Half(tuple(half), tuple(left), tuple(sorted(fixed)))
+
+
+@dataclass
+class Norms:
+    """Norms of chains of factors. ``extents`` are the sizes of dims, ``given`` the numbers of inputs that are known."""
+
+    enclosures: Enclosures
+    extents: Mapping[str, int]
+    structure: Mapping[Input, Sequence[Structure]]
+    given: Mapping[Input, Array] = field(default_factory=dict)
+    _arrays: dict[Node, Array | None] = field(default_factory=dict)
+
+    def of_form(self, product: Product, first: Operand, second: Operand) -> Range:
+        """The values of a product with two directions for directions of norm 1, or for one that stands there twice."""
+        labels = self._labels(product.factors)
+        rest = [f for f in product.factors if f is not first and f is not second]
+        scale = self.enclosures.number(product.coefficient)
+        if sorted(first.axes) == sorted(second.axes) and len(set(first.axes)) == len(first.axes):
+            if first.axes == second.axes:
+                values = scale * self._diagonal(rest, first.axes, labels)
+                return values if first.node is second.node else _either(values.size)
+        half = as_square(product, first, second)
+        if half is not None:
+            norm = self.chain(half.factors, first.axes, half.labels, labels)
+            middle = scale * self._product(half.middle)
+            return Range(min(0.0, middle.low), max(0.0, middle.high)) * widened(0.0, norm**2)
+        return _either(scale.size * self.chain(rest, first.axes, second.axes, labels))
+
+    def _labels(self, factors: Iterable[Operand]) -> dict[int, int]:
+        """The size of each label."""
+        return {a: self.extents[d] for f in factors for a, d in zip(f.axes, f.node.dims, strict=True)}
+
+    def _product(self, factors: Sequence[Operand]) -> Range:
+        return self.enclosures.of_product(factors).range if factors else exactly(1.0)
+
+    def _diagonal(self, factors: Sequence[Operand], axes: Sequence[int], labels: Mapping[int, int]) -> Range:
+        """The range of what multiplies each square of an entry: a product of factors, summed over other labels."""
+        known = [self.array(f.node) for f in factors]
+        if factors and all(array is not None for array in known):
+            subscripts: list[object] = []
+            for factor, array in zip(factors, known, strict=True):
+                subscripts += [array, list(factor.axes)]
+            present = [a for a in axes if any(a in f.axes for f in factors)]
+            values = np.einsum(*subscripts, present)  # type: ignore[arg-type]
+            return widened(float(values.min()), float(values.max()))
+        summed = {a for f in factors for a in f.axes} - set(axes)
+        count = float(math.prod(labels[a] for a in summed))
+        found = self._product(factors)
+        return found.repeated(1.0 if any(isinstance(f.node, Indicator) for f in factors) else count, count)
+
+    def chain(
+        self, factors: Sequence[Operand], start: Sequence[int], end: Sequence[int], labels: Mapping[int, int]
+    ) -> float:
+        """The norm of the map from a vector with labels ``start`` to the tensor with labels ``end``."""
+        current, left, norm = set(start), list(factors), 1.0
+        while left:
+            factor = min(left, key=lambda f: (not current & set(f.axes), len(set(f.axes) - current)))
+            left.remove(factor)
+            needed = {a for f in left for a in f.axes} | set(end)
+            kept = set(factor.axes) & current & needed
+            norm *= self.of_factor(factor, kept, set(factor.axes) - current, labels)
+            current = (current | set(factor.axes)) - (set(factor.axes) & current - needed)
+            norm *= self._summed(current - needed, labels)
+            current &= needed
+        norm *= self._summed(current - set(end), labels) * self._summed(set(end) - current, labels)
+        return norm
+
+    def _summed(self, gone: Iterable[int], labels: Mapping[int, int]) -> float:
+        """The norm of adding up along labels, or of repeating along them."""
+        return math.sqrt(math.prod(labels[a] for a in gone))
+
+    def of_factor(self, factor: Operand, kept: set[int], new: set[int], labels: Mapping[int, int]) -> float:
+        """The operator norm of a factor that keeps some labels, makes new ones, and adds up along all others."""
+        across = [a for a in dict.fromkeys(factor.axes) if a not in kept]
+        reach = self.enclosures.range(factor.node).size
+        if not across:
+            return reach
+        bound = reach * math.sqrt(self._ones(factor, across, labels))
+        array = self.array(factor.node)
+        if array is not None and len(set(factor.axes)) == len(factor.axes):
+            return min(bound, self._largest(array, factor.axes, kept, new))
+        if isinstance(factor.node, Input) and len(set(factor.axes)) == len(factor.axes):
+            rows = {k for k, a in enumerate(factor.axes) if a in new}
+            columns = {k for k, a in enumerate(factor.axes) if a in across and a not in new}
+            for part in self.structure.get(factor.node, ()):
+                bound = min(bound, _by_set(part, rows, columns, [labels[a] for a in factor.axes]))
+        return bound
+
+    def _ones(self, factor: Operand, across: Sequence[int], labels: Mapping[int, int]) -> float:
+        """How many entries of each matrix of a factor may differ from 0."""
+        node = factor.node
+        if isinstance(node, Indicator) and node.condition.op == "==":
+            alone = {part.args[0] for part in node.condition.parts if part.op == "axis"}
+            free = [a for k, a in enumerate(factor.axes) if k in alone and a in across]
+            if free:
+                widest = max(free, key=labels.__getitem__)
+                across = [a for a in across if a != widest]
+        return float(math.prod(labels[a] for a in across))
+
+    def array(self, node: Node) -> Array | None:
+        """The numbers of a node that are known, in float64."""
+        if node not in self._arrays:
+            self._arrays[node] = self._evaluated(node)
+        return self._arrays[node]
+
+    def _evaluated(self, node: Node) -> Array | None:
+        read = inputs_of([node])
+        if not self.given or not all(n in self.given for n in read):
+            return None
+        inputs = {key(n): self.given[n] for n in read}
+        (found,) = evaluate([node], inputs, sizes=self.extents, values=self.enclosures.values)
+        return np.broadcast_to(found[0] if node.batched else found, tuple(self.extents[d] for d in node.dims))
+
+    def _largest(self, array: Array, axes: Sequence[int], kept: set[int], new: set[int]) -> float:
+        """The largest singular value over the matrices that the kept labels count."""
+        order = sorted(range(len(axes)), key=lambda k: (axes[k] not in kept, axes[k] in new))
+        count = math.prod(array.shape[k] for k in order if axes[k] in kept)
+        height = math.prod(array.shape[k] for k in order if axes[k] in new)
+        flat = np.transpose(array, order).reshape(count, -1, height)
+        return float(np.linalg.norm(flat, 2, axis=(1, 2)).max(initial=0.0)) * (1 + ROUNDING)
+
+
+def _either(size: float) -> Range:
+    return widened(-size, size)
+
+
+def _by_set(part: Structure, rows: set[int], columns: set[int], sizes: Sequence[int]) -> float:
+    """The norm of each matrix of a param, by one of its sets; infinite where that says nothing."""
+    if part.kind in ("orthogonal", "norm") and {*part.rows, *part.columns} == rows | columns:
+        sides = ({*part.rows}, {*part.columns})
+        if (rows, columns) in (sides, sides[::-1]):
+            return part.bound if part.kind == "norm" else 1.0
+    if part.kind == "sphere" and {*part.columns} <= rows | columns:
+        return math.sqrt(math.prod(sizes[k] for k in (rows | columns) - {*part.columns}))
+    return math.inf
