@@ -18,6 +18,7 @@ from energyc.language.network import ConstraintSet, Network
 from energyc.mathematics.ir import Input, Node, walk
 from energyc.proofs.claims.energy import whole_energy
 from energyc.proofs.claims.judgement import Judgement, undecided
+from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.fields.local_field import LocalField
 from energyc.proofs.fields.problem import ForceField
 from energyc.proofs.fields.sampling import draw, draw_input, in_floats
@@ -103,6 +104,23 @@ class Adversary:
         place = next(self._places([self.energy, *self.forces.values()]))
         stalls = place.stalls(self.energy, self.forces)
         return _contradicted("ways down the energy end where the force is not at rest") if stalls else judged
+
+    def against_monotone(self, monotone: Monotone, judged: Judgement) -> Judgement:
+        """Pairs of states, near and far: how much closer the force pulls them than m says, at the same small sizes."""
+        if judged.verdict != "proved":
+            return judged
+        for place in self._places([*self.forces.values()]):
+            least_pull, _ = monotone.curvature(place.around.sizes).bounds()
+            first, second = place.scattered(), place.scattered()
+            near = place.inside(first + 1e-3 * (second - first))
+            for other in (second, near):
+                with np.errstate(all="ignore"):
+                    pulls, apart = place.forced(self.forces, other) - place.forced(self.forces, first), other - first
+                    together, square = -np.sum(pulls * apart, axis=1), np.sum(apart**2, axis=1)
+                    least = least_pull * square - ROUNDING * (1 + np.linalg.norm(pulls, axis=1) * np.sqrt(square))
+                    if np.any(together < least) and not monotone.moves_proximally:
+                        return _contradicted("the force pulls two states together by less than m says")
+        return judged
 
     @cached_property
     def energy(self) -> Node:
@@ -214,6 +232,13 @@ class Places:
             at, force = np.where(falls[:, None], moved, at), np.where(falls[:, None], turned, force)
             level, step = np.where(falls, below, level), np.where(falls, 2 * step, step / 8)
         return False
+
+    def forced(self, forces: Mapping[str, Node], at: Array) -> Array:
+        """The whole force at states."""
+        force = np.zeros(at.shape)
+        for name, values in zip(forces, self.around.values([*forces.values()], at), strict=True):
+            force[:, self.entries(self._named[name])] = values
+        return force
 
     def _level_and_force(self, energy: Node, forces: Mapping[str, Node], at: Array) -> tuple[Array, Array]:
         level, *found = self.around.values([energy, *forces.values()], at)

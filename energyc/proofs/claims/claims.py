@@ -16,6 +16,7 @@ from energyc.proofs.claims import contraction, floor, positivity, rest
 from energyc.proofs.claims.adversary import Adversary
 from energyc.proofs.claims.classes import Claim
 from energyc.proofs.claims.judgement import Judgement, Step, at_sizes
+from energyc.proofs.claims.monotone import CONVERGES, UNIQUE, Monotone
 from energyc.proofs.claims.sets import enclosures_of
 from energyc.proofs.conservativeness.classify import Classification, field_from
 from energyc.proofs.conservativeness.decide import decide
@@ -101,8 +102,17 @@ class Judge:
                 found = self.adversary.against_contraction(name, found)
                 contracts = found.verdict == "proved" and len(self.forces) == 1
                 yield _claim(f"a step S of {name}, all else held", contraction.CLAIM, found)
-        judged = rest.Rest(network, self.base, self.forces, self.enclosures, least, contracts).judged(self.called)
-        yield _claim(self.called, EQUILIBRIUM, self.adversary.against_rest(judged))
+        resting = rest.Rest(network, self.base, self.forces, self.enclosures, least, contracts)
+        monotone = Monotone(resting, self.classification.forces)
+        unique = self.adversary.against_monotone(monotone, monotone.judged(self.called))
+        judged = self.adversary.against_rest(resting.judged(self.called))
+        if judged.verdict != "proved" and unique.verdict == "proved":
+            judged = unique
+        yield _claim(self.called, EQUILIBRIUM, judged)
+        if judged.verdict == "proved":
+            yield _claim(self.called, UNIQUE, unique)
+        if unique.verdict == "proved":
+            yield from (_claim(about, CONVERGES, each) for about, each in monotone.steps())
 
     def _of_scales(self, scales: Scales) -> Claim:
         """That the forces are one gradient once each is divided by its factor, and what a contrast makes of it."""

@@ -3,8 +3,8 @@
     m |v|^2 <= -v . J v   and, of a gradient, -v . J v <= L |v|^2; of any other force |J v| <= L |v|
 
 for all states on their sets and all params on theirs, at the sizes of the spec. With m > 0 the force is strongly
-monotone: on convex sets there is one equilibrium, and short steps contract (Bauschke and Combettes 2017, 23.4 and
-26.16). The form is multiplied out into products, each of which is bounded by :class:`~energyc.proofs.claims.norms.Norms`.
+monotone: on convex sets there is one equilibrium, and short steps contract (Ryu and Boyd 2016, section 5). The form is
+multiplied out into products, each of which is bounded by :class:`~energyc.proofs.claims.norms.Norms`.
 """
 
 from __future__ import annotations
@@ -114,21 +114,23 @@ def least_eigenvalue(matrix: Array) -> float:
     return float(np.linalg.eigvalsh(matrix)[0]) - ROUNDING * float(np.linalg.norm(matrix))
 
 
-def curvature_of(fields: Mapping[str, ForceField], norms: Norms, energies: Mapping[str, Node] | None) -> Curvature:
+def curvature_of(
+    fields: Mapping[str, ForceField], norms: Norms, energies: Mapping[str, Node] | None, gradient: bool = False
+) -> Curvature:
     """The bounds of a force that is the sum of ``fields``, each with its name.
 
     ``energies`` are those behind the fields, of which each field is minus the gradient; None for other forces, whose
-    forms are added up before they are bounded.
+    forms are added up before they are bounded, and which may be a ``gradient`` all the same.
     """
     (first, *_) = fields.values()
     states = tuple(state.name for state in first.states)
     if energies is None:
-        parts = [_of_force(" + ".join(fields), _added(list(fields.values())), norms)]
-        if not np.isfinite(parts[0].low).all() or not np.isfinite(parts[0].high).all():
-            parts = [_of_force(name, field, norms) for name, field in fields.items()]
+        parts = [_of_force(" + ".join(fields), _added(list(fields.values())), norms, gradient)]
+        if len(fields) > 1 and not (np.isfinite(parts[0].low).all() and np.isfinite(parts[0].high).all()):
+            parts = [_of_force(name, field, norms, gradient) for name, field in fields.items()]
     else:
         parts = [_of_energy(name, field, energies[name], norms) for name, field in fields.items()]
-    return Curvature(states, tuple(parts), energies is not None)
+    return Curvature(states, tuple(parts), gradient or energies is not None)
 
 
 def _added(fields: Sequence[ForceField]) -> ForceField:
@@ -141,16 +143,18 @@ def _added(fields: Sequence[ForceField]) -> ForceField:
 def _of_energy(name: str, field: ForceField, energy: Node, norms: Norms) -> Part:
     """The share of minus the gradient of an energy."""
     low, high = _form(field, norms)
-    ways = {state: field.graph.input(f"w.{state.name}", "direction", state.dims) for state in field.states}
+    ways: dict[Node, Node] = {
+        state: field.graph.input(f"w.{state.name}", "direction", state.dims) for state in field.states
+    }
     (slope,) = tangent(field.graph, [energy], ways)
     (bend,) = tangent(field.graph, [slope], ways)
     return Part(name, low, high, norms.enclosures.range(bend).nonnegative)
 
 
-def _of_force(name: str, field: ForceField, norms: Norms) -> Part:
-    """The share of a force that need not be a gradient: its symmetric part below, its norm above."""
-    low, _ = _form(field, norms)
-    return Part(name, low, _norms_of_blocks(field, norms))
+def _of_force(name: str, field: ForceField, norms: Norms, gradient: bool) -> Part:
+    """The share of a force: its symmetric part below; above, the same of a gradient, of any other its norm."""
+    low, high = _form(field, norms)
+    return Part(name, low, high if gradient else _norms_of_blocks(field, norms))
 
 
 def _form(field: ForceField, norms: Norms) -> tuple[Array, Array]:
@@ -189,8 +193,7 @@ def _collected(form: Node, field: ForceField) -> list[Product] | None:
         return None
     # Deltas are resolved now, so that what cancels is one node: v . (B - B^T) v.
     added = graph.add([(p.coefficient, _without_factor(p, graph)) for p in products], ())
-    products = multiplied_out(added, field.structure, apart)
-    return None if products is None else [p for p in products if not p.coefficient.is_zero]
+    return [] if added is graph.zero(()) else multiplied_out(added, field.structure, apart)
 
 
 def _without_factor(product: Product, graph: Graph) -> Node:

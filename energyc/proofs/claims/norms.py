@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 
@@ -95,10 +96,9 @@ class Norms:
         labels = self._labels(product.factors)
         rest = [f for f in product.factors if f is not first and f is not second]
         scale = self.enclosures.number(product.coefficient)
-        if sorted(first.axes) == sorted(second.axes) and len(set(first.axes)) == len(first.axes):
-            if first.axes == second.axes:
-                values = scale * self._diagonal(rest, first.axes, labels)
-                return values if first.node is second.node else _either(values.size)
+        if first.axes == second.axes and len(set(first.axes)) == len(first.axes):
+            values = scale * self._diagonal(rest, first.axes, labels)
+            return values if first.node is second.node else _either(values.size)
         half = as_square(product, first, second)
         if half is not None:
             norm = self.chain(half.factors, first.axes, half.labels, labels)
@@ -117,11 +117,11 @@ class Norms:
         """The range of what multiplies each square of an entry: a product of factors, summed over other labels."""
         known = [self.array(f.node) for f in factors]
         if factors and all(array is not None for array in known):
-            subscripts: list[object] = []
+            subscripts: list[Any] = []
             for factor, array in zip(factors, known, strict=True):
                 subscripts += [array, list(factor.axes)]
             present = [a for a in axes if any(a in f.axes for f in factors)]
-            values = np.einsum(*subscripts, present)  # type: ignore[arg-type]
+            values = np.einsum(*subscripts, present)
             return widened(float(values.min()), float(values.max()))
         summed = {a for f in factors for a in f.axes} - set(axes)
         count = float(math.prod(labels[a] for a in summed))

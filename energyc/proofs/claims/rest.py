@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from energyc.derivation.derive import derive
 from energyc.language.network import Network, Slope
@@ -35,14 +36,14 @@ class Rest:
 
     def judged(self, about: str) -> Judgement:
         """Whether a state at which every step stays exists."""
-        if barred := self._unsteady():
+        if barred := self.unsteady:
             return undecided(barred)
         enclosures = self.enclosures
         statement = f"{about} has an equilibrium"
         if self.contracts:
             return _proved("a step contracts (Banach)", Step("banach", statement))
         continuous = enclosures.continuous(self.forces.values())
-        if self.floor is not None and self.floor.attained and self._is_gradient():
+        if self.floor is not None and self.floor.attained and self.is_gradient:
             if not continuous and self._rests_on_kinks():
                 because = "the energy takes its least value, and proximal steps rest on its kinks"
                 floor = self.floor.judgement.proof
@@ -62,7 +63,8 @@ class Rest:
             return self._by_brouwer(enclosures, statement) or undecided(NOTHING)
         return undecided(NOTHING)
 
-    def _unsteady(self) -> str:
+    @cached_property
+    def unsteady(self) -> str:
         """Why no state stays where it is from step to step; empty where nothing speaks against it."""
         network = self.network
         if network.numbered:
@@ -71,7 +73,8 @@ class Rest:
             return "a statistic of the batch makes the samples act on one another"
         return ""
 
-    def _is_gradient(self) -> bool:
+    @cached_property
+    def is_gradient(self) -> bool:
         """Whether the whole force is minus the gradient of the energies, nothing held constant in it."""
         network = self.network
         if network.forces or not all(network.acts_fully(energy) for energy in network.energies.values()):

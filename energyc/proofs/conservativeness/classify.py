@@ -186,8 +186,8 @@ def ranges_of(network: Network) -> dict[Input, Bounds]:
     }
     directed = (param.node for param in network.params.values() if is_direction(param.structure))
     ranges |= dict.fromkeys(directed, (-1.0, 1.0))
-    for param in network.params.values():
-        ranges |= {param.node: (-part.bound, part.bound) for part in param.structure if part.kind == "norm"}
+    bounded = ((p.node, part.bound) for p in network.params.values() for part in p.structure if part.kind == "norm")
+    ranges |= {node: (-bound, bound) for node, bound in bounded}
     for state in network.states.values():
         match state.constraint and state.constraint.kind:
             case "box":

@@ -30,7 +30,7 @@ def polynomial(node: Add) -> tuple[Node, dict[int, Fraction]] | None:
 
 
 def range_of(coefficients: Mapping[int, Fraction], u: Range) -> Range | None:
-    """The range of a polynomial where its argument lies in a finite range: its values at the ends and where it turns."""
+    """The range of a polynomial over a finite range: its values at the ends and where it turns."""
     if not u.finite:
         return None
     degree = max(coefficients)

@@ -1,0 +1,146 @@
+"""Whether there is only one equilibrium, and whether steps converge to it: from bounds on the curvature.
+
+A force that is continuous and strongly monotone on closed convex sets has one equilibrium, and a projected or proximal
+step, which brings no two points further apart, contracts where it is short enough (docs/claims.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from energyc.derivation.derive import Derivation, derive
+from energyc.language.network import Network
+from energyc.mathematics.ir import Input, Node
+from energyc.proofs.claims.curvature import Curvature, curvature_of, steps_to
+from energyc.proofs.claims.judgement import Judgement, Step, undecided
+from energyc.proofs.claims.norms import Norms
+from energyc.proofs.claims.rest import Rest
+from energyc.proofs.claims.sets import enclosures_of, is_convex
+from energyc.proofs.enclosures.nodes import Enclosures
+from energyc.proofs.fields.problem import ForceField, field_of
+from energyc.proofs.fields.sampling import Array
+
+UNIQUE = "there is only one equilibrium"
+CONVERGES = "it converges"
+
+
+@dataclass(frozen=True)
+class Monotone:
+    """The curvature of a network's force, and what follows. ``terms`` are the forces of its terms on its states."""
+
+    rest: Rest
+    terms: Mapping[str, Mapping[Input, Node]]
+
+    @property
+    def network(self) -> Network:
+        """The network."""
+        return self.rest.network
+
+    @cached_property
+    def barred(self) -> str:
+        """Why nothing follows from the curvature; empty where something may."""
+        curved = [name for name, s in self.network.states.items() if not is_convex(s.constraint)]
+        if curved:
+            return f"the set of {', '.join(curved)} is not convex"
+        if found := self.rest.unsteady:
+            return found
+        force = self._proximal.smooth if self._proximal else self.rest.forces
+        if set(force) != set(self.network.states) or not self._enclosures.continuous(force.values()):
+            return "the force jumps, or a state has none"
+        return ""
+
+    @cached_property
+    def _proximal(self) -> Derivation | None:
+        """The derivation of a network whose kinks move proximally."""
+        if not (self.rest.is_gradient and not self.rest.enclosures.continuous(self.rest.forces.values())):
+            return None
+        derivation = derive(replace(self.network, graph=self.network.graph.fork()))
+        return derivation if derivation.proximal else None
+
+    @property
+    def moves_proximally(self) -> bool:
+        """Whether kinks are left out of the force, which they make more monotone than it is."""
+        return self._proximal is not None
+
+    @cached_property
+    def base(self) -> ForceField:
+        """The states without a force, on the graph of the forces."""
+        graph = self._proximal.network.graph if self._proximal else self.rest.base.graph
+        return replace(self.rest.base, graph=graph)
+
+    @cached_property
+    def _enclosures(self) -> Enclosures:
+        return enclosures_of(self.network, self.base) if self._proximal else self.rest.enclosures
+
+    def curvature(
+        self, extents: Mapping[str, int] | None = None, given: Mapping[Input, Array] | None = None
+    ) -> Curvature:
+        """The bounds for all params on their sets, at the spec's sizes or others, or at ``given`` inputs."""
+        enclosures = self._enclosures
+        if given:
+            ends = {node: (float(values.min()), float(values.max())) for node, values in given.items() if values.size}
+            enclosures = enclosures_of(self.network, self.base, ends)
+        norms = Norms(enclosures, extents or self.network.extents, self.base.structure, given or {})
+        if self._proximal:
+            states = self.network.states
+            force = {states[name].node: node for name, node in self._proximal.smooth.items()}
+            return curvature_of({"the smooth part": self.base.with_force(force)}, norms, None, gradient=True)
+        fields = {name: field_of(self.base, list(forces.items())) for name, forces in self.terms.items() if forces}
+        energies = {name: self.network.terms[name].node for name in fields} if self.rest.is_gradient else None
+        return curvature_of(fields, norms, energies)
+
+    # ------------------------------------------------------------ claims
+
+    def judged(self, about: str) -> Judgement:
+        """Whether there is only one equilibrium."""
+        if self.barred:
+            return undecided(self.barred)
+        found = self.bounds
+        m, most = found.bounds()
+        numbers = {name: value for name, value in (("m", m), ("L", most)) if math.isfinite(value)}
+        if not m > 0:
+            return Judgement("undecided", _why_loose(found, m), numbers=numbers)
+        because = f"the force pulls states together: -v . J v >= {m:.4g} |v|^2"
+        proof = Step("monotone", f"{about} has one equilibrium", (Step("curvature", because),))
+        return Judgement("proved", because, proof, numbers)
+
+    @cached_property
+    def bounds(self) -> Curvature:
+        """The bounds for all params, at the sizes of the spec."""
+        return self.curvature()
+
+    def steps(self) -> Iterator[tuple[str, Judgement]]:
+        """Whether the steps of the spec converge, with what is said of them."""
+        relax = self.network.relax
+        if relax.step is None or relax.solver != "gradient" or self.barred or not self.bounds.bounds()[0] > 0:
+            return
+        own = {name: relax.step_for(name) for name in self.network.states}
+        rate, best = self.bounds.rate(own), self.bounds.best_step()
+        about = "a step of " + " and ".join(dict.fromkeys(f"{step:g}" for step in own.values()))
+        if best is None:
+            yield about, undecided(f"the slope of {', '.join(self.bounds.steep)} has no bound")
+        elif rate < 1:
+            yield about, self._converges(rate, best)
+        else:
+            yield about, undecided(f"no rate below 1 follows; one of {best[1]:.4g} does for steps of {best[0]:.4g}")
+
+    def _converges(self, rate: float, best: tuple[float, float]) -> Judgement:
+        tolerance = self.network.relax.tolerance
+        count = None if tolerance is None else steps_to(tolerance, rate)
+        because = f"states are at most {rate:.4g} times as far apart after it"
+        numbers: dict[str, object] = {"rate": rate, "best_step": best[0], "best_rate": best[1]}
+        if count is not None:
+            because += f": after {count} steps it moves them {tolerance:g} times as far as the first"
+            numbers["steps"] = count
+        return Judgement("proved", because, Step("rate", because), numbers)
+
+
+def _why_loose(found: Curvature, m: float) -> str:
+    terms = " and ".join(found.loose) or "no term"
+    if not found.loose:
+        return "the force need not pull states together: no energy bends upward in all directions"
+    extent = "without a bound" if m == -math.inf else f"by up to {-m:.4g} |v|^2 in all"
+    return f"{terms} may push states apart, {extent}"
