@@ -146,7 +146,7 @@ def resolve(source: Source, choices: Choices = Choices(), schemas: Schemas | Non
 
     tree = parse(source)
     with stage("resolve", source.name):
-        return resolve_tree(
+        network = resolve_tree(
             tree,
             source,
             preset=choices.preset,
@@ -154,6 +154,12 @@ def resolve(source: Source, choices: Choices = Choices(), schemas: Schemas | Non
             schemas=schemas or (lambda adapter, options: read_schema(find_adapter(adapter), options)),
             rules=RULES,
         )
+    if not any(part.relax.certified for part in (network, *(layer.network for layer in network.layers.values()))):
+        return network
+    from energyc.proofs.claims.certified import with_certified_steps
+
+    with stage("certify", source.name):
+        return with_certified_steps(network)
 
 
 def classify(network: Network) -> Classes:

@@ -39,6 +39,22 @@ SOLVER = Solver(
 
 
 @dataclass(frozen=True)
+class StepSize(Number):
+    """A number, ``auto`` (None), or ``certified``, for which the pipeline puts the number that is proved best."""
+
+    above: float = 0
+    word: str = "auto"
+
+    @property
+    def wanted(self) -> str:
+        return "a positive number, auto or certified"
+
+    def fields(self, name: str, value: object) -> dict[str, object]:
+        certified = value == "certified"
+        return {name: 1.0 if certified else self.read(value), "certified": certified}
+
+
+@dataclass(frozen=True)
 class Relax:
     """The free phase (rules.md, section 1); ``step_of`` has the steps of single states."""
 
@@ -48,8 +64,9 @@ class Relax:
 
     step: float | None = setting(
         1.0,
-        Number(above=0, word="auto"),
-        "how far a step goes along the force; `auto`: each relaxation chooses it by the curvature at its start",
+        StepSize(),
+        "how far a step goes along the force; `auto`: each relaxation chooses it by the curvature at its start; "
+        "`certified`: the step by which steps are [proved](claims.md#steps-that-are-certified) to converge fastest",
         owner="state",
         single="step_of",
         each=POSITIVE,
@@ -85,6 +102,7 @@ class Relax:
         "of an energy by its gradient",
     )
     step_of: Mapping[str, float] = field(default_factory=dict)
+    certified: bool = False
     solver: str = setting("gradient", SOLVER, "how a step is found")
     memory: int = 5
     damping: float = 1.0

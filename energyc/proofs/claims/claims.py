@@ -15,6 +15,7 @@ from energyc.mathematics.ir import ONE, Einsum, Node, walk
 from energyc.proofs.claims import contraction, floor, positivity, rest
 from energyc.proofs.claims.adversary import Adversary
 from energyc.proofs.claims.classes import Claim
+from energyc.proofs.claims.energy import whole_forces
 from energyc.proofs.claims.judgement import Judgement, Step, at_sizes
 from energyc.proofs.claims.monotone import CONVERGES, UNIQUE, Monotone
 from energyc.proofs.claims.sets import enclosures_of
@@ -25,7 +26,7 @@ from energyc.proofs.conservativeness.scales import Scales
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.conservativeness.witness_data import witness_data
 from energyc.proofs.enclosures.nodes import Enclosures
-from energyc.proofs.fields.problem import ForceField, field_of
+from energyc.proofs.fields.problem import ForceField
 
 SECONDS = 0.4
 EQUILIBRIUM = rest.CLAIM
@@ -62,9 +63,17 @@ class Judge:
     @cached_property
     def forces(self) -> dict[str, Node]:
         """The whole force on each state that has one."""
-        parts = [(state, node) for forces in self.classification.forces.values() for state, node in forces.items()]
-        whole = field_of(self.base, parts).force
-        return {name: whole[state.node] for name, state in self.network.states.items() if state.node in whole}
+        return whole_forces(self.network, self.base, self.classification.forces)
+
+    @cached_property
+    def resting(self) -> rest.Rest:
+        """The premises on equilibria that no floor and no contraction is among."""
+        return rest.Rest(self.network, self.base, self.forces, self.enclosures, None, False)
+
+    @cached_property
+    def monotone(self) -> Monotone:
+        """The bounds on the curvature, and what follows."""
+        return Monotone(self.resting, self.classification.forces)
 
     @cached_property
     def adversary(self) -> Adversary:
@@ -102,8 +111,7 @@ class Judge:
                 found = self.adversary.against_contraction(name, found)
                 contracts = found.verdict == "proved" and len(self.forces) == 1
                 yield _claim(f"a step S of {name}, all else held", contraction.CLAIM, found)
-        resting = rest.Rest(network, self.base, self.forces, self.enclosures, least, contracts)
-        monotone = Monotone(resting, self.classification.forces)
+        resting, monotone = replace(self.resting, floor=least, contracts=contracts), self.monotone
         unique = self.adversary.against_monotone(monotone, monotone.judged(self.called))
         judged = self.adversary.against_rest(resting.judged(self.called))
         if judged.verdict != "proved" and unique.verdict == "proved":

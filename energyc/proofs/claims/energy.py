@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from energyc.language.network import Network
-from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Node
+from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Input, Node
 from energyc.proofs.conservativeness.classify import stops_a_state
-from energyc.proofs.fields.problem import ForceField
+from energyc.proofs.fields.problem import ForceField, field_of
 
 
 def whole_energy(network: Network, base: ForceField) -> Node:
     """The sum of all energies."""
     return base.graph.add([(ONE, term.node) for term in network.energies.values()], ())
+
+
+def whole_forces(network: Network, base: ForceField, terms: Mapping[str, Mapping[Input, Node]]) -> dict[str, Node]:
+    """The whole force on each state that has one, from the forces of ``terms``."""
+    parts = [(state, node) for forces in terms.values() for state, node in forces.items()]
+    whole = field_of(base, parts).force
+    return {name: whole[state.node] for name, state in network.states.items() if state.node in whole}
 
 
 def has_cuts(network: Network, base: ForceField) -> bool:

@@ -15,10 +15,12 @@ from energyc.derivation.derive import Derivation, derive
 from energyc.language.network import Network
 from energyc.mathematics.ir import Input, Node
 from energyc.proofs.claims.curvature import Curvature, curvature_of, steps_to
+from energyc.proofs.claims.energy import whole_forces
 from energyc.proofs.claims.judgement import Judgement, Step, undecided
 from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.rest import Rest
 from energyc.proofs.claims.sets import enclosures_of, is_convex
+from energyc.proofs.conservativeness.classify import field_from, force_of
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField, field_of
 from energyc.proofs.fields.sampling import Array
@@ -33,6 +35,14 @@ class Monotone:
 
     rest: Rest
     terms: Mapping[str, Mapping[Input, Node]]
+
+    @staticmethod
+    def of(network: Network) -> Monotone:
+        """That of a network which need not be classified."""
+        base = field_from(network)
+        terms = {name: force_of(network, term, base) for name, term in network.terms.items()}
+        forces = whole_forces(network, base, terms)
+        return Monotone(Rest(network, base, forces, enclosures_of(network, base), None, False), terms)
 
     @property
     def network(self) -> Network:
@@ -112,6 +122,14 @@ class Monotone:
         """The bounds for all params, at the sizes of the spec."""
         return self.curvature()
 
+    @property
+    def why_no_step(self) -> str:
+        """Why no step is proved to converge; empty where one is."""
+        m, most = self.bounds.bounds()
+        if not m > 0:
+            return _why_loose(self.bounds, m)
+        return "" if math.isfinite(most) else f"the slope of {', '.join(self.bounds.steep)} has no bound"
+
     def steps(self) -> Iterator[tuple[str, Judgement]]:
         """Whether the steps of the spec converge, with what is said of them."""
         relax = self.network.relax
@@ -121,7 +139,7 @@ class Monotone:
         rate, best = self.bounds.rate(own), self.bounds.best_step()
         about = "a step of " + " and ".join(dict.fromkeys(f"{step:g}" for step in own.values()))
         if best is None:
-            yield about, undecided(f"the slope of {', '.join(self.bounds.steep)} has no bound")
+            yield about, undecided(self.why_no_step)
         elif rate < 1:
             yield about, self._converges(rate, best)
         else:
