@@ -110,7 +110,7 @@ class Adversary:
         if judged.verdict != "proved":
             return judged
         for place in self._places([*self.forces.values()]):
-            least_pull, _ = monotone.curvature(place.around.sizes).bounds()
+            least_pull, _ = monotone.curvature(monotone.norms(place.around.sizes)).bounds()
             first, second = place.scattered(), place.scattered()
             near = place.inside(first + 1e-3 * (second - first))
             for other in (second, near):

@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from energyc.mathematics.calculus import tangent
-from energyc.mathematics.ir import ONE, Graph, Input, Node, Operand
+from energyc.mathematics.ir import ONE, Input, Node, Operand
 from energyc.proofs.claims.norms import Norms
-from energyc.proofs.fields.problem import ForceField, inputs_of, linearise
+from energyc.proofs.claims.products import collected
+from energyc.proofs.fields.problem import ForceField, linearise
 from energyc.proofs.fields.sampling import Array
-from energyc.proofs.normal_form.products import Product, multiplied_out
+from energyc.proofs.normal_form.products import Product
 
 #: Eigenvalues that LAPACK computes are off by less than this share of the norm.
 ROUNDING = 1e-13
@@ -181,23 +182,7 @@ def _products(field: ForceField) -> list[Product] | None:
     linear, graph = linearise(field), field.graph
     pairs = zip(linear.directions, linear.moved, strict=True)
     terms = [graph.sum(graph.product(w, moved), range(len(w.dims))) for w, moved in pairs]
-    return _collected(graph.add([(-ONE, term) for term in terms], ()), field)
-
-
-def _collected(form: Node, field: ForceField) -> list[Product] | None:
-    """A form as products, equal ones added up; None where they are too many."""
-    graph = field.graph
-    apart = {node for node in inputs_of([form]) if node.kind in ("direction", "param")}
-    products = multiplied_out(form, field.structure, apart)
-    if products is None:
-        return None
-    # Deltas are resolved now, so that what cancels is one node: v . (B - B^T) v.
-    added = graph.add([(p.coefficient, _without_factor(p, graph)) for p in products], ())
-    return [] if added is graph.zero(()) else multiplied_out(added, field.structure, apart)
-
-
-def _without_factor(product: Product, graph: Graph) -> Node:
-    return graph.einsum(ONE, [(f.node, f.axes) for f in product.factors], {}, ())
+    return collected(graph.add([(-ONE, term) for term in terms], ()), field)
 
 
 def _directions(product: Product, states: Sequence[Input]) -> list[tuple[Operand, int]]:
@@ -216,7 +201,7 @@ def _norms_of_blocks(field: ForceField, norms: Norms) -> Array:
     found = np.zeros((count, count))
     for s, (state, moved) in enumerate(zip(field.states, linear.moved, strict=True)):
         way = graph.input(f"u.{state.name}", "direction", state.dims)
-        products = _collected(graph.sum(graph.product(way, moved), range(len(state.dims))), field)
+        products = collected(graph.sum(graph.product(way, moved), range(len(state.dims))), field)
         if products is None:
             return np.full((count, count), math.inf)
         for product in products:

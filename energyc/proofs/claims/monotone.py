@@ -13,13 +13,14 @@ from functools import cached_property
 
 from energyc.derivation.derive import Derivation, derive
 from energyc.language.network import Network
+from energyc.mathematics.calculus import Bounds
 from energyc.mathematics.ir import Input, Node
 from energyc.proofs.claims.curvature import Curvature, curvature_of, steps_to
 from energyc.proofs.claims.energy import whole_forces
 from energyc.proofs.claims.judgement import Judgement, Step, undecided
 from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.rest import Rest
-from energyc.proofs.claims.sets import enclosures_of, is_convex
+from energyc.proofs.claims.sets import NONE, enclosures_of, is_convex
 from energyc.proofs.conservativeness.classify import field_from, force_of
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField, field_of
@@ -85,15 +86,24 @@ class Monotone:
     def _enclosures(self) -> Enclosures:
         return enclosures_of(self.network, self.base) if self._proximal else self.rest.enclosures
 
-    def curvature(
-        self, extents: Mapping[str, int] | None = None, given: Mapping[Input, Array] | None = None
-    ) -> Curvature:
-        """The bounds for all params on their sets, at the spec's sizes or others, or at ``given`` inputs."""
-        enclosures = self._enclosures
-        if given:
-            ends = {node: (float(values.min()), float(values.max())) for node, values in given.items() if values.size}
-            enclosures = enclosures_of(self.network, self.base, ends)
-        norms = Norms(enclosures, extents or self.network.extents, self.base.structure, given or {})
+    def norms(
+        self,
+        extents: Mapping[str, int] | None = None,
+        given: Mapping[Input, Array] | None = None,
+        narrower: Mapping[Input, Bounds] = NONE,
+    ) -> Norms:
+        """Norms for all params on their sets, at the spec's sizes or others; or at ``given`` inputs.
+
+        Some inputs may be kept within ``narrower`` bounds.
+        """
+        ends = {node: (float(array.min()), float(array.max())) for node, array in (given or {}).items() if array.size}
+        apart = {**ends, **narrower}
+        enclosures = enclosures_of(self.network, self.base, apart) if apart else self._enclosures
+        return Norms(enclosures, extents or self.network.extents, self.base.structure, given or {})
+
+    def curvature(self, norms: Norms | None = None) -> Curvature:
+        """The bounds by some norms, or for all params on their sets at the sizes of the spec."""
+        norms = norms or self.norms()
         if self._proximal:
             states = self.network.states
             force = {states[name].node: node for name, node in self._proximal.smooth.items()}
@@ -124,11 +134,15 @@ class Monotone:
 
     @property
     def why_no_step(self) -> str:
-        """Why no step is proved to converge; empty where one is."""
-        m, most = self.bounds.bounds()
+        """Why no step is proved to converge for all params; empty where one is."""
+        return self.why(self.bounds)
+
+    def why(self, found: Curvature) -> str:
+        """Why no step is proved to converge by some bounds; empty where one is."""
+        m, most = found.bounds()
         if not m > 0:
-            return _why_loose(self.bounds, m)
-        return "" if math.isfinite(most) else f"the slope of {', '.join(self.bounds.steep)} has no bound"
+            return _why_loose(found, m)
+        return "" if math.isfinite(most) else f"the slope of {', '.join(found.steep)} has no bound"
 
     def steps(self) -> Iterator[tuple[str, Judgement]]:
         """Whether the steps of the spec converge, with what is said of them."""

@@ -106,6 +106,12 @@ class Norms:
             return Range(min(0.0, middle.low), max(0.0, middle.high)) * widened(0.0, norm**2)
         return _either(scale.size * self.chain(rest, first.axes, second.axes, labels))
 
+    def of_functional(self, product: Product, only: Operand) -> float:
+        """How large a product with one direction can be."""
+        rest = [f for f in product.factors if f is not only]
+        scale = self.enclosures.number(product.coefficient).size
+        return scale * self.chain(rest, only.axes, (), self._labels(product.factors))
+
     def _labels(self, factors: Iterable[Operand]) -> dict[int, int]:
         """The size of each label."""
         return {a: self.extents[d] for f in factors for a, d in zip(f.axes, f.node.dims, strict=True)}
@@ -156,6 +162,8 @@ class Norms:
         if not across:
             return reach
         bound = reach * math.sqrt(self._ones(factor, across, labels))
+        if isinstance(factor.node, Input) and factor.node.kind == "direction":
+            return min(bound, 1.0)
         array = self.array(factor.node)
         if array is not None and len(set(factor.axes)) == len(factor.axes):
             return min(bound, self._largest(array, factor.axes, kept, new))

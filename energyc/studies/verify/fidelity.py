@@ -13,8 +13,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from energyc.language.network import Network
 from energyc.running.training.diagnosis import drift_warning
 from energyc.studies.verify.compare import Measure, measure_all
+from energyc.studies.verify.guarantees import Guarantee, guarantee
 from energyc.studies.verify.limits import Laboratory, Limit
 from energyc.studies.verify.looseness import Looseness, looseness
 from energyc.studies.verify.probe import Probe
@@ -93,7 +95,8 @@ class Fidelity:
 
     ``residual`` is that of the float64 free phase, and ``looseness`` the result of sweeping it. The params in ``zero``
     are not measured, because their exact gradient is zero. ``symmetry`` is that of J at the equilibria; it is None if
-    the network detaches or J is too large. ``left_out`` are the measurements that the budget ended.
+    the network detaches or J is too large. ``left_out`` are the measurements that the budget ended. ``guarantee`` is
+    what is proved at these params and samples.
     """
 
     rules: Mapping[str, RuleFidelity]
@@ -106,6 +109,7 @@ class Fidelity:
     zero: tuple[str, ...] = ()
     symmetry: Symmetry | None = None
     left_out: tuple[str, ...] = ()
+    guarantee: Guarantee | None = None
 
     @property
     def passed(self) -> bool:
@@ -121,6 +125,7 @@ class Fidelity:
             "free_phase": {**phase, "configured": self.settling.to_json()},
             "residual_sweep": self.looseness.to_json() if self.looseness else None,
             "symmetry": self.symmetry.to_json() if self.symmetry else None,
+            "guarantee": self.guarantee.to_json() if self.guarantee else None,
             "not_measured": dict.fromkeys(self.zero, ZERO),
             "left_out": list(self.left_out),
             "passed": self.passed,
@@ -139,6 +144,7 @@ def measure_fidelity(
     detaches: bool = False,
     evaluations: int = EVALUATIONS,
     progress: Progress = silent,
+    network: Network | None = None,
 ) -> Fidelity:
     """Measure rules on a network.
 
@@ -153,6 +159,7 @@ def measure_fidelity(
         detaches: whether the network uses ``detach``, which finite differences of the cost cannot account for.
         evaluations: the largest number of evaluations of the force for each measurement.
         progress: called with the name of each measurement before it starts.
+        network: the network as it is typed, of which is proved what can be; nothing without it.
     """
     work = Work((exact, configured), evaluations, progress)
     progress(FREE_PHASE)
@@ -171,7 +178,14 @@ def measure_fidelity(
     fidelities = {rule: _measure_rule(lab, configured, rule, verdicts.get(rule, EXACT), work) for rule in rules}
     residual_sweep = looseness(lab, rules, work) if sweep_residual else None
     symmetry_at_rest = None if detaches else work.measure("the symmetry of J", lambda: _symmetry_at(exact, endpoint))
-    return Fidelity(fidelities, *phase, residual_sweep, lab.zero, symmetry_at_rest, tuple(work.left_out))
+    proved = None
+    if network is not None:
+        sweep = fidelities["centered-ep"].sweep if "centered-ep" in fidelities else None
+        proved = work.measure(
+            "what is proved",
+            lambda: guarantee(network, exact, lab.probe, lab.states, lab.reference, sweep),
+        )
+    return Fidelity(fidelities, *phase, residual_sweep, lab.zero, symmetry_at_rest, tuple(work.left_out), proved)
 
 
 def _spectrum_at(exact: Any, probe: Probe, endpoint: Rest) -> Spectrum | None:

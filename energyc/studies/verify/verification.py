@@ -201,6 +201,7 @@ def _measure(
         detaches=_detaches(network),
         evaluations=evaluations,
         progress=progress,
+        network=network,
     )
     no_gradient = len(fidelity.zero) == len(exact.params)
     if no_gradient:
