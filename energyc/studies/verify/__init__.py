@@ -9,6 +9,7 @@ Imports: ``adjoints``, ``calculus``, ``convergence``, ``diagnostics``, ``equatio
 
 from energyc.studies.verify.compare import Measure
 from energyc.studies.verify.fidelity import Fidelity, RuleFidelity, measure_fidelity
+from energyc.studies.verify.guarantees import Guarantee, Nudged
 from energyc.studies.verify.looseness import Loose, Looseness
 from energyc.studies.verify.precision import PrecisionRow, PrecisionTable, precision_table
 from energyc.studies.verify.probe import Probe, random_probe
@@ -24,10 +25,12 @@ __all__ = [
     "Above",
     "Crossing",
     "Fidelity",
+    "Guarantee",
     "Loose",
     "Looseness",
     "Measure",
     "MeasuredCheckpoint",
+    "Nudged",
     "Phased",
     "PrecisionRow",
     "PrecisionTable",

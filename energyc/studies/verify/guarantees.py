@@ -121,7 +121,7 @@ def _steps_made(net: Any, probe: Probe, longest: int) -> int | None:
     for count in range(longest + 1):
         after = projected(net, states, fixed, net.relax_step)
         pairs = zip(after, states, net.relax_step, strict=True)
-        moves = sum(((a - b).flatten(1).square().sum(1) / h for a, b, h in pairs), torch.zeros(len(states[0])))
+        moves = sum(((a - b).reshape(len(a), -1).square().sum(1) / h for a, b, h in pairs), torch.zeros(len(states[0])))
         first = moves if first is None else first
         if bool((moves <= SHORTER**2 * first).all()):
             return count
@@ -165,7 +165,7 @@ def _of_nudges(
         for parts in [(held, forces, slopes)]
     ]
     found, reason = list[Nudged](), ""
-    for beta, error in sweep.points:
+    for beta, error in sweep.measured():
         try:
             bound = sum(ball.error(beta) for ball in balls) / len(balls)
         except _NoBound as no:

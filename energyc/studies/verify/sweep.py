@@ -41,6 +41,11 @@ class Sweep:
         lowest = errors.index(min(errors))
         return [k for k, e in enumerate(errors[:lowest]) if max(3 * errors[lowest], 1e-12) < e < 1e-2]
 
+    def measured(self) -> tuple[tuple[float, float], ...]:
+        """Return the points up to the lowest error; what comes after it is rounding."""
+        errors = [error for _, error in self.points]
+        return self.points[: errors.index(min(errors)) + 1]
+
     def slope(self) -> float | None:
         """Return the median of the orders; None if all points are on the floor."""
         orders = self.orders()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from energyc.language.diagnostics import listed
 
 if TYPE_CHECKING:
-    from energyc.studies.verify import Fidelity, MeasuredCheckpoint, Record, Settling, Spectrum, Verification
+    from energyc.studies.verify import Fidelity, Guarantee, MeasuredCheckpoint, Record, Settling, Spectrum, Verification
 
 #: The most ranges of steps in a list.
 RANGES = 5
@@ -21,6 +21,7 @@ def network_lines(verification: Verification) -> Iterator[str]:
     yield from _title(verification)
     yield from _free_phase(fidelity)
     yield from _spectrum(fidelity)
+    yield from _guarantee(fidelity.guarantee)
 
 
 def _title(verification: Verification) -> Iterator[str]:
@@ -107,6 +108,29 @@ def _spectrum(fidelity: Fidelity) -> Iterator[str]:
         yield f"  asymmetry                   {spectrum.asymmetry:.2e}"
     if spectrum.stable_factor is not None:
         yield f"  stable with steps times     {spectrum.stable_factor:.3g}"
+
+
+def _guarantee(proved: Guarantee | None) -> Iterator[str]:
+    """Describe what is proved at these params and samples, beside what is measured."""
+    if proved is None:
+        return
+    if not proved.m > 0:
+        yield f"Proved at these params and samples: nothing, {proved.why}"
+        return
+    yield "Proved at these params and samples"
+    above = f" <= {proved.most:.4g} |v|^2" if math.isfinite(proved.most) else ""
+    yield f"  one equilibrium             {proved.m:.4g} |v|^2 <= -v . J v{above}"
+    if proved.predicted is None:
+        yield f"  steps converge              not proved: {proved.why}"
+    else:
+        made = "not as soon, a bug in energyc" if proved.measured is None else f"measured {proved.measured}"
+        rate = f"states are {proved.rate:.4g} times as far apart after one"
+        yield f"  steps converge              {rate}; {proved.predicted} for a millionth, {made}"
+    for each in proved.nudged:
+        error = f"{each.bound:.1e} of the gradient's norm at beta {each.beta:.2e}, measured {each.error:.1e}"
+        yield f"  error of centered-ep        at most {error}"
+    if proved.unbounded:
+        yield f"  error of centered-ep        no bound: {proved.unbounded}"
 
 
 def _eigenvalue(eigenvalue: float) -> str:
