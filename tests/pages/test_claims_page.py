@@ -33,7 +33,7 @@ def test_the_page_shows_what_check_claims(update_golden: bool) -> None:
         page = EXAMPLE.sub(lambda m: f"```energy\n{m['spec']}```\n\n```claims\n{claims(m['spec'])}```", page)
         PAGE.write_text(page, encoding="utf-8")
     examples = list(EXAMPLE.finditer(page))
-    assert len(examples) == 3
+    assert len(examples) == 4
     for example in examples:
         assert claims(example["spec"]) == example["claims"]
 
@@ -41,11 +41,11 @@ def test_the_page_shows_what_check_claims(update_golden: bool) -> None:
 @pytest.mark.parametrize(
     ("example", "old", "new", "claim", "before", "after"),
     [
-        (0, "p[i,j] * v[j,r]))", "p[i,j] * v[j,r])) + sum[j | j <= i](p[i,j] * diag[d] * h[j,d])", "class",
+        (1, "p[i,j] * v[j,r]))", "p[i,j] * v[j,r])) + sum[j | j <= i](p[i,j] * diag[d] * h[j,d])", "class",
          "not-conservative", "metric-descent"),
-        (1, "U[d,r] * V[k,r] + V[d,r] * U[k,r]", "U[d,r] * U[k,r] + V[d,r] * V[k,r]", "positive semidefinite",
+        (2, "U[d,r] * V[k,r] + V[d,r] * U[k,r]", "U[d,r] * U[k,r] + V[d,r] * V[k,r]", "positive semidefinite",
          "refuted", "proved"),
-        (2, "T_max = 3/2", "T_max = 9/10", "contraction", "refuted", "proved"),
+        (3, "T_max = 3/2", "T_max = 9/10", "contraction", "refuted", "proved"),
     ],
 )  # fmt: skip
 def test_the_remedies_of_the_page(example: int, old: str, new: str, claim: str, before: str, after: str) -> None:

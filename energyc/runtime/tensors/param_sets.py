@@ -89,7 +89,8 @@ def norm_at_most(x: Tensor, rows: Axes, columns: Axes, bound: float) -> Tensor:
     """The nearest matrices of an operator norm of at most ``bound``: larger singular values are cut to it.
 
     The singular value decomposition is made in float64, and only where the Frobenius norm is above the bound; values
-    are cut by as much lower as rounding to the dtype of ``x`` may raise the norm. What is not finite stays.
+    are cut by as much lower as rounding, in float64 and to the dtype of ``x``, may raise the norm. What is not finite
+    stays.
     """
     flat = matrices(x, rows, columns).double()
     if not bool(flat.isfinite().all()) or bool((torch.linalg.matrix_norm(flat) <= bound).all()):
@@ -97,9 +98,9 @@ def norm_at_most(x: Tensor, rows: Axes, columns: Axes, bound: float) -> Tensor:
     u, s, vt = torch.linalg.svd(flat, full_matrices=False)
     if bool((s <= bound).all()):
         return x
-    room = torch.finfo(x.dtype).eps * s.shape[-1] ** 0.5
+    room = torch.finfo(x.dtype).eps * s.shape[-1] ** 0.5 + 10 * torch.finfo(s.dtype).eps * s.shape[-1]
     cut = s.clamp(max=bound * (1 - room))
-    return of_matrices((u * cut[:, None] @ vt).to(x.dtype), x, rows, columns)
+    return of_matrices((u * cut.unsqueeze(-2) @ vt).to(x.dtype), x, rows, columns)
 
 
 def along_orthogonal(gradient: Tensor, x: Tensor, rows: Axes, columns: Axes) -> Tensor:

@@ -2,9 +2,9 @@
 
 It returns numbers only; ``report`` presents them.
 
-Imports: ``adjoints``, ``calculus``, ``convergence``, ``diagnostics``, ``equations``, ``ir``, ``module``, ``network``,
-``nudging``, ``pipeline``, ``plan``, ``relaxation``, ``resources``, ``rules``, ``runs``, ``settings``, ``syntax``,
-``targets``, ``tensors``, ``training``; libraries: ``numpy``, ``safetensors``, ``scipy``, ``torch``.
+Imports: ``adjoints``, ``calculus``, ``claims``, ``convergence``, ``diagnostics``, ``equations``, ``ir``, ``module``,
+``network``, ``nudging``, ``pipeline``, ``plan``, ``relaxation``, ``resources``, ``rules``, ``runs``, ``settings``,
+``syntax``, ``targets``, ``tensors``, ``training``; libraries: ``numpy``, ``safetensors``, ``scipy``, ``torch``.
 """
 
 from energyc.studies.verify.compare import Measure

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from energyc.language.network import Network
@@ -23,13 +24,13 @@ from energyc.proofs.claims.derivatives import Form, ranges_of_directions
 from energyc.proofs.claims.energy import whole_energy
 from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.claims.norms import Norms
-from energyc.proofs.fields.sampling import Array
 from energyc.runtime.equations.inputs import ordered_targets, prepared
 from energyc.runtime.relaxation.steps import projected
 from energyc.studies.verify.probe import Probe
 from energyc.studies.verify.rest import rows_of
 from energyc.studies.verify.sweep import Sweep
 
+Array = NDArray[Any]
 #: The factor by which steps are to shorten the move of a state, for the predicted and the measured number of steps.
 SHORTER = 1e-6
 #: How often a ball around an equilibrium is widened until the nudged equilibria are inside.
