@@ -93,9 +93,9 @@ def jacobians(text: str, seed: int, count: int = 6) -> list[np.ndarray]:
         def force(*states: torch.Tensor, net: object = net, fixed: object = fixed) -> tuple[torch.Tensor, ...]:
             return tuple(net._force(list(states), fixed))  # type: ignore[attr-defined]
 
-        blocks = torch.autograd.functional.jacobian(force, tuple(start))
+        blocks = torch.autograd.functional.jacobian(force, tuple(start), vectorize=True, strategy="forward-mode")
         rows = [torch.cat([b.reshape(f.numel(), -1) for b in row], 1) for row, f in zip(blocks, start, strict=True)]
-        found.append(torch.cat(rows).numpy())
+        found.append(torch.cat(rows).detach().numpy())
     return found
 
 
