@@ -72,6 +72,7 @@ CASES: dict[str, Case] = {
     "hopfield": Case("rest", {"I": 12, "J": 9, "K": 4}),
     "hopfield_conv": Case("rest", {"C": 2, "S": 16, "C1": 3, "C2": 4, "K": 5}),
     "modern_hopfield": Case("rest", {"D": 7, "M": 9}),
+    "monotone": Case("rest", {"I": 5, "D": 6, "K": 4}),
     "predictive_coding": Case("rest", {"I": 12, "J": 8, "L": 6, "K": 4}),
     "resistive": Case("rest", {"I": 10, "J": 6, "K": 4}, {"relax.step.v": 0.5, "relax.step.w": 0.5}, spread=0.01),
     "sparse_coding": Case("rest", {"S": 4, "N": 20}, {"relax.step": 0.2}),

@@ -27,6 +27,7 @@ SPECS: Mapping[str, Mapping[str, int]] = {
     "hopfield": {"I": 2, "J": 2, "K": 2},
     "hopfield_conv": {"C": 1, "S": 9, "P": 2, "R": 2, "C1": 1, "C2": 1, "K": 2},
     "modern_hopfield": {"D": 2, "M": 3},
+    "monotone": {"I": 2, "D": 2, "K": 2},
     "predictive_coding": {"I": 2, "J": 2, "L": 2, "K": 2},
     "resistive": {"I": 2, "J": 2, "K": 2},
     "sparse_coding": {"S": 2, "P": 1, "N": 2},
