@@ -7,6 +7,8 @@ identity                                holds because
 ``[c] [c] = [c]``, ``step^2 = step``    they are 0 or 1
 ``[c and d] = [c] [d]``
 ``sum_j [i == j] f(j) = f(i)``
+``[n == i_e] [m == i_e] = [n == m]``    times the first of them, where i_e is sure to be a place of n
+``sum_n [n == i_e] = 1``                likewise
 ``softmax [its guard] = softmax``       its weights outside of the guard are 0 (argmax likewise)
 ``relu(u) step(u) = relu(u)``           with step(0) = 0 = relu(0)
 ``u impulse(u) = 0``                    likewise for relu(u) and abs(u) in place of u
@@ -28,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from energyc.mathematics.ir import Coefficient, IndexExpr
 from energyc.mathematics.ir.indexing import axis
+from energyc.mathematics.sparse import selection_of
 from energyc.proofs.enclosures.impulses import IMPULSE
 from energyc.proofs.fields.conditions import FALSE, TRUE, condition_key
 from energyc.proofs.normal_form.canonical import Factor, arranged_labels
@@ -87,6 +90,7 @@ def simplified(context: Context, monomial: Monomial, free: set[int]) -> Monomial
             _split_indicators,
             _merge_powers,
             _eliminate_deltas,
+            _eliminate_reads,
             _drop_implied,
             _without_impulses_at_zeros,
             _sum_softmax,
@@ -179,6 +183,30 @@ def _eliminate_deltas(context: Context, monomial: Monomial, free: set[int]) -> M
         rest = [_renamed(g, bound, other) for j, g in enumerate(monomial.factors) if j != k]
         return _with_factors(context, monomial, rest, free, eliminated=(bound,))
     return monomial
+
+
+def _eliminate_reads(context: Context, monomial: Monomial, free: set[int]) -> Monomial:
+    """One bound label in the place of two that are read at the same place; none for one that indexes nothing else."""
+    heads: dict[IndexExpr, int] = {}
+    for k, f in enumerate(monomial.factors):
+        guard = _atom(context, f).guard
+        selection = selection_of(guard, _dims_of(context, f)) if guard is not None and guard.inputs else None
+        if selection is None or _atom(context, f).kind != "indicator" or f.exponent != 1:
+            continue
+        read = selection.renumbered(dict(enumerate(f.labels)))
+        rest = [g for j, g in enumerate(monomial.factors) if j != k]
+        if _index_nothing_else(monomial, k, [read.head], free):
+            return _with_factors(context, monomial, rest, free, eliminated=(read.head,))
+        other = heads.setdefault(read.place, read.head)
+        bound, kept = (read.head, other) if read.head not in free else (other, read.head)
+        if bound != kept and bound not in free and bound not in read.by:
+            renamed = [_renamed(g, bound, kept) for g in monomial.factors]
+            return _with_factors(context, monomial, renamed, free, eliminated=(bound,))
+    return monomial
+
+
+def _dims_of(context: Context, factor: Factor) -> dict[int, str]:
+    return dict(enumerate(_atom(context, factor).dims))
 
 
 def _is_delta(atom: Atom) -> bool:
