@@ -1,4 +1,4 @@
-"""Gathers pulled out of scalar functions: ``f(x[i[e]], ...) = sum_n [n == i[e]] f(x[n], ...)``.
+"""Gathers pulled out of functions: ``f(x[i[e]], ...) = sum_n [n == i[e]] f(x[n], ...)``.
 
 One n alone is the place that is read, whatever the function. So ``tanh(z[src[e]] - z[dst[e]])`` is a function of two
 nodes, and equal to ``tanh(z[src[e]] - z[n])`` wherever ``n == dst[e]``.
@@ -9,7 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from energyc.mathematics.ir import ONE, Add, Einsum, Graph, IndexExpr, Indicator, Map, Node, Operand, Stop, walk
+from energyc.mathematics.ir import (
+    ONE,
+    Add,
+    Einsum,
+    Graph,
+    IndexExpr,
+    Indicator,
+    Map,
+    Node,
+    Operand,
+    Reduction,
+    Stop,
+    walk,
+)
 from energyc.mathematics.sparse.selection import Selection, conjuncts, indicated, selection_of, substituted
 
 #: An axis of the node that was pulled, or a place over those axes.
@@ -30,14 +43,14 @@ class Pulled:
 
 @dataclass
 class Gathers:
-    """Pulls gathers out of the functions of a graph."""
+    """Pulls gathers out of the functions and reductions of a graph."""
 
     graph: Graph
     _known: dict[Node, Pulled] = field(default_factory=dict)
     _gathering: dict[Node, bool] = field(default_factory=dict)
 
-    def outside(self, node: Map) -> Node | None:
-        """A function with the gathers in its argument outside of it; None where there are none."""
+    def outside(self, node: Map | Reduction) -> Node | None:
+        """A function or a reduction with the gathers in its argument outside of it; None where there are none."""
         if not self._gathers(node.argument):
             return None
         inner = self._pulled(node)
@@ -71,7 +84,9 @@ class Gathers:
                 return self._add(node)
             case Einsum():
                 return self._einsum(node)
-        return Pulled(node, tuple(range(len(node.dims))))
+            case Reduction() if node.guard is None:
+                return self._reduction(node) or _whole(node)
+        return _whole(node)
 
     def _add(self, node: Add) -> Pulled:
         terms = [self._known[term] for term in node.children]
@@ -82,6 +97,20 @@ class Gathers:
         spread = [self.graph.spread(term.node, [*dims.values()], [place[a] for a in term.axes]) for term in terms]
         parts = [(c, part) for (c, _), part in zip(node.terms, spread, strict=True)]
         return Pulled(self.graph.add(parts, tuple(dims.values())), tuple(dims))
+
+    def _reduction(self, node: Reduction) -> Pulled | None:
+        """A reduction of what gathers read elsewhere than along the axes that it reduces; None for any other."""
+        inner = self._known[node.argument]
+        along = {over for axis in inner.axes if isinstance(axis, IndexExpr) for over in axis.axes()}
+        if not set(node.axes) <= set(inner.axes) or along & set(node.axes):
+            return None
+        reduced = [k for k, axis in enumerate(inner.axes) if axis in node.axes]
+        made = self.graph.reduction(type(node), inner.node, reduced, None)
+        number = {axis: k for k, axis in enumerate(node.remaining)}
+        left = [axis for k, axis in enumerate(inner.axes) if node.keeps_axes or k not in reduced]
+        return Pulled(
+            made, tuple(axis.renumbered(number) if isinstance(axis, IndexExpr) else number[axis] for axis in left)
+        )
 
     def _einsum(self, node: Einsum) -> Pulled:
         """A product with the labels that gathers read as axes of the result; those whose place is summed over stay."""
@@ -118,6 +147,10 @@ class Gathers:
         ahead = iter(places)
         labels = tuple(over[axis] if isinstance(axis, int) else names[next(ahead)] for axis in inner.axes)
         return [(inner.node, labels)]
+
+
+def _whole(node: Node) -> Pulled:
+    return Pulled(node, tuple(range(len(node.dims))))
 
 
 def _selects(node: Node) -> bool:

@@ -27,6 +27,7 @@ from energyc.mathematics.ir import (
     Input,
     Map,
     Node,
+    Reduction,
     Stop,
 )
 from energyc.mathematics.ir.interpreter import evaluate
@@ -163,7 +164,7 @@ class Normaliser:
                 return self._einsum(node, labels)
             case Stop():
                 return self.expand(node.argument, labels)
-            case Map() if (gathered := self._gathers.outside(node)) is not None:
+            case Map() | Reduction() if (gathered := self._gathers.outside(node)) is not None:
                 return self.expand(gathered, labels)
             case Map() if node.function.exponent is not None:
                 return [self._power(node, labels, node.function.exponent)]
