@@ -16,7 +16,7 @@ from energyc.proofs.claims import contraction, floor, positivity, rest
 from energyc.proofs.claims.adversary import Adversary
 from energyc.proofs.claims.classes import Claim
 from energyc.proofs.claims.judgement import Judgement, Step, at_sizes
-from energyc.proofs.claims.sets import enclosures_of
+from energyc.proofs.claims.sets import enclosures_of, with_spheres
 from energyc.proofs.conservativeness.classify import Classification, field_from
 from energyc.proofs.conservativeness.decide import decide
 from energyc.proofs.conservativeness.descent import SEED, Descent, by_let, lets_of, only_through
@@ -144,6 +144,7 @@ class Judge:
             yield self._positive(about, matrix, None, matrix.states[0])
 
     def _positive(self, about: str, matrix: ForceField, at: Node | None, state: Node) -> Claim:
+        matrix = replace(matrix, structure=with_spheres(self.network, matrix.structure))
         judged = positivity.positivity(matrix, at, state, self.enclosures)
         return _claim(about, positivity.CLAIM, self.adversary.against_positivity(matrix, judged))
 

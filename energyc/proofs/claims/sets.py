@@ -6,11 +6,12 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
-from energyc.language.network import ConstraintSet, Network, State
+from energyc.language.network import ConstraintSet, Network, State, Structure
 from energyc.mathematics.calculus import Bounds
 from energyc.mathematics.ir import Input, Node
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField
+from energyc.proofs.fields.structured import Structures
 
 #: Sets of finite extent, and convex sets, on which a projection brings no two points further apart.
 COMPACT = ("standardized", "sphere", "simplex")
@@ -42,6 +43,16 @@ def enclosures_of(
     """The enclosures of a network's nodes as its states move on their sets, some within ``narrower`` bounds."""
     known = {**base.ranges, **dict(_surface_ranges(network)), **narrower}
     return Enclosures(base.graph, network.values, known, base.states, roaming(network), harmless)
+
+
+def with_spheres(network: Network, structures: Structures) -> dict[Input, tuple[Structure, ...]]:
+    """The sets of params, and the spheres that states are on."""
+    spheres = {
+        state.node: (Structure("sphere", (), state.constraint.axes),)
+        for state in network.states.values()
+        if state.constraint is not None and state.constraint.kind == "sphere"
+    }
+    return {**{node: tuple(parts) for node, parts in structures.items()}, **spheres}
 
 
 def size_along(network: Network, state: State) -> int:

@@ -1,0 +1,198 @@
+"""Quadratic forms compared: ``|x . Q y| <= |x| |y|`` for orthonormal rows Q, ``(p . x)^2 <= |x|^2`` for |p| <= 1."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import islice, product
+
+from energyc.mathematics.ir import ArgMax, Coefficient, Input, Node, Operand, Softmax
+from energyc.proofs.enclosures.nodes import Enclosures
+from energyc.proofs.fields.problem import ForceField
+from energyc.proofs.fields.structured import Structures
+from energyc.proofs.normal_form.products import Product
+
+#: The most ways to read the factors of a form that are tried.
+MOST_READINGS = 64
+Labels = frozenset[int]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A factor as an operator from some of its labels to others, of a norm of at most ``norm``; ``because`` why."""
+
+    source: Labels
+    target: Labels
+    norm: Fraction
+    because: str = ""
+
+
+@dataclass(frozen=True)
+class Norms:
+    """Bounds products by the norms of two vectors in them; ``exact`` are the values of consts and dims."""
+
+    enclosures: Enclosures
+    structures: Structures
+    exact: Mapping[str, Fraction]
+
+    def interval(self, coefficient: Coefficient) -> tuple[Fraction, Fraction] | None:
+        """Bounds of a coefficient, equal where it is exact; None where they are infinite."""
+        if all(power.denominator == 1 and self.exact.get(name) for name, power in coefficient.powers):
+            value = coefficient.value
+            for name, power in coefficient.powers:
+                value *= self.exact[name] ** int(power)
+            return value, value
+        number = self.enclosures.number(coefficient)
+        return (Fraction(number.low), Fraction(number.high)) if number.finite else None
+
+    def bound(self, ends: tuple[Operand, Operand], others: Sequence[Operand]) -> tuple[Fraction, list[str]] | None:
+        """c with ``|sum| <= c |x| |y|`` for a product of two vectors x, y and ``others``, and why; None without one."""
+        x, y = (frozenset(end.axes) for end in ends)
+        shared = x & y
+        once = len(x) == len(ends[0].axes) and len(y) == len(ends[1].axes)
+        counts = Counter(label for f in (*ends, *others) for label in f.axes if label not in shared)
+        if not once or any(count != 2 for count in counts.values()):
+            return None
+        options = [[*self._readings(other, shared)] for other in others]
+        for readings in islice(product(*options), MOST_READINGS):
+            if _composes(readings, x - shared, y - shared):
+                return math.prod((r.norm for r in readings), start=Fraction(1)), [
+                    r.because for r in readings if r.because
+                ]
+        return None
+
+    def _readings(self, factor: Operand, shared: Labels) -> Iterator[Reading]:
+        """The ways to read a factor as an operator, the same at all ``shared`` labels or one for each."""
+        node, axes = factor.node, factor.axes
+        for rows, columns, because in self._directions(node):
+            source, target = frozenset(axes[k] for k in rows), frozenset(axes[k] for k in columns)
+            rest = {label for k, label in enumerate(axes) if k not in (*rows, *columns)}
+            if rest <= shared and len(source | target) == len(rows) + len(columns) and not (source | target) & shared:
+                yield Reading(source, target, Fraction(1), because)
+        size = self.enclosures.range(node).size
+        if set(axes) <= shared and math.isfinite(size):
+            yield Reading(frozenset(), frozenset(), Fraction(size))
+
+    def _directions(self, node: Node) -> Iterator[tuple[Sequence[int], Sequence[int], str]]:
+        """The axes between which a node has a norm of at most 1."""
+        if isinstance(node, Input):
+            for part in self.structures.get(node, ()):
+                if part.kind == "orthogonal":
+                    yield part.rows, part.columns, f"the rows of {node.name} are orthonormal"
+                elif part.kind == "sphere":
+                    yield (), part.columns, f"|{node.name}| = 1"
+        if isinstance(node, Softmax | ArgMax):
+            yield (), node.axes, f"the norm of {node.operator} is at most 1"
+
+
+def _composes(readings: Sequence[Reading], source: Labels, target: Labels) -> bool:
+    """Whether operators lead from the labels of one vector to those of another, one after the other."""
+    reached, remaining = source, list(readings)
+    while remaining:
+        ways = [(r, *way) for r in remaining for way in ((r.source, r.target), (r.target, r.source))]
+        fitting = [way for way in ways if way[1] <= reached and not way[2] & reached]
+        if not fitting:
+            return False
+        reading, taken, made = max(fitting, key=lambda way: bool(way[1]))  # a vector is put in where nothing else fits
+        remaining.remove(reading)
+        reached = (reached - taken) | made
+    return reached == target
+
+
+@dataclass
+class Forms:
+    """Adds up quadratic forms of vectors from below: ``sum of least[x, y] |x| |y|``."""
+
+    norms: Norms
+    vectors: Collection[Node]
+    least: dict[tuple[Node, Node], Fraction] = field(default_factory=dict)
+    because: list[str] = field(default_factory=list)
+
+    def take(self, form: Product) -> bool:
+        """Whether a product could be added: one of two of the vectors, each once, and what is bounded."""
+        ends = [f for f in form.factors if f.node in self.vectors]
+        number = self.norms.interval(form.coefficient)
+        if len(ends) != 2 or number is None:
+            return False
+        others = [f for f in form.factors if f.node not in self.vectors]
+        found = self._square(ends, others, number) or self._mixed((ends[0], ends[1]), others, number)
+        if found is None:
+            return False
+        low, because = found
+        pair = (ends[0].node, ends[1].node)
+        key = min(pair, pair[::-1], key=lambda nodes: nodes[0].number)
+        self.least[key] = self.least.get(key, Fraction(0)) + low
+        self.because += because
+        return True
+
+    def is_plain(self, form: Product) -> bool:
+        """Whether a product is ``sum c x^2``."""
+        ends = [f for f in form.factors if f.node in self.vectors]
+        return len(ends) == 2 and ends[0] == ends[1] and not any(set(f.axes) - set(ends[0].axes) for f in form.factors)
+
+    def _square(
+        self, ends: Sequence[Operand], others: Sequence[Operand], number: tuple[Fraction, Fraction]
+    ) -> tuple[Fraction, list[str]] | None:
+        """The least factor of ``sum c x^2``; None for any other form."""
+        if ends[0] != ends[1] or len({*ends[0].axes}) < len(ends[0].axes):
+            return None
+        if any({*other.axes} - {*ends[0].axes} for other in others):
+            return None
+        scale = self.norms.enclosures.of_product(others).range
+        if not others:
+            return number[0], []
+        if not scale.finite:
+            return None
+        return min(n * Fraction(end) for n in number for end in (scale.low, scale.high)), []
+
+    def _mixed(
+        self, ends: tuple[Operand, Operand], others: Sequence[Operand], number: tuple[Fraction, Fraction]
+    ) -> tuple[Fraction, list[str]] | None:
+        bound = self.norms.bound(ends, others)
+        return None if bound is None else (-max(abs(n) for n in number) * bound[0], bound[1])
+
+    def confined(self) -> set[Node] | None:
+        """The vectors x with ``c |x|^2 <= sum``, c > 0; None where the sum is not known to be nowhere negative."""
+        found: set[Node] = set()
+        for part in self._parts():
+            sign = definite([[self._entry(x, y) for y in part] for x in part])
+            if sign < 0:
+                return None
+            found |= set(part) if sign > 0 else set()
+        return found
+
+    def _entry(self, x: Node, y: Node) -> Fraction:
+        both = self.least.get((x, y), Fraction(0)) + (self.least.get((y, x), Fraction(0)) if x is not y else 0)
+        return both if x is y else both / 2
+
+    def _parts(self) -> list[list[Node]]:
+        """The vectors, those together that stand in one form."""
+        parts: list[list[Node]] = []
+        for x, y in self.least:
+            touching = [part for part in parts if x in part or y in part]
+            parts = [part for part in parts if part not in touching]
+            parts.append([*dict.fromkeys([x, y, *(node for part in touching for node in part)])])
+        return parts
+
+
+def exact_values(field: ForceField) -> dict[str, Fraction]:
+    """The consts and dims that are known exactly."""
+    return {**field.fractions, **{dim: Fraction(size) for dim, size in field.sizes.items()}}
+
+
+def definite(matrix: Sequence[Sequence[Fraction]]) -> int:
+    """1 for a symmetric matrix that is positive definite, 0 where it is positive semidefinite alone, -1 for others."""
+    rows, sign = [list(row) for row in matrix], 1
+    while rows:
+        pivot, *first = rows[0]
+        if pivot < 0 or (pivot == 0 and any(first)):
+            return -1
+        sign = min(sign, int(pivot > 0))
+        ratio = [entry / pivot if pivot else Fraction(0) for entry in first]
+        rows = [
+            [a - r * b for a, b in zip(row[1:], first, strict=True)] for r, row in zip(ratio, rows[1:], strict=True)
+        ]
+    return sign
