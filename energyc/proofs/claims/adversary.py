@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from energyc.language.network import ConstraintSet, Network
 from energyc.mathematics.ir import Input, Node, walk
-from energyc.proofs.claims.energy import whole_energy
+from energyc.proofs.claims.energy import summands, whole_energy
 from energyc.proofs.claims.judgement import Judgement, undecided
 from energyc.proofs.fields.local_field import LocalField
 from energyc.proofs.fields.problem import ForceField
@@ -51,10 +51,14 @@ class Adversary:
         """Energies far out along straight and bent ways, and near the rims of boxes."""
         if judged.verdict != "proved":
             return judged
+        parts = [part for term in self.network.energies.values() for part in summands(term.node)]
         for place in self._places([self.energy]):
             ways = [*place.outward(FAR), *place.to_rims(NEAR)]
-            (columns,) = place.around.values([self.energy], np.concatenate(ways))
-            for values in np.split(columns[:, 0], len(ways)):
+            columns, *terms = place.around.values([self.energy, *(node for _, node in parts)], np.concatenate(ways))
+            numbers = [abs(c.number({**self.network.values, **place.around.sizes})) for c, _ in parts]
+            sizes = sum(n * np.abs(term[:, 0]) for n, term in zip(numbers, terms, strict=True))
+            known = np.where(np.abs(columns[:, 0]) > ROUNDING * sizes, columns[:, 0], np.nan)
+            for values in np.split(known, len(ways)):
                 if _falls(values):
                     return _contradicted(f"the energy falls to {np.nanmin(values):.4g} and on")
         return judged

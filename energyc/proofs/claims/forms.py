@@ -5,29 +5,40 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice, product
 
 from energyc.mathematics.ir import ArgMax, Coefficient, Input, Node, Operand, Softmax
+from energyc.proofs.claims.judgement import at_sizes
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField
-from energyc.proofs.fields.structured import Structures
+from energyc.proofs.fields.sizes import square_dims
+from energyc.proofs.fields.structured import Structures, squared
 from energyc.proofs.normal_form.products import Product
 
 #: The most ways to read the factors of a form that are tried.
 MOST_READINGS = 64
 Labels = frozenset[int]
+Interval = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A factor as an operator from some of its labels to others, of a norm of at most ``norm``; ``because`` why."""
+    """A factor as an operator from some of its labels to others, of a norm of at most ``norm``; ``because`` why.
+
+    One that multiplies each entry by a number is from its labels to themselves.
+    """
 
     source: Labels
     target: Labels
     norm: Fraction
     because: str = ""
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether it multiplies each entry by a number."""
+        return self.source == self.target
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,7 @@ class Norms:
     structures: Structures
     exact: Mapping[str, Fraction]
 
-    def interval(self, coefficient: Coefficient) -> tuple[Fraction, Fraction] | None:
+    def interval(self, coefficient: Coefficient) -> Interval | None:
         """Bounds of a coefficient, equal where it is exact; None where they are infinite."""
         if all(power.denominator == 1 and self.exact.get(name) for name, power in coefficient.powers):
             value = coefficient.value
@@ -51,17 +62,16 @@ class Norms:
     def bound(self, ends: tuple[Operand, Operand], others: Sequence[Operand]) -> tuple[Fraction, list[str]] | None:
         """c with ``|sum| <= c |x| |y|`` for a product of two vectors x, y and ``others``, and why; None without one."""
         x, y = (frozenset(end.axes) for end in ends)
-        shared = x & y
-        once = len(x) == len(ends[0].axes) and len(y) == len(ends[1].axes)
-        counts = Counter(label for f in (*ends, *others) for label in f.axes if label not in shared)
-        if not once or any(count != 2 for count in counts.values()):
+        if len(x) < len(ends[0].axes) or len(y) < len(ends[1].axes):
             return None
+        shared = x & y
         options = [[*self._readings(other, shared)] for other in others]
         for readings in islice(product(*options), MOST_READINGS):
-            if _composes(readings, x - shared, y - shared):
-                return math.prod((r.norm for r in readings), start=Fraction(1)), [
-                    r.because for r in readings if r.because
-                ]
+            moved = [label for r in readings if not r.is_diagonal for label in (*r.source, *r.target)]
+            once = all(count == 2 for count in Counter((*(x - shared), *(y - shared), *moved)).values())
+            if once and _composes(readings, x - shared, y - shared):
+                norm = math.prod((reading.norm for reading in readings), start=Fraction(1))
+                return norm, [reading.because for reading in readings if reading.because]
         return None
 
     def _readings(self, factor: Operand, shared: Labels) -> Iterator[Reading]:
@@ -73,8 +83,9 @@ class Norms:
             if rest <= shared and len(source | target) == len(rows) + len(columns) and not (source | target) & shared:
                 yield Reading(source, target, Fraction(1), because)
         size = self.enclosures.range(node).size
-        if set(axes) <= shared and math.isfinite(size):
-            yield Reading(frozenset(), frozenset(), Fraction(size))
+        if math.isfinite(size):
+            own = frozenset(axes) - shared
+            yield Reading(own, own, Fraction(size))
 
     def _directions(self, node: Node) -> Iterator[tuple[Sequence[int], Sequence[int], str]]:
         """The axes between which a node has a norm of at most 1."""
@@ -93,13 +104,19 @@ def _composes(readings: Sequence[Reading], source: Labels, target: Labels) -> bo
     reached, remaining = source, list(readings)
     while remaining:
         ways = [(r, *way) for r in remaining for way in ((r.source, r.target), (r.target, r.source))]
-        fitting = [way for way in ways if way[1] <= reached and not way[2] & reached]
+        fitting = [way for way in ways if way[1] <= reached and not (way[2] & reached) - way[1]]
         if not fitting:
             return False
-        reading, taken, made = max(fitting, key=lambda way: bool(way[1]))  # a vector is put in where nothing else fits
+        reading, taken, made = max(fitting, key=_preference)
         remaining.remove(reading)
         reached = (reached - taken) | made
     return reached == target
+
+
+def _preference(way: tuple[Reading, Labels, Labels]) -> int:
+    """Numbers first, which leave all labels as they are; vectors are put in where nothing else fits."""
+    reading, taken, _ = way
+    return 2 if reading.is_diagonal else 1 if taken else 0
 
 
 @dataclass
@@ -110,6 +127,10 @@ class Forms:
     vectors: Collection[Node]
     least: dict[tuple[Node, Node], Fraction] = field(default_factory=dict)
     because: list[str] = field(default_factory=list)
+
+    def copy(self) -> Forms:
+        """The same forms, to be added to apart."""
+        return replace(self, least=dict(self.least), because=list(self.because))
 
     def take(self, form: Product) -> bool:
         """Whether a product could be added: one of two of the vectors, each once, and what is bounded."""
@@ -134,22 +155,23 @@ class Forms:
         return len(ends) == 2 and ends[0] == ends[1] and not any(set(f.axes) - set(ends[0].axes) for f in form.factors)
 
     def _square(
-        self, ends: Sequence[Operand], others: Sequence[Operand], number: tuple[Fraction, Fraction]
+        self, ends: Sequence[Operand], others: Sequence[Operand], number: Interval
     ) -> tuple[Fraction, list[str]] | None:
         """The least factor of ``sum c x^2``; None for any other form."""
         if ends[0] != ends[1] or len({*ends[0].axes}) < len(ends[0].axes):
             return None
         if any({*other.axes} - {*ends[0].axes} for other in others):
             return None
-        scale = self.norms.enclosures.of_product(others).range
-        if not others:
-            return number[0], []
-        if not scale.finite:
-            return None
-        return min(n * Fraction(end) for n in number for end in (scale.low, scale.high)), []
+        scale = (Fraction(1), Fraction(1))
+        for other, count in Counter(others).items():
+            own = self.norms.enclosures.range(other.node)
+            if not own.finite:
+                return None
+            scale = _times(scale, _power((Fraction(own.low), Fraction(own.high)), count))
+        return _times(number, scale)[0], []
 
     def _mixed(
-        self, ends: tuple[Operand, Operand], others: Sequence[Operand], number: tuple[Fraction, Fraction]
+        self, ends: tuple[Operand, Operand], others: Sequence[Operand], number: Interval
     ) -> tuple[Fraction, list[str]] | None:
         bound = self.norms.bound(ends, others)
         return None if bound is None else (-max(abs(n) for n in number) * bound[0], bound[1])
@@ -178,9 +200,28 @@ class Forms:
         return parts
 
 
-def exact_values(field: ForceField) -> dict[str, Fraction]:
+def _times(a: Interval, b: Interval) -> Interval:
+    ends = [x * y for x in a for y in b]
+    return min(ends), max(ends)
+
+
+def _power(a: Interval, exponent: int) -> Interval:
+    ends = [end**exponent for end in a]
+    return Fraction(0) if exponent % 2 == 0 and a[0] < 0 < a[1] else min(ends), max(ends)
+
+
+def at_more_sizes(known: ForceField, roots: Sequence[Node]) -> Iterator[tuple[ForceField, str]]:
+    """The field for all sizes, then with what holds at its own alone, and these in words."""
+    yield known, ""
+    square = square_dims(known, roots)
+    if square:
+        words = at_sizes((dim, known.sizes[dim]) for dim in square)
+        yield replace(known, structure=squared(known.structure, known.sizes)), f" {words}"
+
+
+def exact_values(known: ForceField) -> dict[str, Fraction]:
     """The consts and dims that are known exactly."""
-    return {**field.fractions, **{dim: Fraction(size) for dim, size in field.sizes.items()}}
+    return {**known.fractions, **{dim: Fraction(size) for dim, size in known.sizes.items()}}
 
 
 def definite(matrix: Sequence[Sequence[Fraction]]) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 
 from energyc.derivation.notation.recognise import normalisers
 from energyc.mathematics.ir import Add, Coefficient, Einsum, Input, Map, Node, Operand, Softmax, Stop, walk
-from energyc.proofs.claims.forms import Forms, Norms, exact_values
+from energyc.proofs.claims.forms import Forms, Norms, at_more_sizes, exact_values
 from energyc.proofs.claims.judgement import Judgement, Step, at_sizes, undecided
 from energyc.proofs.conservativeness.witness import Sample, sample_at, search_sizes
 from energyc.proofs.enclosures.exact import Evaluation, Intervals
@@ -23,7 +23,6 @@ from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.instances import used_dims
 from energyc.proofs.fields.problem import ForceField, linearise
 from energyc.proofs.fields.sampling import draw, in_floats
-from energyc.proofs.fields.sizes import square_dims, with_sets_at
 from energyc.proofs.fields.structured import Structures, symmetries
 from energyc.proofs.normal_form.products import Product, multiplied_out
 
@@ -50,12 +49,10 @@ def positivity(matrix: ForceField, at: Node | None, state: Node, enclosures: Enc
     by_table = None if at is None else _by_table(at, state, enclosures)
     if by_table is not None:
         return by_table
-    by_form = _by_form(matrix, enclosures)
-    square = tuple((dim, matrix.sizes[dim]) for dim in square_dims(matrix))
-    if by_form is None and square:
-        by_form = _by_form(with_sets_at(matrix, square), enclosures, at_sizes(square))
-    negative = None if by_form is not None else _negative_direction(matrix)
-    return by_form or negative or undecided("no rule of the table fits, and no negative direction was found")
+    for known, sizes in at_more_sizes(matrix, matrix.roots):
+        if (by_form := _by_form(known, enclosures, sizes)) is not None:
+            return by_form
+    return _negative_direction(matrix) or undecided("no rule of the table fits, and no negative direction was found")
 
 
 # -------------------------------------------------------------------- the table
@@ -131,22 +128,22 @@ def _form(matrix: ForceField) -> Node:
     return matrix.graph.sum(form, range(len(form.dims)))
 
 
-def _by_form(matrix: ForceField, enclosures: Enclosures, sizes: str = "") -> Judgement | None:
+def _by_form(matrix: ForceField, enclosures: Enclosures, sizes: str) -> Judgement | None:
     """By the terms of ``v . M v``: squares, and squares of v that outweigh the rest."""
     products = multiplied_out(_form(matrix), matrix.structure)
     if products is None:
         return None
-    (vector,), statement = matrix.states, f"v . M v >= 0 for all v {sizes}".rstrip()
+    (vector,), statement = matrix.states, f"v . M v >= 0 for all v{sizes}"
     rest = [product for product in products if not _is_square(product, vector, enclosures, matrix.structure)]
     if not rest:
-        because = f"a sum of squares with coefficients that are never negative {sizes}".rstrip()
+        because = f"a sum of squares with coefficients that are never negative{sizes}"
         return Judgement("proved", because, Step("squares", statement))
     forms = Forms(Norms(enclosures, matrix.structure, exact_values(matrix)), matrix.states)
     plain = [product for product in products if product not in rest and forms.is_plain(product)]
     if not all(forms.take(product) for product in (*plain, *rest)) or forms.confined() is None:
         return None
     norms = [*dict.fromkeys(forms.because)]
-    because = "; ".join([*norms, f"what is added outweighs what is subtracted {sizes}".rstrip()])
+    because = "; ".join([*norms, f"what is added outweighs what is subtracted{sizes}"])
     return Judgement("proved", because, Step("norms", statement, tuple(Step("norm", norm) for norm in norms)))
 
 

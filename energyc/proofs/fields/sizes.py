@@ -115,10 +115,11 @@ def pinned_sizes(field: ForceField) -> Sizes:
     return tuple((d, field.sizes[d]) for d in field.sizes if d in ones | small)
 
 
-def square_dims(field: ForceField) -> tuple[str, ...]:
-    """The dims of the orthogonal params in a force that are as high as wide at its sizes alone."""
-    read = ((n, turned(n, field.structure[n], field.sizes)) for n in field.inputs if n in field.structure)
-    dims = {node.dims[k] for node, parts in read for part in parts for k in (*part.rows, *part.columns)}
+def square_dims(field: ForceField, read: Iterable[Node] | None = None) -> tuple[str, ...]:
+    """The dims of the orthogonal params that a force reads, or nodes, which are as high as wide at its sizes alone."""
+    inputs = set(field.inputs if read is None else walk(read))
+    sets = ((node, turned(node, parts, field.sizes)) for node, parts in field.structure.items() if node in inputs)
+    dims = {node.dims[k] for node, parts in sets for part in parts for k in (*part.rows, *part.columns)}
     return tuple(dim for dim in field.sizes if dim in dims)
 
 
