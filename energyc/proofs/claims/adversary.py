@@ -57,7 +57,8 @@ class Adversary:
             columns, *terms = place.around.values([self.energy, *(node for _, node in parts)], np.concatenate(ways))
             numbers = [abs(c.number({**self.network.values, **place.around.sizes})) for c, _ in parts]
             sizes = sum(n * np.abs(term[:, 0]) for n, term in zip(numbers, terms, strict=True))
-            known = np.where(np.abs(columns[:, 0]) > ROUNDING * sizes, columns[:, 0], np.nan)
+            rounded = np.isfinite(sizes) & (np.abs(columns[:, 0]) <= ROUNDING * sizes)
+            known = np.where(rounded, 0.0, columns[:, 0])
             for values in np.split(known, len(ways)):
                 if _falls(values):
                     return _contradicted(f"the energy falls to {np.nanmin(values):.4g} and on")
@@ -131,9 +132,10 @@ def _contradicted(by: str) -> Judgement:
 
 
 def _falls(values: Array) -> bool:
-    """Whether an energy goes on falling at the end of a way."""
-    values = values[np.isfinite(values)]
-    if len(values) < 4:
+    """Whether an energy goes on falling at the end of a way; one that is infinite there has risen."""
+    numbers = values[~np.isnan(values)]
+    values = numbers[np.isfinite(numbers)]
+    if len(values) < 4 or numbers[-1] == np.inf:
         return False
     drops = -np.diff(values[-4:])
     return bool(values[-1] < 0 and np.all(drops > DROP) and np.all(drops[1:] > FADING * drops[:-1]))

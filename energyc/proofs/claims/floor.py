@@ -246,7 +246,7 @@ def _outweighed(
         forms = Forms(Norms(enclosures, known.structure, exact_values(known)), enclosures.free)
         confinement = Confinement(enclosures, list(enclosures.free), known.structure)
         rest = [term for term in terms if not _took(forms, confinement, *term)]
-        confined = forms.confined() if forms.least else None
+        confined = forms.confined() if forms.subtracts else None
         if confined is None:
             continue
         confinement.powers |= dict.fromkeys(confined, 2.0)
@@ -271,8 +271,8 @@ def _took(forms: Forms, confinement: Confinement, factor: Coefficient, node: Nod
             continue
         if not added.take(multiple):
             loads.append(multiple)
-    if added == forms or (loads and confinement.enclosures.of_multiple(factor, node).has_floor):
+    if added.least == forms.least or (loads and confinement.enclosures.of_multiple(factor, node).has_floor):
         return False
-    forms.least, forms.because = added.least, added.because
+    forms.least, forms.because, forms.subtracts = added.least, added.because, added.subtracts
     confinement.loads += map(confinement.load_of, loads)
     return True

@@ -127,6 +127,7 @@ class Forms:
     vectors: Collection[Node]
     least: dict[tuple[Node, Node], Fraction] = field(default_factory=dict)
     because: list[str] = field(default_factory=list)
+    subtracts: bool = False
 
     def copy(self) -> Forms:
         """The same forms, to be added to apart."""
@@ -146,6 +147,7 @@ class Forms:
         pair = (ends[0].node, ends[1].node)
         key = min(pair, pair[::-1], key=lambda nodes: nodes[0].number)
         self.least[key] = self.least.get(key, Fraction(0)) + low
+        self.subtracts |= low < 0
         self.because += because
         return True
 

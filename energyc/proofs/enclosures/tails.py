@@ -130,7 +130,8 @@ def _read(value: Any) -> Tail:
     if isinstance(value, Tail):
         return value
     near = float(value)
-    return Tail.of({0.0: (near, near)}) if Fraction(value) == near else number(near)
+    exact = not isinstance(value, Fraction) or value == near
+    return Tail.of({0.0: (near, near)}) if exact else number(near)
 
 
 def line(start: float, direction: float) -> Tail:
