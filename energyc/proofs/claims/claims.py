@@ -15,8 +15,9 @@ from energyc.mathematics.ir import ONE, Einsum, Node, walk
 from energyc.proofs.claims import contraction, floor, positivity, rest
 from energyc.proofs.claims.adversary import Adversary
 from energyc.proofs.claims.classes import Claim
+from energyc.proofs.claims.forms import Norms, exact_values
 from energyc.proofs.claims.judgement import Judgement, Step, at_sizes
-from energyc.proofs.claims.sets import enclosures_of, with_spheres
+from energyc.proofs.claims.sets import enclosures_of, on_charts, simplexes, with_spheres
 from energyc.proofs.conservativeness.classify import Classification, field_from
 from energyc.proofs.conservativeness.decide import decide
 from energyc.proofs.conservativeness.descent import SEED, Descent, by_let, lets_of, only_through
@@ -145,8 +146,10 @@ class Judge:
 
     def _positive(self, about: str, matrix: ForceField, at: Node | None, state: Node) -> Claim:
         matrix = replace(matrix, structure=with_spheres(self.network, matrix.structure))
-        judged = positivity.positivity(matrix, at, state, self.enclosures)
-        return _claim(about, positivity.CLAIM, self.adversary.against_positivity(matrix, judged))
+        drawn = on_charts(self.network, matrix)
+        norms = Norms(self.enclosures, matrix.structure, exact_values(matrix), simplexes(self.network))
+        judged = positivity.positivity(matrix, drawn, at, state, norms)
+        return _claim(about, positivity.CLAIM, self.adversary.against_positivity(drawn, judged))
 
     # ------------------------------------------------------------ written flows
 

@@ -17,7 +17,7 @@ from energyc.proofs.claims.energy import has_cuts, summands, whole_energy
 from energyc.proofs.claims.forms import Forms, Norms, at_more_sizes, exact_values
 from energyc.proofs.claims.judgement import Judgement, Step, Write, undecided
 from energyc.proofs.claims.rays import falling_ray
-from energyc.proofs.claims.sets import enclosures_of, roaming, with_spheres
+from energyc.proofs.claims.sets import enclosures_of, roaming, simplexes, with_spheres
 from energyc.proofs.conservativeness.selections import continuous_masks
 from energyc.proofs.enclosures.enclosure import BOUNDED, Enclosure
 from energyc.proofs.enclosures.nodes import Enclosures
@@ -243,10 +243,10 @@ def _outweighed(
     """
     spheres = replace(base, structure=with_spheres(network, base.structure))
     for known, sizes in at_more_sizes(spheres, [node for _, node in terms]):
-        forms = Forms(Norms(enclosures, known.structure, exact_values(known)), enclosures.free)
+        forms = Forms(Norms(enclosures, known.structure, exact_values(known), simplexes(network)), enclosures.free)
         confinement = Confinement(enclosures, list(enclosures.free), known.structure)
         rest = [term for term in terms if not _took(forms, confinement, *term)]
-        confined = forms.confined() if forms.subtracts else None
+        confined = forms.confined() if forms.subtracts or (sizes and forms.least) else None
         if confined is None:
             continue
         confinement.powers |= dict.fromkeys(confined, 2.0)

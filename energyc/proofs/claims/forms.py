@@ -43,11 +43,15 @@ class Reading:
 
 @dataclass(frozen=True)
 class Norms:
-    """Bounds products by the norms of two vectors in them; ``exact`` are the values of consts and dims."""
+    """Bounds products by the norms of two vectors in them.
+
+    ``exact`` are the values of consts and dims, ``simplexes`` the states that sum to 1 along axes.
+    """
 
     enclosures: Enclosures
     structures: Structures
     exact: Mapping[str, Fraction]
+    simplexes: Mapping[Node, tuple[int, ...]]
 
     def interval(self, coefficient: Coefficient) -> Interval | None:
         """Bounds of a coefficient, equal where it is exact; None where they are infinite."""
@@ -95,6 +99,8 @@ class Norms:
                     yield part.rows, part.columns, f"the rows of {node.name} are orthonormal"
                 elif part.kind == "sphere":
                     yield (), part.columns, f"|{node.name}| = 1"
+        if isinstance(node, Input) and node in self.simplexes:
+            yield (), self.simplexes[node], f"|{node.name}| <= 1 on its simplex"
         if isinstance(node, Softmax | ArgMax):
             yield (), node.axes, f"the norm of {node.operator} is at most 1"
 

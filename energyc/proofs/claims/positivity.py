@@ -6,6 +6,7 @@ A matrix is given as a field: v -> M v on one vector.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 from typing import Any, cast
@@ -14,7 +15,7 @@ import numpy as np
 
 from energyc.derivation.notation.recognise import normalisers
 from energyc.mathematics.ir import Add, Coefficient, Einsum, Input, Map, Node, Operand, Softmax, Stop, walk
-from energyc.proofs.claims.forms import Forms, Norms, at_more_sizes, exact_values
+from energyc.proofs.claims.forms import Forms, Norms, at_more_sizes
 from energyc.proofs.claims.judgement import Judgement, Step, at_sizes, undecided
 from energyc.proofs.conservativeness.witness import Sample, sample_at, search_sizes
 from energyc.proofs.enclosures.exact import Evaluation, Intervals
@@ -44,15 +45,19 @@ JACOBIANS: Mapping[str, str] = {
 CLAIM = "positive semidefinite"
 
 
-def positivity(matrix: ForceField, at: Node | None, state: Node, enclosures: Enclosures) -> Judgement:
-    """Whether a matrix is positive semidefinite; with ``at``, it is known to be the Jacobian of that by the state."""
+def positivity(matrix: ForceField, drawn: ForceField, at: Node | None, state: Node, norms: Norms) -> Judgement:
+    """Whether a matrix is positive semidefinite; with ``at``, it is known to be the Jacobian of that by the state.
+
+    ``drawn`` is the matrix by inputs whose draws are on the sets of the states.
+    """
+    enclosures = norms.enclosures
     by_table = None if at is None else _by_table(at, state, enclosures)
     if by_table is not None:
         return by_table
     for known, sizes in at_more_sizes(matrix, matrix.roots):
-        if (by_form := _by_form(known, enclosures, sizes)) is not None:
+        if (by_form := _by_form(known, norms, sizes)) is not None:
             return by_form
-    return _negative_direction(matrix) or undecided("no rule of the table fits, and no negative direction was found")
+    return _negative_direction(drawn) or undecided("no rule of the table fits, and no negative direction was found")
 
 
 # -------------------------------------------------------------------- the table
@@ -128,23 +133,23 @@ def _form(matrix: ForceField) -> Node:
     return matrix.graph.sum(form, range(len(form.dims)))
 
 
-def _by_form(matrix: ForceField, enclosures: Enclosures, sizes: str) -> Judgement | None:
+def _by_form(matrix: ForceField, norms: Norms, sizes: str) -> Judgement | None:
     """By the terms of ``v . M v``: squares, and squares of v that outweigh the rest."""
     products = multiplied_out(_form(matrix), matrix.structure)
     if products is None:
         return None
     (vector,), statement = matrix.states, f"v . M v >= 0 for all v{sizes}"
-    rest = [product for product in products if not _is_square(product, vector, enclosures, matrix.structure)]
+    rest = [product for product in products if not _is_square(product, vector, norms.enclosures, matrix.structure)]
     if not rest:
         because = f"a sum of squares with coefficients that are never negative{sizes}"
         return Judgement("proved", because, Step("squares", statement))
-    forms = Forms(Norms(enclosures, matrix.structure, exact_values(matrix)), matrix.states)
+    forms = Forms(replace(norms, structures=matrix.structure), matrix.states)
     plain = [product for product in products if product not in rest and forms.is_plain(product)]
     if not all(forms.take(product) for product in (*plain, *rest)) or forms.confined() is None:
         return None
-    norms = [*dict.fromkeys(forms.because)]
-    because = "; ".join([*norms, f"what is added outweighs what is subtracted{sizes}"])
-    return Judgement("proved", because, Step("norms", statement, tuple(Step("norm", norm) for norm in norms)))
+    reasons = [*dict.fromkeys(forms.because)]
+    because = "; ".join([*reasons, f"what is added outweighs what is subtracted{sizes}"])
+    return Judgement("proved", because, Step("norms", statement, tuple(Step("norm", reason) for reason in reasons)))
 
 
 def _least_order(factor: Operand, structures: Structures) -> Operand:
