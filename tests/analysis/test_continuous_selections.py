@@ -40,6 +40,23 @@ MEET = [
     "min(z[d] * y[d], x[d])",
     "y[d] * clip(sum[j](z[j]), -1, c)",
     "leaky_relu(z[d], x[d])",
+    "where(z[d] * y[d] > 1, z[d] * y[d], 1)",
+    "where(-2 * z[d] * y[d] > c, z[d] * y[d], -c / 2)",
+    "where(z[d] * y[d] > 1, z[d]^2 * y[d]^2, 1)",
+    "where(z[d] * y[d] * x[d] > 0, z[d] * y[d] * sin(x[d]), 0)",
+    "where(z[d] * y[d] > 0, z[d]^2 * y[d]^2, 0)",
+    "where(abs(z[d] * y[d]) < 1, z[d]^2 * y[d]^2, 1)",
+    "where(1 < z[d] * y[d] < 2, 3 * z[d] * y[d] - z[d]^2 * y[d]^2, 2)",
+    "z[d] * where(sum[j](y[j]) * x[d] > 1, x[d] * sum[j](y[j]), 1)",
+    "where(z[d]^4 > 0, z[d], 0)",
+    "where(exp(z[d]) > 1, z[d], 0)",
+    "where(exp(z[d]) > 2, exp(2 * z[d]), 4)",
+    "where(exp(z[d]) > exp(y[d]), z[d], y[d])",
+    "where(exp(z[d]) * exp(y[d]) > 1, exp(z[d] + y[d]), 1)",
+    "where(exp(z[d] * y[d]) > 1, z[d] * y[d], 0)",
+    "where(sigmoid(z[d]) > 1/2, z[d], 0)",
+    "where(tanh(z[d]) > tanh(y[d]), z[d], y[d])",
+    "where(log(z[d]^2 + 1) > 0, z[d], 0)",
 ]
 #: They do not, or they do for another reason than the proof finds.
 APART = [
@@ -53,6 +70,17 @@ APART = [
     "where(abs(z[d]) < 1, z[d], 1)",
     "where(z[d] > 0 and y[d] > 1, z[d] * y[d], 0)",
     "where(sum[j](z[j]) - 9 > 0, sum[j](z[j])^2, 80) * y[d]",
+    "where(z[d] * y[d] > 1, z[d] * y[d], 2)",
+    "where(z[d] * y[d] > 0, z[d]^2, 0)",
+    "where(z[d] * y[d] > 1, z[d]^2 * y[d], 1)",
+    "where(z[d] * y[d] * x[d] > 1, z[d] * y[d], 1)",
+    "where(exp(z[d]) > 1, z[d], 1)",
+    "where(exp(z[d]) > 2, z[d], 2)",
+    "where(exp(z[d]) > exp(y[d]), z[d], y[d] + 1)",
+    "where(sigmoid(z[d]) > 1/4, z[d], 0)",
+    "where(relu(z[d]) > 0, z[d], 1)",
+    "where(sin(z[d]) > 0, z[d], 0)",
+    "where(cos(z[d]) > 1, z[d], 0)",
 ]
 
 

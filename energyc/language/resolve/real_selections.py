@@ -2,24 +2,26 @@
 
 At an edge of the condition ``a - b`` must be 0. An edge is solved for a part of it, as ``z = c``, or ``z = c`` and
 ``z = -c`` for ``abs(z) < c``, and what it is solved for is put into ``a - b``. If that is 0 for all values of
-everything in it, it is 0 at the edge.
+everything in it, it is 0 at the edge. A product is solved as a whole, or for a factor where it is not 0, and where it
+is 0 one of its factors is; a function that rises everywhere, by its inverse.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import islice
+from functools import cached_property
+from itertools import chain, islice, product
 
 import numpy as np
 
-from energyc.language.diagnostics import Source
+from energyc.language.diagnostics import Source, Span
 from energyc.language.network import ContinuityCondition, RealSelection
 from energyc.language.resolve.algebra import add, divide, multiply, negate, number, power
 from energyc.language.resolve.context import Context
 from energyc.language.resolve.lower import Lowering
-from energyc.language.resolve.read.exact import is_positive, known_value
+from energyc.language.resolve.read.exact import exact_value, is_positive, known_value
 from energyc.language.resolve.terms import (
     BodySlope,
     Call,
@@ -43,6 +45,8 @@ from energyc.mathematics.ir import Function, Map, Node, walk
 HALF = Fraction(1, 2)
 #: The ways to solve an edge that are tried, and the parts that a side may have.
 MOST_WAYS, MOST_PARTS = 8, 2_000
+#: The inverses of functions that have one in the table.
+INVERSES = {"exp": "log", "log": "exp"}
 #: What is put in the place of a part.
 Solution = tuple[tuple[Term, Term], ...]
 
@@ -67,6 +71,12 @@ class _Selected:
             return RealSelection(masks, "", ())
         return RealSelection(masks, source.slice(place), tuple(self._conditions(edge) for edge in self.selection.edges))
 
+    @cached_property
+    def _sides(self) -> tuple[Term, Term]:
+        """Both sides as they are where they are selected."""
+        written = AtEdge(self.context, self.lowering, ())
+        return written.term(self.selection.if_true), written.term(self.selection.if_false)
+
     def _conditions(self, edge: Term) -> tuple[ContinuityCondition, ...]:
         """The ways to show that the sides are equal where an edge is 0."""
         if self._is_large():
@@ -82,7 +92,7 @@ class _Selected:
         positive: list[Node] = []
         for case in cases:
             at_edge = AtEdge(self.context, self.lowering, case)
-            a, b = (at_edge.term(side) for side in (self.selection.if_true, self.selection.if_false))
+            a, b = (at_edge.term(side) for side in self._sides)
             gaps.append(self.lowering.value(add([(1, a), (-1, b)], a.span)).node)
             positive += [self.lowering.value(argument).node for argument in at_edge.positive]
         return ContinuityCondition(tuple(gaps), tuple(positive))
@@ -98,9 +108,10 @@ class _Selected:
                     yield from self._solved(part, add([(1, value), *others], term.span))
             case Product(factors=factors):
                 varying = [factor for factor in factors if not isinstance(factor, Scalar)]
-                if len(varying) == 1:
-                    scale = multiply([factor for factor in factors if isinstance(factor, Scalar)], term.span)
-                    yield from self._solved(varying[0], divide(value, scale, term.span))
+                scalars = [factor for factor in factors if isinstance(factor, Scalar)]
+                scale = multiply([number(1, term.span), *scalars], term.span)
+                value = divide(value, scale, term.span)
+                yield from self._solved(varying[0], value) if len(varying) == 1 else self._of_product(varying, value)
             case Whole(value=inner) | Chosen(argument=inner):
                 yield from self._solved(inner, value)
             case Call(function=Function(name="abs", slope=None), argument=inner, slope=False):
@@ -109,12 +120,51 @@ class _Selected:
                 root = power(value, HALF, term.span, positive=is_positive(self.context, value))
                 yield from self._of_both_signs(term, inner, value, root)
             case _:
+                for argument, inside in self._inverted(term, value):
+                    yield from (_with(term, value, cases) for cases in self._solved(argument, inside))
                 yield (((term, value),),)
 
     def _of_both_signs(self, term: Term, inner: Term, value: Term, root: Term) -> Iterator[tuple[Solution, ...]]:
-        pairs = zip(self._solved(inner, root), self._solved(inner, negate(root)), strict=True)
-        for right, left in pairs:
-            yield tuple(((term, value), *case) for case in (*right, *left))
+        for right, left in product(self._solved(inner, root), self._solved(inner, negate(root))):
+            yield _with(term, value, (*right, *left))
+
+    def _of_product(self, factors: Sequence[Term], value: Term) -> Iterator[tuple[Solution, ...]]:
+        """The ways to read a product of several factors."""
+        span = factors[0].span
+        yield (((multiply(factors, span), value),),)
+        known = exact_value(self.context, value)
+        if known == 0:
+            yield from (tuple(chain(*ways)) for ways in product(*(self._solved(f, value) for f in factors)))
+        elif known is not None or is_positive(self.context, value):
+            for k, factor in enumerate(factors):
+                yield from self._solved(factor, divide(value, multiply([*factors[:k], *factors[k + 1 :]], span), span))
+
+    def _inverted(self, term: Term, value: Term) -> Iterator[tuple[Term, Term]]:
+        """The argument of a function that never takes a value twice, each with what it is where the function is one."""
+        match term:
+            case Power(base=base, exponent=exponent):
+                if exact_value(self.context, value) == 0 and exponent > 0:
+                    yield base, number(0, term.span)
+                elif exponent.denominator > 1 or exponent == -1:
+                    yield base, power(value, 1 / exponent, term.span)
+            case Call(function=Function(slope=None) as function, argument=argument, slope=False):
+                entry = FUNCTIONS[function.name]
+                if not entry.strictly_monotone:
+                    return
+                if isinstance(value, Call) and value.function == function and not value.slope:
+                    yield argument, value.argument
+                elif function.name in INVERSES:
+                    yield argument, applied(self.context, Function(INVERSES[function.name]), value, term.span)
+                else:
+                    zero = number(0, term.span)
+                    known = value_of(self.context, function, zero)
+                    if known is not None and exact_value(self.context, value) == known:
+                        yield argument, zero
+
+
+def _with(term: Term, value: Term, cases: Sequence[Solution]) -> tuple[Solution, ...]:
+    """Cases in each of which a term has a value besides."""
+    return tuple(((term, value), *case) for case in cases)
 
 
 @dataclass
@@ -140,7 +190,21 @@ class AtEdge:
         for part, value in self.solution:
             if part is term or (type(part) is type(term) and self._is_same(part, term)):
                 return value
+            if isinstance(part, Product) and isinstance(term, Product):
+                left = self._without(term.factors, part.factors)
+                if left is not None:
+                    return multiply([value, *map(self.term, left)], term.span)
         return None
+
+    def _without(self, factors: Sequence[Term], divisor: Sequence[Term]) -> list[Term] | None:
+        """The factors left after division by others, None where these are not among them."""
+        left = list(factors)
+        for part in divisor:
+            found = next((f for f in left if f is part or (type(f) is type(part) and self._is_same(f, part))), None)
+            if found is None:
+                return None
+            left.remove(found)
+        return left
 
     def _is_same(self, part: Term, term: Term) -> bool:
         if isinstance(part, Element) and isinstance(term, Element):
@@ -180,23 +244,29 @@ class AtEdge:
         """A function of what it is applied to at the edge; its value where that is a number."""
         if function.slope is None and FUNCTIONS[function.name].domain is not None:
             self.positive.append(argument)
-        if function.slope is None and not slope and (value := self._value(function, argument)) is not None:
-            return number(value, term.span)
-        return Call(term.span, function, argument, slope)
+        return applied(self.context, function, argument, term.span) if not slope else replace(term, argument=argument)
 
-    def _value(self, function: Function, argument: Term) -> Fraction | None:
-        """The value of a condition, and of any function at 0 where it is 0, a half or 1."""
-        known = known_value(self.context, argument)
-        if known is None:
-            return None
-        if function.name in ("above", "reached"):
-            return Fraction(int(known > 0 or (known == 0 and function.name == "reached")))
-        if function.name == "log":
-            return Fraction(0) if known == 1 else None
-        if known != 0:
-            return None
-        value = Fraction(float(FUNCTIONS[function.name].value(np.zeros(1))[0]))
-        return value if value in (0, HALF, 1) else None
+
+def applied(context: Context, function: Function, argument: Term, span: Span) -> Term:
+    """A function of a term; its value where that is a number."""
+    value = value_of(context, function, argument)
+    return Call(span, function, argument) if value is None else number(value, span)
+
+
+def value_of(context: Context, function: Function, argument: Term) -> Fraction | None:
+    """The value of a condition, and of any function of the table at 0 where it is 0, a half or 1."""
+    if function.slope is not None:
+        return None
+    if function.name in ("above", "reached"):
+        known = known_value(context, argument)
+        return None if known is None else Fraction(int(known > 0 or (known == 0 and function.name == "reached")))
+    exact = exact_value(context, argument)
+    if function.name == "log":
+        return Fraction(0) if exact == 1 else None
+    if exact != 0:
+        return None
+    value = Fraction(float(FUNCTIONS[function.name].value(np.zeros(1))[0]))
+    return value if value in (0, HALF, 1) else None
 
 
 def _parts(term: Term) -> Iterator[Term]:

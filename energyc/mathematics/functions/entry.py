@@ -144,6 +144,11 @@ class ScalarFunction:
         return self.analytic and not self.kinks
 
     @property
+    def strictly_monotone(self) -> bool:
+        """Whether it always rises, or always falls: what is analytic and constant somewhere is constant."""
+        return bool(self.monotone) and self.holomorphic and self.homogeneous is None
+
+    @property
     def spelling(self) -> tuple[str, int]:
         """The name that formulas write it with, and the number of primes after it."""
         return (self.derivative_of, 1) if self.derivative_of else (self.name, 0)

@@ -92,7 +92,7 @@ def guard_of(graph: Graph, conditions: Sequence[IndexExpr], dims: Sequence[str])
 
 def decided(expr: IndexExpr, selection: Selection) -> IndexExpr:
     """An expression where the selection holds, without its head: the axes behind the head move up."""
-    return lowered(_substituted(expr, selection), selection.head)
+    return lowered(substituted(expr, selection), selection.head)
 
 
 def lowered(expr: IndexExpr, gone: int) -> IndexExpr:
@@ -100,8 +100,9 @@ def lowered(expr: IndexExpr, gone: int) -> IndexExpr:
     return expr.renumbered({k: k - (k > gone) for k in expr.axes()})
 
 
-def _substituted(expr: IndexExpr, selection: Selection) -> IndexExpr:
+def substituted(expr: IndexExpr, selection: Selection) -> IndexExpr:
+    """An expression with the place of a selection for its head."""
     if expr.op == "axis":
         return selection.place if expr.args[0] == selection.head else expr
-    parts = (_substituted(a, selection) if isinstance(a, IndexExpr) else a for a in expr.args)
+    parts = (substituted(a, selection) if isinstance(a, IndexExpr) else a for a in expr.args)
     return IndexExpr(expr.op, tuple(parts))

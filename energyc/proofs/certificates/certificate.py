@@ -55,7 +55,8 @@ class Certificate:
     """A proof that a Jacobian is symmetric. ``left`` and ``right`` are the atoms of u and w for each state.
 
     With ``impulses`` the terms include the distributional derivatives of jumps, which are zero off the jumps. The
-    proof holds for all sizes of the dims except those in ``pinned``.
+    proof holds for all sizes of the dims except those in ``pinned``. Of these the ``square`` dims matter only in that
+    orthogonal params are as high as wide.
     """
 
     field: ForceField
@@ -67,3 +68,4 @@ class Certificate:
     terms: tuple[TermEntry, ...]
     impulses: bool = False
     pinned: tuple[tuple[str, int], ...] = ()
+    square: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ from energyc.proofs.certificates.pairing import check_pairing, require
 from energyc.proofs.enclosures.exact import Evaluation, aligned
 from energyc.proofs.enclosures.multiprecision import DIGITS, Multiprecision, Number, digits, number, resolution
 from energyc.proofs.fields.problem import ForceField
-from energyc.proofs.fields.sizes import Sizes, small_sizes, work
+from energyc.proofs.fields.sizes import Sizes, small_sizes, with_sets_at, work
 from energyc.proofs.fields.structured import holds, on_sets
 
 Array = NDArray[Any]
@@ -51,7 +51,10 @@ def check(certificate: Certificate, field: ForceField, generator: np.random.Gene
     require(certificate.field.states == field.states, "it is of other states")
     require(certificate.field.roots == field.roots, "it is of another force")
     check_pairing(certificate)
-    return sum(_check_size(certificate, field, sizes, generator) for sizes in _test_sizes(field, certificate.pinned))
+    require(all(field.sizes[dim] == size for dim, size in certificate.pinned), "it is at sizes of another force")
+    pinned = tuple((dim, size) for dim, size in certificate.pinned if dim not in certificate.square)
+    known = with_sets_at(field, certificate.pinned)
+    return sum(_check_size(certificate, known, sizes, generator) for sizes in _test_sizes(known, pinned))
 
 
 # ---------------------------------------------------------------- the points

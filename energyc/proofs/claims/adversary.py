@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from energyc.language.network import ConstraintSet, Network
 from energyc.mathematics.ir import Input, Node, walk
-from energyc.proofs.claims.energy import whole_energy
+from energyc.proofs.claims.energy import summands, whole_energy
 from energyc.proofs.claims.judgement import Judgement, undecided
 from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.fields.local_field import LocalField
@@ -52,10 +52,15 @@ class Adversary:
         """Energies far out along straight and bent ways, and near the rims of boxes."""
         if judged.verdict != "proved":
             return judged
+        parts = [part for term in self.network.energies.values() for part in summands(term.node)]
         for place in self._places([self.energy]):
             ways = [*place.outward(FAR), *place.to_rims(NEAR)]
-            (columns,) = place.around.values([self.energy], np.concatenate(ways))
-            for values in np.split(columns[:, 0], len(ways)):
+            columns, *terms = place.around.values([self.energy, *(node for _, node in parts)], np.concatenate(ways))
+            numbers = [abs(c.number({**self.network.values, **place.around.sizes})) for c, _ in parts]
+            sizes = sum(n * np.abs(term[:, 0]) for n, term in zip(numbers, terms, strict=True))
+            rounded = np.isfinite(sizes) & (np.abs(columns[:, 0]) <= ROUNDING * sizes)
+            known = np.where(rounded, 0.0, columns[:, 0])
+            for values in np.split(known, len(ways)):
                 if _falls(values):
                     return _contradicted(f"the energy falls to {np.nanmin(values):.4g} and on")
         return judged
@@ -145,9 +150,10 @@ def _contradicted(by: str) -> Judgement:
 
 
 def _falls(values: Array) -> bool:
-    """Whether an energy goes on falling at the end of a way."""
-    values = values[np.isfinite(values)]
-    if len(values) < 4:
+    """Whether an energy goes on falling at the end of a way; one that is infinite there has risen."""
+    numbers = values[~np.isnan(values)]
+    values = numbers[np.isfinite(numbers)]
+    if len(values) < 4 or numbers[-1] == np.inf:
         return False
     drops = -np.diff(values[-4:])
     return bool(values[-1] < 0 and np.all(drops > DROP) and np.all(drops[1:] > FADING * drops[:-1]))

@@ -7,16 +7,17 @@ terms that may be negative. It is refuted by a ray along which the leading term 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from energyc.language.network import Network
 from energyc.mathematics.calculus import derivative, gradient, tangent
 from energyc.mathematics.ir import Coefficient, Input, Map, Node, walk
 from energyc.proofs.claims.alone import driven_back
 from energyc.proofs.claims.energy import has_cuts, summands, whole_energy
+from energyc.proofs.claims.forms import ExactNorms, Forms, at_more_sizes, exact_values
 from energyc.proofs.claims.judgement import Judgement, Step, Write, undecided
 from energyc.proofs.claims.rays import falling_ray
-from energyc.proofs.claims.sets import enclosures_of, roaming
+from energyc.proofs.claims.sets import enclosures_of, roaming, simplexes, with_spheres
 from energyc.proofs.conservativeness.selections import continuous_masks
 from energyc.proofs.enclosures.enclosure import BOUNDED, Enclosure
 from energyc.proofs.enclosures.nodes import Enclosures
@@ -47,7 +48,7 @@ def floor_of(network: Network, base: ForceField, write: Write) -> Floor:
         because = "continuous, and its states are kept in compact sets"
         return Floor(Judgement("proved", because, Step("compact", f"{whole} is bounded below")), attained=True)
     terms = [part for term in network.energies.values() for part in summands(term.node)]
-    proved = _outgrown(enclosures, terms, base, write, whole)
+    proved = _outgrown(enclosures, terms, base, write, whole) or _outweighed(enclosures, terms, network, base, whole)
     if proved is not None:
         return Floor(proved[0], attained=proved[1] and enclosures.continuous(energies))
     slopes = gradient(base.graph, whole_energy(network, base), base.states, frozen=True, strict=False)
@@ -83,6 +84,19 @@ class Confinement:
     powers: dict[Node, float] = field(default_factory=dict)
     loads: list[Load] = field(default_factory=list)
 
+    def holds(self, terms: Sequence[tuple[Coefficient, Node]]) -> bool:
+        """Whether, with these terms, powers of the states outgrow every load."""
+        pending = list(terms)
+        while remaining := [term for term in pending if not self.take(*term)]:
+            if len(remaining) == len(pending):
+                break
+            pending = remaining
+        return all(load.is_outgrown(self.powers) for load in self.loads)
+
+    def has_floor(self, product: Product) -> bool:
+        """Whether a product is bounded below."""
+        return self._enclosed(product).has_floor
+
     def take(self, factor: Coefficient, node: Node) -> bool:
         """Whether a term could be taken into account; one that could not may be on a later turn."""
         term = self.enclosures.of_multiple(factor, node)
@@ -112,7 +126,7 @@ class Confinement:
             gain = self._gain(multiple)
             if gain is not None:
                 gains[gain[0]] = max(gain[1], gains.get(gain[0], 0.0))
-            elif not self._enclosed(multiple).has_floor:
+            elif not self.has_floor(multiple):
                 others.append(multiple)
         return gains, others
 
@@ -160,9 +174,10 @@ class Confinement:
         crossed = has_floor and two and all(self.enclosures.of(node).growth <= BOUNDED for node in held)
         if crossed and len(fresh) <= 1 and all(gains.get(node, 0.0) >= 2 for node in fresh):
             return None
-        return self._product_load(product)
+        return self.load_of(product)
 
-    def _product_load(self, product: Product) -> Load:
+    def load_of(self, product: Product) -> Load:
+        """The parts of a product, each with its states and its growth."""
         return Load(tuple((self._states(f.node), self.enclosures.of(f.node).growth) for f in product.factors))
 
     def _loads_of(
@@ -172,7 +187,7 @@ class Confinement:
         states = self._states(node)
         if term.down > 1 and self._is_convex(factor, node):
             return [Load(((states, 1.0),))]
-        return [Load(((states, term.down),))] if falling is None else [self._product_load(part) for part in falling]
+        return [Load(((states, term.down),))] if falling is None else [self.load_of(part) for part in falling]
 
     def _states(self, node: Node) -> frozenset[Node]:
         return frozenset(state for state in walk([node]) if state in self.free)
@@ -204,12 +219,7 @@ def _outgrown(
 ) -> tuple[Judgement, bool] | None:
     """Powers of the states outgrow every term that may be negative; whether they confine all that is free."""
     confinement = Confinement(enclosures, list(enclosures.free), base.structure)
-    pending = list(terms)
-    while remaining := [term for term in pending if not confinement.take(*term)]:
-        if len(remaining) == len(pending):
-            break
-        pending = remaining
-    if not all(load.is_outgrown(confinement.powers) for load in confinement.loads):
+    if not confinement.holds(terms):
         return None
     powers = confinement.powers
     if not confinement.loads and not powers:
@@ -222,3 +232,47 @@ def _outgrown(
     because = f"{kind} of the states outgrow all terms that may be negative"
     proof = Step("outgrown", f"{whole} is bounded below", premises)
     return Judgement("proved", because, proof), set(powers) >= set(enclosures.free)
+
+
+def _outweighed(
+    enclosures: Enclosures, terms: Sequence[tuple[Coefficient, Node]], network: Network, base: ForceField, whole: str
+) -> tuple[Judgement, bool] | None:
+    """The quadratic terms of the states add up to a form that norms show to be nowhere negative.
+
+    Where it confines states, it outgrows the rest as their squares do.
+    """
+    spheres = replace(base, structure=with_spheres(network, base.structure))
+    for known, sizes in at_more_sizes(spheres, [node for _, node in terms]):
+        forms = Forms(ExactNorms(enclosures, known.structure, exact_values(known), simplexes(network)), enclosures.free)
+        confinement = Confinement(enclosures, list(enclosures.free), known.structure)
+        rest = [term for term in terms if not _took(forms, confinement, *term)]
+        confined = forms.confined() if forms.subtracts or (sizes and forms.least) else None
+        if confined is None:
+            continue
+        confinement.powers |= dict.fromkeys(confined, 2.0)
+        if confinement.holds(rest):
+            norms = [*dict.fromkeys(forms.because)]
+            because = "; ".join([*norms, f"squares of the states outweigh products of them{sizes}"])
+            proof = Step("norms", f"{whole} is bounded below{sizes}", tuple(Step("norm", norm) for norm in norms))
+            return Judgement("proved", because, proof), set(confinement.powers) >= set(enclosures.free)
+    return None
+
+
+def _took(forms: Forms, confinement: Confinement, factor: Coefficient, node: Node) -> bool:
+    """Whether a term is a sum of products of two states, and of loads; those products are then in ``forms``."""
+    products = multiplied_out(node, confinement.structures)
+    if products is None:
+        return False
+    loads: list[Product] = []
+    added = forms.copy()
+    for product in products:
+        multiple = Product(factor * product.coefficient, product.factors)
+        if not added.is_plain(multiple) and confinement.has_floor(multiple):
+            continue
+        if not added.take(multiple):
+            loads.append(multiple)
+    if added.least == forms.least or (loads and confinement.enclosures.of_multiple(factor, node).has_floor):
+        return False
+    forms.least, forms.because, forms.subtracts = added.least, added.because, added.subtracts
+    confinement.loads += map(confinement.load_of, loads)
+    return True

@@ -6,14 +6,16 @@ A matrix is given as a field: v -> M v on one vector.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from energyc.derivation.notation.recognise import normalisers
 from energyc.mathematics.ir import Add, Coefficient, Einsum, Input, Map, Node, Operand, Softmax, Stop, walk
+from energyc.proofs.claims.forms import ExactNorms, Forms, at_more_sizes
 from energyc.proofs.claims.judgement import Judgement, Step, at_sizes, undecided
 from energyc.proofs.conservativeness.witness import Sample, sample_at, search_sizes
 from energyc.proofs.enclosures.exact import Evaluation, Intervals
@@ -22,7 +24,7 @@ from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.instances import used_dims
 from energyc.proofs.fields.problem import ForceField, linearise
 from energyc.proofs.fields.sampling import draw, in_floats
-from energyc.proofs.fields.structured import Structures
+from energyc.proofs.fields.structured import Structures, symmetries
 from energyc.proofs.normal_form.products import Product, multiplied_out
 
 #: The most labels of a product whose exchanges are tried.
@@ -43,18 +45,19 @@ JACOBIANS: Mapping[str, str] = {
 CLAIM = "positive semidefinite"
 
 
-def positivity(matrix: ForceField, at: Node | None, state: Node, enclosures: Enclosures) -> Judgement:
-    """Whether a matrix is positive semidefinite; with ``at``, it is known to be the Jacobian of that by the state."""
+def positivity(matrix: ForceField, drawn: ForceField, at: Node | None, state: Node, norms: ExactNorms) -> Judgement:
+    """Whether a matrix is positive semidefinite; with ``at``, it is known to be the Jacobian of that by the state.
+
+    ``drawn`` is the matrix by inputs whose draws are on the sets of the states.
+    """
+    enclosures = norms.enclosures
     by_table = None if at is None else _by_table(at, state, enclosures)
     if by_table is not None:
         return by_table
-    (vector,) = matrix.states
-    form = matrix.graph.product(vector, matrix.force[vector])
-    form = matrix.graph.sum(form, range(len(form.dims)))
-    if _is_sum_of_squares(form, vector, enclosures, matrix.structure):
-        because = "a sum of squares with coefficients that are never negative"
-        return Judgement("proved", because, Step("squares", "v . M v >= 0 for all v"))
-    return _negative_direction(matrix) or undecided("no rule of the table fits, and no negative direction was found")
+    for known, sizes in at_more_sizes(matrix, matrix.roots):
+        if (by_form := _by_form(known, norms, sizes)) is not None:
+            return by_form
+    return _negative_direction(drawn) or undecided("no rule of the table fits, and no negative direction was found")
 
 
 # -------------------------------------------------------------------- the table
@@ -120,31 +123,61 @@ def _read(node: Node, state: Node, enclosures: Enclosures) -> tuple[str | None, 
     return because, [*factors, *(other.node for other in others)]
 
 
-# -------------------------------------------------------------------- sums of squares
+# -------------------------------------------------------------------- forms
 
 
-def _is_sum_of_squares(form: Node, vector: Node, enclosures: Enclosures, structures: Structures) -> bool:
-    products = multiplied_out(form, structures)
-    return products is not None and all(_is_square(product, vector, enclosures) for product in products)
+def _form(matrix: ForceField) -> Node:
+    """``v . M v``."""
+    (vector,) = matrix.states
+    form = matrix.graph.product(vector, matrix.force[vector])
+    return matrix.graph.sum(form, range(len(form.dims)))
 
 
-def _is_square(product: Product, vector: Node, enclosures: Enclosures) -> bool:
+def _by_form(matrix: ForceField, norms: ExactNorms, sizes: str) -> Judgement | None:
+    """By the terms of ``v . M v``: squares, and squares of v that outweigh the rest."""
+    products = multiplied_out(_form(matrix), matrix.structure)
+    if products is None:
+        return None
+    (vector,), statement = matrix.states, f"v . M v >= 0 for all v{sizes}"
+    rest = [product for product in products if not _is_square(product, vector, norms.enclosures, matrix.structure)]
+    if not rest:
+        because = f"a sum of squares with coefficients that are never negative{sizes}"
+        return Judgement("proved", because, Step("squares", statement))
+    forms = Forms(replace(norms, structures=matrix.structure), matrix.states)
+    plain = [product for product in products if product not in rest and forms.is_plain(product)]
+    if not all(forms.take(product) for product in (*plain, *rest)) or forms.confined() is None:
+        return None
+    reasons = [*dict.fromkeys(forms.because)]
+    because = "; ".join([*reasons, f"what is added outweighs what is subtracted{sizes}"])
+    return Judgement("proved", because, Step("norms", statement, tuple(Step("norm", reason) for reason in reasons)))
+
+
+def _least_order(factor: Operand, structures: Structures) -> Operand:
+    parts = structures.get(cast(Input, factor.node), ())
+    orders = (tuple(factor.axes[k] for k in turn) for turn in symmetries(parts, len(factor.axes)))
+    return Operand(factor.node, min((factor.axes, *orders))) if parts else factor
+
+
+def _is_square(product: Product, vector: Node, enclosures: Enclosures, structures: Structures) -> bool:
     """Whether a product is ``(sum of something)^2`` times a positive number and what is never negative."""
-    ends = [f for f in product.factors if f.node is vector]
+    factors = [_least_order(f, structures) for f in product.factors]
+    ends = [f for f in factors if f.node is vector]
     if len(ends) != 2 or not enclosures.number(product.coefficient).positive:
         return False
     turn = dict(zip(ends[0].axes, ends[1].axes, strict=True)) | dict(zip(ends[1].axes, ends[0].axes, strict=True))
-    others = sorted({a for f in product.factors for a in f.axes} - turn.keys())
+    others = sorted({a for f in factors for a in f.axes} - turn.keys())
     if len(others) > MOST_LABELS or any(turn[turn[a]] != a for a in turn):
         return False
     for image in permutations(others):
         exchange = turn | dict(zip(others, image, strict=True))
-        if all(exchange[exchange[a]] == a for a in exchange) and _splits(product.factors, exchange, enclosures):
+        if all(exchange[exchange[a]] == a for a in exchange) and _splits(factors, exchange, enclosures, structures):
             return True
     return False
 
 
-def _splits(factors: Sequence[Operand], exchange: Mapping[int, int], enclosures: Enclosures) -> bool:
+def _splits(
+    factors: Sequence[Operand], exchange: Mapping[int, int], enclosures: Enclosures, structures: Structures
+) -> bool:
     """Whether an exchange of labels pairs the factors, but for those of fixed labels that are never negative.
 
     The pairs must fall into two halves that share fixed labels only.
@@ -152,7 +185,9 @@ def _splits(factors: Sequence[Operand], exchange: Mapping[int, int], enclosures:
     remaining, halves = list(factors), []
     while remaining:
         factor = remaining.pop()
-        mirror = Operand(factor.node, tuple(exchange[a] for a in factor.axes))
+        mirror = _least_order(Operand(factor.node, tuple(exchange[a] for a in factor.axes)), structures)
+        if mirror == factor and _moved(factor, exchange):
+            return False
         if mirror in remaining:
             remaining.remove(mirror)
             if mirror != factor:
@@ -205,8 +240,7 @@ def _confirmed(matrix: ForceField, sample: Sample, direction: Any) -> Judgement 
     if int(np.prod(shape)) != len(direction):
         return None
     inputs = {**sample.point, vector: (np.round(direction * 64) / 64).reshape(shape)}
-    form = matrix.graph.product(vector, matrix.force[vector])
-    form = matrix.graph.sum(form, range(len(form.dims)))
+    form = _form(matrix)
     fractions = {**matrix.fractions, **{name: Fraction(size) for name, size in sample.sizes.items()}}
     numbers = Intervals({**matrix.values, **sample.sizes}, fractions)
     try:

@@ -23,6 +23,7 @@ from energyc.proofs.fields.local_field import LocalField
 from energyc.proofs.fields.problem import ForceField
 from energyc.proofs.fields.sampling import Point, draw, draw_input, in_floats
 from energyc.proofs.fields.sizes import small_sizes
+from energyc.proofs.fields.structured import squared
 
 Array = NDArray[Any]
 #: Where the energy is looked at along a ray, in multiples of a random direction.
@@ -68,7 +69,7 @@ def falling_ray(network: Network, base: ForceField, free: Collection[Input]) -> 
     still = base.with_force({})
     sizes = dict(network.extents)
     if any(sizes[dim] > LARGE for dim in used_dims([total])):
-        sizes = small_sizes([total], network.extents, structures=base.structure)
+        sizes = small_sizes([total], sizes, structures=squared(base.structure, sizes))
     generator = np.random.default_rng(7)
     for scale in SCALES:
         for turn in range(DRAWS):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
-from energyc.language.network import ConstraintSet, Network, State
-from energyc.mathematics.calculus import Bounds
+from energyc.language.network import ConstraintSet, Network, State, Structure
+from energyc.mathematics.calculus import Bounds, substitute
 from energyc.mathematics.ir import Input, Node
+from energyc.proofs.conservativeness.classify import surfaces_of
 from energyc.proofs.enclosures.nodes import Enclosures
-from energyc.proofs.fields.problem import ForceField
+from energyc.proofs.fields.problem import ForceField, fork
+from energyc.proofs.fields.structured import Structures
 
 #: Sets of finite extent, and convex sets, on which a projection brings no two points further apart.
 COMPACT = ("standardized", "sphere", "simplex")
@@ -42,6 +45,33 @@ def enclosures_of(
     """The enclosures of a network's nodes as its states move on their sets, some within ``narrower`` bounds."""
     known = {**base.ranges, **dict(_surface_ranges(network)), **narrower}
     return Enclosures(base.graph, network.values, known, base.states, roaming(network), harmless)
+
+
+def with_spheres(network: Network, structures: Structures) -> dict[Input, tuple[Structure, ...]]:
+    """The sets of params, and the spheres that states are on."""
+    surfaces = surfaces_of(network).items()
+    spheres = {node: (Structure("sphere", (), surface.axes),) for node, surface in surfaces if surface.kind == "sphere"}
+    return {**{node: tuple(parts) for node, parts in structures.items()}, **spheres}
+
+
+def simplexes(network: Network) -> dict[Node, tuple[int, ...]]:
+    """The states on simplexes, with the axes along which they sum to 1."""
+    return {node: surface.axes for node, surface in surfaces_of(network).items() if surface.kind == "simplex"}
+
+
+def on_charts(network: Network, matrix: ForceField) -> ForceField:
+    """A field by free coordinates of its states on simplexes or standardized, so that draws are on the sets."""
+    graph, read = fork(matrix.graph), set(matrix.inputs)
+    charts: dict[Node, Node] = {
+        state: surface.chart(graph, state)
+        for state, surface in surfaces_of(network).items()
+        if surface.kind != "sphere" and state in read
+    }
+    if not charts:
+        return matrix
+    force = {vector: substitute(graph, root, charts) for vector, root in matrix.force.items()}
+    ranges = {node: bounds for node, bounds in matrix.ranges.items() if node not in charts}
+    return replace(matrix, graph=graph, force=force, ranges=ranges)
 
 
 def size_along(network: Network, state: State) -> int:

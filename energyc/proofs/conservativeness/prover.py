@@ -14,7 +14,7 @@ from energyc.proofs.certificates.certificate import AtomEntry, Certificate, Fact
 from energyc.proofs.enclosures.impulses import with_impulses, without_impulses
 from energyc.proofs.fields.domain import jumps
 from energyc.proofs.fields.problem import ForceField, fork, linearise, transparent
-from energyc.proofs.fields.sizes import Sizes, pinned_sizes, written_sizes
+from energyc.proofs.fields.sizes import Sizes, pinned_sizes, square_dims, with_sets_at, written_sizes
 from energyc.proofs.normal_form.budget import Budget, OverBudget
 from energyc.proofs.normal_form.canonical import Factor
 from energyc.proofs.normal_form.normal import Collected, Normaliser, Sum
@@ -26,13 +26,23 @@ SECONDS = 0.8
 
 @dataclass(frozen=True)
 class Stage:
-    """A proof strategy: whether to expand sums of states, unify functions, and differentiate jumps."""
+    """A proof strategy: whether to expand sums of states, unify functions, and differentiate jumps.
+
+    It is at the ``pinned`` sizes; of the ``square`` dims among them it uses only that orthogonal params are square.
+    """
 
     name: str
     keep_sums: bool
     unified: bool = False
     impulses: bool = False
     pinned: Sizes = ()
+    square: tuple[str, ...] = ()
+
+    def at(self, pinned: Sizes) -> Stage:
+        """The stage at these sizes too."""
+        fixed = {dim for dim, _ in pinned}
+        sizes = tuple(dict.fromkeys((*self.pinned, *pinned)))
+        return replace(self, pinned=sizes, square=tuple(dim for dim in self.square if dim not in fixed))
 
     def __str__(self) -> str:
         across = ", across jumps" if self.impulses else ""
@@ -65,7 +75,8 @@ def prove(field: ForceField, seconds: float = SECONDS) -> list[Attempt]:
     for stage in _stages(field):
         available = min(seconds, deadline - time.process_time())
         if not attempts or available > 0:
-            attempts.append(_try_stage(replace(field, graph=fork(field.graph)), stage, available))
+            at = replace(with_sets_at(field, stage.pinned), graph=fork(field.graph))
+            attempts.append(_try_stage(at, stage, available))
         if attempts[-1].certificate:
             break
     return attempts
@@ -75,7 +86,12 @@ def _stages(field: ForceField) -> Sequence[Stage]:
     jumping = jumps(field.roots, field.states)
     pinned = pinned_sizes(field)
     at_all_sizes = [*([replace(stage, impulses=True) for stage in STAGES] if jumping else []), *STAGES]
-    return [*at_all_sizes, *(replace(stage, pinned=pinned) for stage in at_all_sizes if pinned and not stage.keep_sums)]
+    square = tuple((dim, field.sizes[dim]) for dim in square_dims(field))
+    if square:
+        dims = tuple(dim for dim, _ in square)
+        at_all_sizes += [replace(stage, pinned=square, square=dims) for stage in at_all_sizes]
+    whole = [stage for stage in at_all_sizes if not stage.keep_sums]
+    return [*at_all_sizes, *(stage.at(pinned) for stage in whole if pinned)]
 
 
 def _try_stage(field: ForceField, stage: Stage, seconds: float) -> Attempt:
@@ -106,7 +122,7 @@ def normaliser_of(bilinear: Bilinear, stage: Stage, seconds: float) -> Normalise
         keep_sums=stage.keep_sums,
         directions=frozenset((*bilinear.u, *bilinear.w)),
         structure=bilinear.field.structure,
-        pinned=dict(stage.pinned),
+        pinned={dim: size for dim, size in stage.pinned if dim not in stage.square},
         divide=stage.unified and not stage.keep_sums,
     )
 
@@ -180,7 +196,8 @@ def _certificate(
     terms = tuple(_term_entry(normaliser, term, pair) for term, pair in zip(terms_by_key.values(), pairs, strict=True))
     left = tuple(normaliser.reading(u).atom.number for u in bilinear.u)
     right = tuple(normaliser.reading(w).atom.number for w in bilinear.w)
-    return Certificate(bilinear.field, bilinear.u, bilinear.w, left, right, atoms, terms, stage.impulses, stage.pinned)
+    ends = (bilinear.u, bilinear.w, left, right)
+    return Certificate(bilinear.field, *ends, atoms, terms, stage.impulses, stage.pinned, stage.square)
 
 
 def _term_entry(normaliser: Normaliser, term: Collected, pair: _Pair) -> TermEntry:

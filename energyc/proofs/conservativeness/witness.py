@@ -24,6 +24,7 @@ from energyc.proofs.fields.problem import ForceField, Linearised, linearise
 from energyc.proofs.fields.sampling import GRAIN, Point, batched, both_ways, directions, draw, in_floats
 from energyc.proofs.fields.singular import arguments, signed_points
 from energyc.proofs.fields.sizes import WORK, small_sizes, work
+from energyc.proofs.fields.structured import squared
 
 Array = NDArray[Any]
 DRAWS = 3
@@ -109,10 +110,12 @@ def _beyond_kinks(field: ForceField, sizes: Mapping[str, int], generator: np.ran
 def search_sizes(linear: Linearised) -> list[dict[str, int]]:
     """Sizes to search, within the budget of work: small sizes that the spec can have, then its own.
 
+    What is square at its own sizes stays so.
+
     Small sizes that it cannot have come last, and only if no coefficient depends on sizes.
     """
     field = linear.field
-    small = small_sizes(linear.moved, field.sizes, structures=field.structure)
+    small = small_sizes(linear.moved, field.sizes, structures=squared(field.structure, field.sizes))
     close = instance(field, linear.moved, small)
     candidates: list[dict[str, int]] = []
     for sizes in (close, dict(field.sizes), small):

@@ -40,7 +40,7 @@ def right_of_zero(entry: ScalarFunction, u: Enclosure, found: Enclosure) -> Encl
 
 def mapped_range(entry: ScalarFunction, u: Range) -> Range:
     """By monotony where there is any, by intervals, and by the function's own bounds."""
-    strict = bool(entry.monotone) and entry.holomorphic and entry.homogeneous is None
+    strict = entry.strictly_monotone
     never = strict and entry.domain is None  # such a bound is not taken on the line; a root is 0 at 0
     own = Range(entry.low, entry.high, never, never)
     if entry.positive == "everywhere" or (entry.positive == "right" and u.positive):

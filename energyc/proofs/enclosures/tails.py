@@ -125,6 +125,15 @@ def number(value: float) -> Tail:
     return Tail.of({0.0: _outward(*_outward(value, value))})
 
 
+def _read(value: Any) -> Tail:
+    """A tail as it is; a float or a fraction as a number."""
+    if isinstance(value, Tail):
+        return value
+    near = float(value)
+    exact = not isinstance(value, Fraction) or value == near
+    return Tail.of({0.0: (near, near)}) if exact else number(near)
+
+
 def line(start: float, direction: float) -> Tail:
     """``start + direction t``, both exact."""
     return Tail.of({0.0: (start, start), 1.0: (direction, direction)})
@@ -141,12 +150,10 @@ class Tails:
     largest = 20_000
 
     def array(self, values: Array) -> Array:
-        return values if values.dtype == object else _each(lambda x: Tail.of({0.0: (float(x), float(x))}), values)
+        return _each(_read, values)
 
     def coefficient(self, c: Coefficient) -> Array:
-        exact = not c.powers and Fraction(float(c.value)) == c.value
-        tail = Tail.of({0.0: (float(c.value),) * 2}) if exact else number(c.number(self.values))
-        return _of(tail)
+        return _of(number(c.number(self.values)) if c.powers else _read(c.value))
 
     def rearranged(self, x: Array, change: Any) -> Array:
         return np.asarray(change(x))

@@ -7,6 +7,7 @@ with whole numbers v, which are rational and on the set without rounding.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -34,6 +35,23 @@ def is_direction(structure: Iterable[Structure]) -> bool:
 def holds(structures: Structures, sizes: Mapping[str, int]) -> bool:
     """Whether sizes leave every set a point: no more orthonormal vectors than a space of their length holds."""
     return all(sizes[count] <= sizes[length] for count, length in _counted(structures))
+
+
+def squared(structures: Structures, sizes: Mapping[str, int]) -> dict[Input, tuple[Structure, ...]]:
+    """The sets of params at these sizes: what is orthogonal and as high as wide has orthonormal columns too."""
+    return {node: (*parts, *turned(node, parts, sizes)) for node, parts in structures.items()}
+
+
+def turned(node: Input, parts: Iterable[Structure], sizes: Mapping[str, int]) -> list[Structure]:
+    """The sets of a param at these sizes alone: what is orthogonal and as high as wide has orthonormal columns too."""
+    square = (part for part in parts if part.kind == "orthogonal" and _is_square(node, part, sizes))
+    return [replace(part, rows=part.columns, columns=part.rows) for part in square]
+
+
+def _is_square(node: Input, part: Structure, sizes: Mapping[str, int]) -> bool:
+    """Whether the dims of a matrix are different ones of one size."""
+    rows, columns = ([node.dims[k] for k in axes] for axes in (part.rows, part.columns))
+    return rows != columns and [sizes[dim] for dim in rows] == [sizes[dim] for dim in columns]
 
 
 def with_room(structures: Structures, sizes: Mapping[str, int]) -> dict[str, int]:

@@ -27,6 +27,7 @@ from energyc.mathematics.ir import (
     Input,
     Map,
     Node,
+    Reduction,
     Stop,
 )
 from energyc.mathematics.ir.interpreter import evaluate
@@ -34,6 +35,7 @@ from energyc.proofs.fields.conditions import FALSE, TRUE, condition_key
 from energyc.proofs.normal_form.atoms import AtomTable, Body, Reading
 from energyc.proofs.normal_form.budget import Budget
 from energyc.proofs.normal_form.canonical import Factor, Form, Labelling, Symmetry
+from energyc.proofs.normal_form.gathers import Gathers
 from energyc.proofs.normal_form.readings import axis_orders, read
 from energyc.proofs.normal_form.simplify import Monomial, simplified
 
@@ -75,6 +77,10 @@ class Normaliser:
     _moving: set[Node] = field(default_factory=set)
     _readings: dict[Node, Reading] = field(default_factory=dict)
     _bodies: dict[Node, Body] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Start with no function known."""
+        self._gathers = Gathers(self.graph)
 
     def sum_of(self, node: Node) -> tuple[Sum, tuple[int, ...]]:
         """The normal form of a node, and its free labels, one for each dim. Raises OverBudget."""
@@ -158,6 +164,8 @@ class Normaliser:
                 return self._einsum(node, labels)
             case Stop():
                 return self.expand(node.argument, labels)
+            case Map() | Reduction() if (gathered := self._gathers.outside(node)) is not None:
+                return self.expand(gathered, labels)
             case Map() if node.function.exponent is not None:
                 return [self._power(node, labels, node.function.exponent)]
         return [self.single(node, labels)]

@@ -7,6 +7,9 @@ identity                                holds because
 ``[c] [c] = [c]``, ``step^2 = step``    they are 0 or 1
 ``[c and d] = [c] [d]``
 ``sum_j [i == j] f(j) = f(i)``
+``[n == i_e] [m == i_e] = [n == m]``    times the first of them, where i_e is sure to be a place of n
+``sum_n [n == i_e] = 1``                likewise
+``[n == i_e] [i_e == i_f]``             is ``[n == i_e] [n == i_f]``
 ``softmax [its guard] = softmax``       its weights outside of the guard are 0 (argmax likewise)
 ``relu(u) step(u) = relu(u)``           with step(0) = 0 = relu(0)
 ``u impulse(u) = 0``                    likewise for relu(u) and abs(u) in place of u
@@ -27,7 +30,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from energyc.mathematics.ir import Coefficient, IndexExpr
-from energyc.mathematics.ir.indexing import axis
+from energyc.mathematics.ir.indexing import axis, equal
+from energyc.mathematics.sparse.selection import Selection, selection_of, substituted
 from energyc.proofs.enclosures.impulses import IMPULSE
 from energyc.proofs.fields.conditions import FALSE, TRUE, condition_key
 from energyc.proofs.normal_form.canonical import Factor, arranged_labels
@@ -87,6 +91,7 @@ def simplified(context: Context, monomial: Monomial, free: set[int]) -> Monomial
             _split_indicators,
             _merge_powers,
             _eliminate_deltas,
+            _eliminate_reads,
             _drop_implied,
             _without_impulses_at_zeros,
             _sum_softmax,
@@ -179,6 +184,53 @@ def _eliminate_deltas(context: Context, monomial: Monomial, free: set[int]) -> M
         rest = [_renamed(g, bound, other) for j, g in enumerate(monomial.factors) if j != k]
         return _with_factors(context, monomial, rest, free, eliminated=(bound,))
     return monomial
+
+
+def _eliminate_reads(context: Context, monomial: Monomial, free: set[int]) -> Monomial | None:
+    """Labels that are read, ``[n == i_e]``: equal ones merged, unused ones summed, what others read of them put in."""
+    reads = [(k, read) for k, f in enumerate(monomial.factors) if (read := _selection(context, f)) is not None]
+    heads: dict[IndexExpr, int] = {}
+    for k, read in reads:
+        if _index_nothing_else(monomial, k, [read.head], free):
+            rest = [g for j, g in enumerate(monomial.factors) if j != k]
+            return _with_factors(context, monomial, rest, free, eliminated=(read.head,))
+        other = heads.setdefault(read.place, read.head)
+        bound, kept = (read.head, other) if read.head not in free else (other, read.head)
+        if bound != kept and bound not in free:
+            renamed = [_renamed(g, bound, kept) for g in monomial.factors]
+            return _with_factors(context, monomial, renamed, free, eliminated=(bound,))
+    for k, read in reads:
+        for j, g in enumerate(monomial.factors):
+            condition = _condition(context, g) if j != k else None
+            known = condition and _where_read(condition, read)
+            if known is not None and known != condition:
+                parts = indicator_factors(context, known, range(max(known.axes()) + 1))
+                if parts is None:
+                    return None
+                others = [h for i, h in enumerate(monomial.factors) if i != j]
+                return _with_factors(context, monomial, [*others, *parts], free)
+    return monomial
+
+
+def _condition(context: Context, factor: Factor) -> IndexExpr | None:
+    """The condition of an indicator that reads inputs, over labels."""
+    atom = _atom(context, factor)
+    if atom.kind != "indicator" or atom.guard is None or not atom.guard.inputs:
+        return None
+    return atom.guard.renumbered(dict(enumerate(factor.labels)))
+
+
+def _selection(context: Context, factor: Factor) -> Selection | None:
+    condition, dims = _condition(context, factor), _atom(context, factor).dims
+    return None if condition is None else selection_of(condition, dict(zip(factor.labels, dims, strict=True)))
+
+
+def _where_read(condition: IndexExpr, read: Selection) -> IndexExpr:
+    """A condition where a selection holds: ``i[n]`` is ``i[i_e]``, and ``i_e == i_f`` is ``n == i_f``."""
+    if condition.op == "==" and read.place in condition.parts and all(p.op == "read" for p in condition.parts):
+        return equal(axis(read.head), *(p for p in condition.parts if p != read.place))
+    parts = [substituted(part, read) if part.op == "read" else part for part in condition.parts]
+    return IndexExpr(condition.op, tuple(parts)) if condition.op == "==" else condition
 
 
 def _is_delta(atom: Atom) -> bool:

@@ -3,8 +3,9 @@
 The formulas come from the table: ``tanh u = 2 s(2u) - 1`` and ``silu u = u s(u)`` with s the logistic sigmoid,
 ``gelu u = u P(u)`` with P the normal distribution function, ``relu u = u step(u)``. Besides, ``s(-u) = 1 - s(u)``,
 ``sign u = 2 step(u) - 1`` and ``step(-u) = 1 - step(u)`` off 0, ``abs(u)^n = u^n`` or ``sign(u) u^n``,
-``1 / (1 + abs u) = step(u) / (1 + u) + (1 - step(u)) / (1 - u)``, ``exp(u + v) = exp u exp v``, ``sqrt u = u^(1/2)``
-and ``(u^a)^b = u^(a b)`` for a fraction a. Use the result for comparison only: these forms lose digits to cancellation.
+``1 / (1 + abs u) = step(u) / (1 + u) + (1 - step(u)) / (1 - u)``, ``exp(u + v) = exp u exp v``, ``exp(log u) = u``,
+``log(exp u) = u``, ``sqrt u = u^(1/2)`` and ``(u^a)^b = u^(a b)`` for a fraction a. Use the result for comparison only:
+these forms lose digits to cancellation.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ def _function(graph: Graph, function: Function, u: Node) -> Node:
             return _affine(graph, 2, _function(graph, Function("step"), u), -1)
         case "exp":
             return _exponential(graph, u)
+        case "log" if isinstance(u, Map) and u.function.named("exp"):
+            return u.argument
     formula = function.entry.rational_formula
     if formula is None:
         return graph.map(function, u)
@@ -156,7 +159,9 @@ def _exponential(graph: Graph, u: Node) -> Node:
     factors = []
     for factor, term in _summands(graph, u):
         inner, axes = _without_constant_axes(graph, term)
-        factors.append((graph.power(graph.map("exp", inner), factor), axes))
+        is_log = isinstance(inner, Map) and inner.function.named("log")
+        base = inner.argument if isinstance(inner, Map) and is_log else graph.map("exp", inner)
+        factors.append((graph.power(base, factor), axes))
     return graph.einsum(ONE, factors, dict(enumerate(u.dims)), range(len(u.dims)))
 
 

@@ -24,7 +24,7 @@ def exact_value(context: Context, term: Term) -> Fraction | None:
     total = term.coefficient.value
     for name, exponent in term.coefficient.powers:
         value = _symbol(context, name)
-        if value is None or exponent.denominator != 1:
+        if value is None or exponent.denominator != 1 or (value == 0 and exponent < 0):
             return None
         total *= value ** int(exponent)
     return total
