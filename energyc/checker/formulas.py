@@ -270,7 +270,7 @@ class Formulas:
             return change * function("first", atom.args[0] - most)
         if name.startswith("integral "):
             return change and change * self.function(name[9:], 1, [atom.args[0]], {})
-        return change and name in SLOPES and change * self.template(name, u=atom.args[0]) or number(0)
+        return (change and name in SLOPES and change * self.template(name, u=atom.args[0])) or number(0)
 
 
 def _power(a: Poly, b: Poly) -> Poly:
