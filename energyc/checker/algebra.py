@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache, reduce
-from itertools import chain, count, groupby, permutations
+from itertools import chain, groupby, permutations
 from itertools import product as choices
-from math import factorial, isqrt, prod
+from math import factorial, gcd, isqrt, lcm, prod
 from operator import mul
 from typing import Any, NamedTuple
 
@@ -29,9 +29,9 @@ class Atom(NamedTuple):
 #: Its bound indices, and its atoms with their exponents.
 Product = tuple[tuple[Atom, ...], frozenset[tuple[Atom, Any]]]
 _EVEN, _ODD, _CONDITIONS = ("cos", "lcosh"), ("sin", "sign", "tanh", "erf"), ("eq", "le", "training")
-#: The most orders of indices that look alike, the most terms of a product, and the largest exponent.
-ORDERS, TERMS, EXPONENT = 720, 20_000, 1000
-_fresh = count()
+#: The most orders of indices that look alike, terms of a product, new indices of a case, and the largest exponent.
+ORDERS, TERMS, INDICES, EXPONENT = 720, 20_000, 100_000, 1000
+_named_so_far = [0]
 
 
 class Poly(frozenset[tuple[Product, Any]]):
@@ -64,31 +64,37 @@ class Poly(frozenset[tuple[Product, Any]]):
                 parts.append(product((), chain(a[1], b[1]), x * y))
         return total(parts)
 
-    def __pow__(self, exponent: Fraction) -> Poly:
+    def __pow__(self, exponent: Any) -> Poly:
         """A small whole one is multiplied out; any other is one of each factor of a product, or left as an atom."""
+        if exponent == 1:
+            return self
+        exponent = Fraction(exponent)
         whole = exponent.denominator == 1
         if whole and 0 <= exponent <= 6:
             return times([self] * int(exponent))
         if not self:
             raise NotCovered("a power of 0")
         factor, root = Fraction(1), 1 if whole else exponent.denominator
-        lead = self.lead() if whole else abs(self.lead())
-        base = Fraction(isqrt(lead.numerator), isqrt(lead.denominator)) if root == 2 else lead
-        if base**root == lead:
-            factor, self = base ** int(exponent * root), self.scaled(1 / lead)
+        content = self.content() if whole else abs(self.content())
+        base = Fraction(isqrt(content.numerator), isqrt(content.denominator)) if root == 2 else content
+        if base**root == content:
+            factor, self = base ** int(exponent * root), self.scaled(1 / content)
         ((bound, factors), one), *others = self
-        positive = one == 1 and all(atom.kind in ("size", "pi") or atom.name == "exp" for atom, _ in factors)
+        positive = all(atom.kind in ("size", "pi") or atom.name == "exp" for atom, _ in factors)
+        positive = one == 1 and (positive or [exponent for _, exponent in factors] == [1])
         if others or bound or not (whole or positive):
             factors = frozenset({(Atom("function", "power", (self,)), 1)})
         return product((), [(atom, e * exponent) for atom, e in factors], factor)
 
     def scaled(self, by: Any) -> Poly:
         """A multiple."""
-        return Poly((form, value * by) for form, value in self)
+        return self if by == 1 else Poly((form, value * by) for form, value in self)
 
-    def lead(self) -> Fraction:
-        """The coefficient of one product, which is the same one of all multiples."""
-        return Fraction(min(self, key=lambda term: hash(term[0]))[1])
+    def content(self) -> Fraction:
+        """The common factor of all coefficients, with the sign of one."""
+        values = [Fraction(value) for _, value in self]
+        factor = Fraction(gcd(*(v.numerator for v in values)), lcm(*(v.denominator for v in values)))
+        return factor if min(self, key=lambda term: hash(term[0]))[1] > 0 else -factor
 
     def constant(self) -> Fraction | None:
         """The value of one without atoms; None of any other."""
@@ -147,9 +153,9 @@ def function(name: str, argument: Poly) -> Poly:
         return times(lone(Atom("function", name, (Poly([(form, 1)]),)), value) for form, value in argument)
     if value == 0 and name in (*_ODD, "cos"):
         return number(int(name == "cos"))
-    lead = argument.lead() if argument and name in (*_EVEN, *_ODD, "eq") else Fraction(1)
-    argument = argument.scaled(1 / lead if name == "sign" else lead / abs(lead))
-    return lone(Atom("function", name, (argument,))).scaled(-1 if lead < 0 and name in _ODD else 1)
+    content = argument.content() if argument and name in (*_EVEN, *_ODD, "eq") else Fraction(1)
+    argument = argument.scaled(1 / content if name in ("sign", "eq") else content / abs(content))
+    return lone(Atom("function", name, (argument,))).scaled(-1 if content < 0 and name in _ODD else 1)
 
 
 def product(bound: tuple[Atom, ...], factors: Iterable[tuple[Atom, Any]], value: Any = 1) -> Poly:
@@ -164,10 +170,12 @@ def product(bound: tuple[Atom, ...], factors: Iterable[tuple[Atom, Any]], value:
             powers[atom] = exponent % 2
         elif atom.name == "power" and exponent > 0 and Fraction(exponent).denominator == 1:
             del powers[atom]
-            return summed(bound, product((), powers.items(), value) * atom.args[0] ** Fraction(exponent))
+            return summed(bound, product((), powers.items(), value) * atom.args[0] ** exponent)
+    if not bound:
+        return Poly([(((), frozenset(item for item in powers.items() if item[1])), value)])
     for equation, index, place in sorted(_solutions(bound, powers), key=lambda found: found[1].below)[:1]:
         del powers[equation]
-        rest = times(rebuilt(atom, {index: place}) ** Fraction(exponent) for atom, exponent in powers.items())
+        rest = times(rebuilt(atom, {index: place}) ** exponent for atom, exponent in powers.items())
         return summed(tuple(i for i in bound if i != index), rest * within(place, index.below)).scaled(value)
     used = frozenset[Atom]().union(*(seen(atom)[0] for atom, exponent in powers.items() if exponent))
     for unused in (Atom("size", index.below) for index in bound if index not in used):
@@ -192,8 +200,24 @@ def summed(indices: tuple[Atom, ...], poly: Poly) -> Poly:
 
 
 def new_index(dim: str) -> Atom:
-    """An index that occurs nowhere else."""
-    return Atom("index", f"#{next(_fresh)}", (), dim)
+    """An index that occurs nowhere else in a case."""
+    _named_so_far[0] += 1
+    if _named_so_far[0] > INDICES:
+        raise NotCovered("too many steps")
+    return Atom("index", f"#{_named_so_far[0]}", (), dim)
+
+
+def begin() -> None:
+    """Begin a case: the steps of one are limited."""
+    _named_so_far[0] = 0
+
+
+def cleared(poly: Poly) -> Poly:
+    """Times the denominators that no bound index enters."""
+    for atom, exponent in [factor for (_, factors), _ in poly for factor in factors]:
+        if atom.name == "power" and atom.kind == "function" and exponent < 0 and not seen(atom)[0]:
+            return cleared(poly * lone(atom, -exponent))
+    return poly
 
 
 @lru_cache(500_000)
@@ -233,10 +257,12 @@ def _moved(poly: Poly, items: frozenset[tuple[Atom, Poly]]) -> Poly:
 
 def opened(form: Product, new: Mapping[Atom, Poly] = {}) -> tuple[tuple[Atom, ...], Poly]:
     """New names of the bound indices, and the product in which these are free and others replaced."""
+    if not form[0] and not new:
+        return (), Poly([(form, 1)])
     fresh = {old: new_index(old.below) for old in form[0]}
     new = {**new, **{old: lone(name) for old, name in fresh.items()}}
     kept = [factor for factor in form[1] if not seen(factor[0])[0] & new.keys()]
-    parts = [rebuilt(atom, new) ** Fraction(exponent) for atom, exponent in form[1].difference(kept)]
+    parts = [rebuilt(atom, new) ** exponent for atom, exponent in form[1].difference(kept)]
     return tuple(fresh.values()), times([product((), kept), *parts] if kept else parts)
 
 
@@ -250,9 +276,7 @@ def rebuilt(atom: Atom, new: Mapping[Atom, Poly]) -> Poly:
 
 def _named(bound: tuple[Atom, ...], factors: frozenset[tuple[Atom, Any]], value: Any) -> Poly:
     """The form with the least hash among those that name the bound indices in an order that their use allows."""
-    if not bound:
-        return Poly([(((), factors), value)])
-    level, best = 1 + max(seen(atom)[1] for atom, _ in factors), dict[Product, Any]()
+    level, best = 1 + max((seen(atom)[1] for atom, _ in factors), default=0), dict[Product, Any]()
     for order in _orders(bound, factors):
         names = tuple(old._replace(name=f"${level}.{k}") for k, old in enumerate(order))
         _, renamed = opened(((), factors), dict(zip(order, map(lone, names), strict=True)))
@@ -278,7 +302,7 @@ def _orders(bound: tuple[Atom, ...], factors: frozenset[tuple[Atom, Any]]) -> It
 def _shape(part: Any, colours: Mapping[Atom, int]) -> int:
     """A hash that tells indices apart by their colours alone, and is the same of a sum and of minus it."""
     if isinstance(part, Poly):
-        forms = [(abs(value), sorted((_shape(atom, colours), e) for atom, e in form[1])) for form, value in part]
+        forms = [(abs(value), sorted((_shape(atom, colours), abs(e)) for atom, e in form[1])) for form, value in part]
         return hash(tuple(sorted(hash((value, *factors)) for value, factors in forms)))
     if part.kind == "index":
         return colours.get(part, hash((part.name.partition(".")[0], part.below)))

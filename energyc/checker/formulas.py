@@ -38,7 +38,6 @@ _OPERATIONS: dict[Any, Callable[[Poly, Poly], Poly]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: lambda a, b: a * b ** Fraction(-1),
     ast.Pow: lambda a, b: _power(a, b),
 }
 _PI, _ONE = lone(Atom("pi", "")), number(1)
@@ -108,8 +107,8 @@ class Formulas:
                 return -self.value(operand, scope)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return _ONE - self.value(operand, scope)
-            case ast.BinOp(left=left, op=ast.Div() as sign, right=ast.BinOp(left=first, op=ast.Mult(), right=second)):
-                return self.value(ast.BinOp(ast.BinOp(left, sign, first), sign, second), scope)
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                return self.value(left, scope) * self.inverse(right, scope)
             case ast.BinOp(left=left, op=sign, right=right):
                 return _OPERATIONS[type(sign)](self.value(left, scope), self.value(right, scope))
             case ast.BoolOp(op=ast.And(), values=parts):
@@ -126,6 +125,15 @@ class Formulas:
             case ast.Name() | ast.Attribute() | ast.Subscript():
                 return self.named(tree, scope)
         raise NotCovered("an expression of another kind")
+
+    def inverse(self, tree: ast.expr, scope: Scope) -> Poly:
+        """1 over an expression, factor by factor."""
+        match tree:
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return self.inverse(left, scope) * self.inverse(right, scope)
+            case ast.BinOp(left=left, op=ast.Pow(), right=right):
+                return _power(self.value(left, scope), -self.value(right, scope))
+        return self.value(tree, scope) ** -1
 
     def compared(self, sign: ast.cmpop, a: Poly, b: Poly) -> Poly:
         """1 where a comparison holds, else 0."""
@@ -163,12 +171,8 @@ class Formulas:
 
     def const(self, const: Left) -> Poly:
         """A const, by its value if that is a rational number, or the size of a dim."""
-        if const.word != "const":
-            return (
-                lone(Atom("size", const.name))
-                if const.word == "dim"
-                else lone(Atom("index", const.name, (), str(const.below)))
-            )
+        if const.word == "dim":
+            return lone(Atom("size", const.name))
         exact = self.exact(const)
         return lone(Atom("element", const.key)) if exact is None else number(exact)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from energyc.checker.algebra import Atom, Poly, has_gathered, lone, number, summed, total
+from energyc.checker.algebra import Atom, Poly, begin, cleared, has_gathered, lone, number, summed, total
 from energyc.checker.formulas import Formulas
 from energyc.checker.syntax import Left, NotCovered, expression, left_side, read_spec
 
@@ -38,13 +38,14 @@ def judge(file: Mapping[str, Any], text: str) -> list[Answer]:
 
 def _answer(certificate: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> Answer:
     claim = str(certificate.get("claim"))
+    begin()
     try:
         _Case(certificate, text, consts).check()
-    except NotCovered as reason:
+    except (NotCovered, RecursionError) as reason:
         return Answer(claim, "not covered", str(reason))
     except Refused as step:
         return Answer(claim, "no", str(step))
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError, ArithmeticError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         return Answer(claim, "no", f"it is malformed: {error!r}")
     return Answer(claim, "yes")
 
@@ -155,9 +156,10 @@ class _Case:
 
 def _equal(a: Poly, b: Poly, otherwise: str) -> None:
     """Raises Refused for other forms, NotCovered where an equation of gathered indices may make them the same."""
-    if a != b and has_gathered(a - b):
+    gap = cleared(a - b)
+    if has_gathered(gap):
         raise NotCovered("an equation of gathered indices")
-    _require(a == b, otherwise)
+    _require(not gap, otherwise)
 
 
 def _require(holds: bool, otherwise: str) -> None:

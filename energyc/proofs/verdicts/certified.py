@@ -83,7 +83,8 @@ class Writer:
             return
         slopes = (slope for flow in self.network.flows.values() for slope in flow.slopes if name in slope.energies)
         for by, at in {slope.by: slope.at for slope in slopes}.items():
-            force = graph.scale(-1, gradient(graph, term.node, [at], frozen=False)[at])
+            slope = gradient(graph, term.node, [at], frozen=False, strict=False)
+            force = graph.scale(-1, slope.get(at, graph.zero(at.dims)))
             yield f"{name}: its slope by {by}", self._slopes(name, [(by, at, force)])
 
     def _slopes(self, name: str, forces: Sequence[tuple[str, Node, Node]]) -> Json:
@@ -98,6 +99,8 @@ class Writer:
         states = list(self.network.states)
         if verdict.on_set or verdict.pinned:
             return "it is proved on the set of its states, or at some sizes, alone"
+        if all(self.network.terms[name].kind == "energy" for name in names):
+            return "it is a sum of energies"
         if verdict.potential is not None:
             potential = {"rule": "potential", "energy": self._text(verdict.potential)}
             return self._entry("gradient", list(names), states, [potential])

@@ -15,7 +15,7 @@ from energyc.checker.formulas import Formulas
 from energyc.checker.judge import FORMAT, VERSION, Answer, judge
 from energyc.checker.syntax import NotCovered, read_spec
 from energyc.proofs.claims.classes import Claim
-from energyc.proofs.conservativeness.classify import Classification
+from energyc.proofs.conservativeness.classify import Classification, classify
 from energyc.proofs.conservativeness.term_sums import TermSum
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.verdicts.certified import Writer, Written
@@ -39,7 +39,7 @@ class Gate:
         """The classes without those whose proof is refused."""
         refused: dict[tuple[str, ...], Verdict] = {}
         for terms, claim, written in self.writer.classes(classification):
-            answer = self._judged(claim, written)
+            answer = self._judged(claim, written, terms)
             if answer.verdict == "no":
                 refused[terms] = Verdict("undecided", "none", tried=(_bug(answer),))
             elif answer.verdict != "yes":
@@ -62,6 +62,17 @@ class Gate:
                 judged.append(claim)
         return classification, tuple(judged)
 
+    def _anywhere(self, terms: tuple[str, ...]) -> bool:
+        """Whether the sum of some terms is proved to be a gradient off the sets of states and params too."""
+        network = self.writer.network
+        states = {name: replace(state, constraint=None) for name, state in network.states.items()}
+        params = {name: replace(param, low=None, high=None) for name, param in network.params.items()}
+        found = classify(replace(network, states=states, params=params))
+        sums = {part.terms: part.verdict for part in (found.together.parts if found.together else ())}
+        sums |= {found.together.terms: found.together.verdict} if found.together else {}
+        sums |= {(name,): verdict for name, verdict in found.terms.items()}
+        return terms not in sums or sums[terms].kind == "conservative"
+
     @cached_property
     def consts(self) -> dict[str, str]:
         """The consts that are set from outside, with their values."""
@@ -78,9 +89,11 @@ class Gate:
     def _text(self) -> str:
         return self.writer.network.source.text
 
-    def _judged(self, claim: str, written: Written) -> Answer:
+    def _judged(self, claim: str, written: Written, terms: tuple[str, ...] = ()) -> Answer:
         claim = self.writer.where + claim
         answer = Answer(claim, "not covered", written) if isinstance(written, str) else self._answer(claim, written)
+        if answer.verdict == "no" and terms and not self._anywhere(terms):
+            answer = Answer(claim, "not covered", "it is proved on the sets of its states and params alone")
         if answer.verdict == "yes" and not isinstance(written, str):
             self.accepted.append({"claim": claim, **written})
         else:
