@@ -53,6 +53,9 @@ class Poly(frozenset[tuple[Product, Any]]):
         return self + -other
 
     def __mul__(self, other: Poly) -> Poly:
+        for one, rest in ((self, other), (other, self)):
+            if (value := one.constant()) is not None:
+                return rest.scaled(value)
         if len(self) * len(other) > TERMS:
             raise NotCovered("a product of too many terms")
         parts = []
@@ -98,8 +101,8 @@ class Poly(frozenset[tuple[Product, Any]]):
 
     def constant(self) -> Fraction | None:
         """The value of one without atoms; None of any other."""
-        value = dict(self).get(((), frozenset()), 0)
-        return Fraction(value) if len(self) == bool(value) else None
+        ((_, factors), value), *others = self or [(((), ()), 0)]
+        return None if factors or others else Fraction(value)
 
     def is_whole(self) -> bool:
         """Whether it is a whole number at all indices."""
