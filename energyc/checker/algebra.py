@@ -58,14 +58,8 @@ class Poly(frozenset[tuple[Product, Any]]):
                 return rest.scaled(value)
         if len(self) * len(other) > TERMS:
             raise NotCovered("a product of too many terms")
-        parts = []
-        for (a, x), (b, y) in choices(self, other):
-            if a[0] or b[0]:
-                (i, p), (j, q) = opened(a), opened(b)
-                parts.append(summed(i + j, p * q).scaled(x * y))
-            else:
-                parts.append(product((), chain(a[1], b[1]), x * y))
-        return total(parts)
+        pairs = choices([*opened(self)], [*opened(other)])
+        return total(product(i + j, chain(f, g), x * y) for (i, f, x), (j, g, y) in pairs)
 
     def __pow__(self, exponent: Any) -> Poly:
         """A small whole one is multiplied out; any other is one of each factor of a product, or left as an atom."""
@@ -197,9 +191,7 @@ def _solutions(bound: tuple[Atom, ...], powers: Iterable[Atom]) -> Iterator[tupl
 
 def summed(indices: tuple[Atom, ...], poly: Poly) -> Poly:
     """The sum over indices, which are new names."""
-    parts = [(*opened(form), value) for form, value in poly] if indices else []
-    sums = [product(indices + own, form[1], sign * value) for own, inside, value in parts for form, sign in inside]
-    return total(sums) if indices else poly
+    return total(product(indices + own, factors, value) for own, factors, value in opened(poly)) if indices else poly
 
 
 def new_index(dim: str) -> Atom:
@@ -254,19 +246,18 @@ def moved(poly: Poly, new: Mapping[Atom, Poly]) -> Poly:
 
 @lru_cache(50_000)
 def _moved(poly: Poly, items: frozenset[tuple[Atom, Poly]]) -> Poly:
-    parts = [(*opened(form, dict(items)), value) for form, value in poly]
-    return total(summed(bound, inside).scaled(value) for bound, inside, value in parts)
+    return total(product(*parts) for parts in opened(poly, dict(items)))
 
 
-def opened(form: Product, new: Mapping[Atom, Poly] = {}) -> tuple[tuple[Atom, ...], Poly]:
-    """New names of the bound indices, and the product in which these are free and others replaced."""
-    if not form[0] and not new:
-        return (), Poly([(form, 1)])
-    fresh = {old: new_index(old.below) for old in form[0]}
-    new = {**new, **{old: lone(name) for old, name in fresh.items()}}
-    kept = [factor for factor in form[1] if not seen(factor[0])[0] & new.keys()]
-    parts = [rebuilt(atom, new) ** exponent for atom, exponent in form[1].difference(kept)]
-    return tuple(fresh.values()), times([product((), kept), *parts] if kept else parts)
+def opened(poly: Poly, new: Mapping[Atom, Poly] = {}) -> Iterator[tuple[tuple[Atom, ...], Iterable[Any], Any]]:
+    """Each product, its bound indices under new names and free ones replaced: these indices, factors, a coefficient."""
+    for (bound, factors), value in poly:
+        fresh = tuple(new_index(old.below) for old in bound)
+        names = {**new, **dict(zip(bound, map(lone, fresh), strict=True))}
+        kept = [factor for factor in factors if not seen(factor[0])[0] & names.keys()]
+        moving = times(rebuilt(atom, names) ** exponent for atom, exponent in factors.difference(kept))
+        for own, others, number in opened(moving) if names else [((), (), 1)]:
+            yield fresh + own, [*kept, *others], value * number
 
 
 def rebuilt(atom: Atom, new: Mapping[Atom, Poly]) -> Poly:
@@ -282,9 +273,8 @@ def _named(bound: tuple[Atom, ...], factors: frozenset[tuple[Atom, Any]], value:
     level, best = 1 + max((seen(atom)[1] for atom, _ in factors), default=0), dict[Product, Any]()
     for order in _orders(bound, factors):
         names = tuple(old._replace(name=f"${level}.{k}") for k, old in enumerate(order))
-        _, renamed = opened(((), factors), dict(zip(order, map(lone, names), strict=True)))
-        (((_, form), sign),) = renamed
-        if best.setdefault((names, form), sign) != sign:
+        ((_, renamed, sign),) = opened(Poly([(((), factors), 1)]), dict(zip(order, map(lone, names), strict=True)))
+        if best.setdefault((names, frozenset(renamed)), sign) != sign:
             return number(0)
     least = min(best, key=hash)
     return Poly([(least, value * best[least])])
@@ -309,6 +299,6 @@ def _shape(part: Any, colours: Mapping[Atom, int]) -> int:
         return hash(tuple(sorted(hash((value, *factors)) for value, factors in forms)))
     if part.kind == "index":
         return colours.get(part, hash((part.name.partition(".")[0], part.below)))
-    if not seen(part)[0] & colours.keys():
+    if not seen(part)[0]:
         return hash(part)
     return hash((part.name, *(_shape(argument, colours) for argument in part.args)))

@@ -242,12 +242,11 @@ class Formulas:
     def differential(self, poly: Poly, by: Atom | None = None, most: Poly | None = None) -> Poly:
         """The change along the directions ``w`` of what moves, or by a number; of a maximum's entries, that of it."""
         parts = []
-        for form, value in poly:
-            bound, inside = al.opened(form)
-            for (_, factors), sign in inside:
-                for atom, exponent in factors:
-                    rest = al.product((), [*factors.difference({(atom, exponent)}), (atom, exponent - 1)], exponent)
-                    parts.append(summed(bound, rest * self.change(atom, by, most)).scaled(value * sign))
+        for bound, factors, value in al.opened(poly):
+            for atom, exponent in factors:
+                if change := self.change(atom, by, most):
+                    rest = al.product((), [*factors, (atom, -1)], value * exponent)
+                    parts.append(summed(bound, rest * change))
         return al.total(parts)
 
     def moves(self, name: str) -> bool:

@@ -13,7 +13,7 @@ import pytest
 
 from energyc.checker.judge import FORMAT, QUANTIFIERS, judge
 from energyc.surfaces.report.check import check
-from tests.checker.proofs import ENERGIES, FORCES, MODELS, ROOT, SHIPPED, answer, certified, path_of, text_of
+from tests.checker.proofs import ENERGIES, FORCES, HALVES, MODELS, ROOT, SHIPPED, answer, certified, path_of, text_of
 from tests.cli.run import energyc
 
 #: Judges all files of a folder.
@@ -51,7 +51,7 @@ def test_every_proof_is_accepted(name: str) -> None:
     assert terms <= about
 
 
-@pytest.mark.parametrize("text", [FORCES, ENERGIES], ids=["forces", "energies"])
+@pytest.mark.parametrize("text", [FORCES, ENERGIES, HALVES], ids=["forces", "energies", "halves"])
 def test_written_for_the_tests(text: str) -> None:
     file = certified(text)
     assert [each["claim"] for each in file["uncertified"] if not each["claim"].endswith(OTHER_KINDS)] == []
@@ -70,7 +70,7 @@ def answers_under(seed: int, folder: Path) -> str:
     "some", [QUICK, pytest.param((*SHIPPED, *MODELS), marks=pytest.mark.slow)], ids=["some", "all"]
 )
 def test_the_answers_do_not_depend_on_the_order_of_hashes(some: tuple[str, ...], tmp_path: Path) -> None:
-    texts = {"forces": FORCES, "energies": ENERGIES, **{name: text_of(name) for name in some}}
+    texts = {"forces": FORCES, "energies": ENERGIES, "halves": HALVES, **{name: text_of(name) for name in some}}
     for name, text in texts.items():
         (tmp_path / f"{name}.energy").write_text(text)
         (tmp_path / f"{name}.json").write_text(json.dumps(certified(text)))

@@ -21,6 +21,7 @@ from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.verdicts.certified import Writer, Written
 
 Json = dict[str, Any]
+ON_SETS = "it is proved on the sets of its states and params alone"
 
 
 @dataclass
@@ -39,7 +40,7 @@ class Gate:
         """The classes without those whose proof is refused."""
         refused: dict[tuple[str, ...], Verdict] = {}
         for terms, claim, written in self.writer.classes(classification):
-            answer = self._judged(claim, written, terms)
+            answer = self._judged(claim, written, ON_SETS)
             if answer.verdict == "no":
                 refused[terms] = Verdict("undecided", "none", tried=(_bug(answer),))
             elif answer.verdict != "yes":
@@ -62,16 +63,15 @@ class Gate:
                 judged.append(claim)
         return classification, tuple(judged)
 
-    def _anywhere(self, terms: tuple[str, ...]) -> bool:
-        """Whether the sum of some terms is proved to be a gradient off the sets of states and params too."""
+    @cached_property
+    def off_sets(self) -> dict[str, Written]:
+        """The proofs of classes that hold off the sets of states and params too, by their claims."""
         network = self.writer.network
         states = {name: replace(state, constraint=None) for name, state in network.states.items()}
         params = {name: replace(param, low=None, high=None) for name, param in network.params.items()}
-        found = classify(replace(network, states=states, params=params))
-        sums = {part.terms: part.verdict for part in (found.together.parts if found.together else ())}
-        sums |= {found.together.terms: found.together.verdict} if found.together else {}
-        sums |= {(name,): verdict for name, verdict in found.terms.items()}
-        return terms not in sums or sums[terms].kind == "conservative"
+        free = replace(network, states=states, params=params)
+        found = replace(self.writer, network=free).classes(classify(free))
+        return {claim: written for _, claim, written in found}
 
     @cached_property
     def consts(self) -> dict[str, str]:
@@ -89,18 +89,22 @@ class Gate:
     def _text(self) -> str:
         return self.writer.network.source.text
 
-    def _judged(self, claim: str, written: Written, terms: tuple[str, ...] = ()) -> Answer:
+    def _judged(self, claim: str, written: Written, on_sets: str = "") -> Answer:
+        """The answer to a proof, which ``on_sets`` says may rest on the sets of the states and params."""
+        answer = self._answer(claim, written)
+        if answer.verdict == "no" and on_sets:
+            written = self.off_sets.get(claim, on_sets)
+            answer = self._answer(claim, written)
         claim = self.writer.where + claim
-        answer = Answer(claim, "not covered", written) if isinstance(written, str) else self._answer(claim, written)
-        if answer.verdict == "no" and terms and not self._anywhere(terms):
-            answer = Answer(claim, "not covered", "it is proved on the sets of its states and params alone")
         if answer.verdict == "yes" and not isinstance(written, str):
             self.accepted.append({"claim": claim, **written})
         else:
             self.left_out.append({"claim": claim, "reason": answer.reason})
         return answer
 
-    def _answer(self, claim: str, certificate: Json) -> Answer:
+    def _answer(self, claim: str, certificate: Written) -> Answer:
+        if isinstance(certificate, str):
+            return Answer(claim, "not covered", certificate)
         file = {"format": FORMAT, "version": VERSION, "consts": self.consts}
         (answer,) = judge({**file, "certificates": [{"claim": claim, **certificate}]}, self._text)
         return answer._replace(reason=f"the checker answers {answer.verdict}: {answer.reason}")
