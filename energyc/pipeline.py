@@ -170,14 +170,6 @@ def classify(network: Network) -> Classes:
         return classes_of(network)
 
 
-def certify(network: Network) -> dict[str, Any]:
-    """The proofs of a network as JSON, each accepted by ``energyc.checker`` (docs/certificates.md)."""
-    from energyc.proofs.verdicts.certified import certificates_of
-
-    with stage("certify", network.source.name):
-        return certificates_of(network)
-
-
 def derive(network: Network, classes: Classes | None = None) -> Derivation:
     """Forces and gradients, each computed on demand; J_nc is that of the terms that ``classes`` does not prove."""
     from energyc.derivation.derive import derive as derive_network

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import operator
+import re
 from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 from energyc.checker import algebra as al
-from energyc.checker.algebra import Atom, Index, Poly
+from energyc.checker.algebra import Atom, Poly, function, lone, moved, new_index, number, summed, times, within
 from energyc.checker.syntax import Left, NotCovered, Spec, expression
 
 #: Functions and reductions by others: of u, v and w, along the indices I where G.
@@ -20,56 +22,50 @@ DEFINED = {
     "gelu_tanh": "u * (1 + tanh((2/pi)^(1/2) * (u + 0.044715 * u^3))) / 2", "max": "v + relu(u - v)",
     "min": "u - relu(u - v)", "clip": "min(max(u, v), w)", "leaky_relu": "v * u + (1 - v) * relu(u)",
     "where": "w + G * (v - w)", "mean[]": "sum[I](u) / sum[I](1)", "min[]": "-max[I | G](-u)",
-    "mean where[]": "sum[I | G](u) / max(sum[I | G](1), 1)",
-    "variance[]": "mean[I | G](u^2) - mean[I | G](u)^2", "softmax[]": "where(G, exp(u - logsumexp[I | G](u)), 0)",
+    "mean where[]": "sum[I | G](u) / max(sum[I | G](1), 1)", "logsumexp[]": "log(sum[I | G](exp(u)))",
+    "variance[]": "mean[I | G](u^2) - mean[I | G](u)^2", "softmax[]": "where(G, exp(u) / sum[I | G](exp(u)), 0)",
     "layernorm[]": "(u - mean[I](u)) / sqrt(variance[I](u) + eps)", "rmsnorm[]": "u / sqrt(mean[I](u^2) + eps)",
-    "standardize[]": "layernorm[I](u, eps = eps)", "argmax[]": "where(G, largest[I | G](u), 0)",
+    "standardize[]": "layernorm[I](u, eps = eps)",
 }  # fmt: skip
 #: The slopes of the functions that are left.
 SLOPES = {
     "sign": "0", "tanh": "1 - tanh(u)^2", "log": "1 / u", "sin": "cos(u)", "cos": "-sin(u)", "lcosh": "tanh(u/2) / 2",
-    "erf": "2 * pi^(-1/2) * exp(-u^2)", "exp": "exp(u)",
+    "erf": "2 * pi^(-1/2) * exp(-u^2)", "exp": "exp(u)", "power": "1",
 }  # fmt: skip
 #: What these tables read, and a spec may not declare anew.
-TAKEN = {"sum", "logsumexp", "largest", *DEFINED, *SLOPES}
+TAKEN = {"sum", "argmax", *(name.rstrip("[]") for name in DEFINED), *SLOPES}
 _OPERATIONS: dict[Any, Callable[[Poly, Poly], Poly]] = {
-    ast.Add: al.add,
-    ast.Sub: lambda a, b: al.add(a, al.scaled(b, -1)),
-    ast.Mult: al.multiply,
-    ast.Div: lambda a, b: al.multiply(a, al.raised(b, -1)),
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
     ast.Pow: lambda a, b: _power(a, b),
 }
-_PI = al.made(Atom("el", "pi "))
+_PI, _ONE = lone(Atom("pi", "")), number(1)
 Scope = Mapping[str, Any]
 
 
 class Formulas:
-    """The formulas of a spec, of whose lets only those in ``unfold`` are multiplied out.
+    """The formulas of a spec, of whose lets those that are not ``written`` in a proof are multiplied out.
 
     The tensors and lets in ``along`` move; ``exchange`` gives the directions that may be read, and their names;
     ``used`` are the left sides that were read.
     """
 
-    def __init__(self, spec: Spec, along: Collection[str], unfold: Collection[str]) -> None:
-        self.spec, self.along, self.unfold = spec, along, unfold
+    def __init__(self, spec: Spec, along: Collection[str], written: Collection[str]) -> None:
+        self.spec, self.along, self.written = spec, along, written
         self.exchange: dict[str, str] = {}
         self.used: set[str] = set()
         self.kept: dict[Any, Any] = {}
         if spec["functions"].keys() & TAKEN:
             raise NotCovered("a function of the language that is declared anew")
 
-    def equation(self, left: Left) -> tuple[tuple[Index, ...], Poly]:
+    def equation(self, left: Left) -> tuple[tuple[Atom, ...], Poly]:
         """The indices of a left side, and the right side."""
-        self.used.add(left.key)
-        names, dims = [name for name, _ in left.indices], self.dims_of(left)
-        indices = tuple(al.new_names(map(Index, names, dims)).values())
-        return indices, self.value(expression(left.body), dict(zip(names, indices, strict=True)))
-
-    def let(self, name: str) -> tuple[tuple[Index, ...], Poly]:
-        """The indices and the value of a let."""
-        if name not in self.kept:
-            self.kept[name] = self.equation(self.spec["lets"][name])
-        return self.kept[name]
+        if left not in self.kept:
+            self.used.add(left.key)
+            indices = {name: new_index(dim) for (name, _), dim in zip(left.indices, self.dims_of(left), strict=True)}
+            self.kept[left] = tuple(indices.values()), self.value(expression(left.body), indices)
+        return self.kept[left]
 
     def dims_of(self, left: Left) -> tuple[str, ...]:
         """The dims of a declaration, or those that the indices of an equation run over."""
@@ -85,21 +81,19 @@ class Formulas:
         left = self.spec["tensors"].get(base) or self.spec["lets"].get(base)
         if left is None:
             raise NotCovered(f"the name {name}")
-        if left not in self.kept:
-            self.kept[left] = self.dims_of(left)
-        return self.kept[left]
+        return self.dims_of(left)
 
     def range_of(self, index: str, *trees: ast.AST) -> str:
         """The dim over which an index runs, by where it stands alone. Raises NotCovered."""
-        tensors = self.spec["tensors"]
         for part in (part for tree in trees for part in ast.walk(tree)):
             match part:
-                case ast.Subscript(value=owner) if _name(owner) in tensors or _name(owner) in self.spec["lets"]:
+                case ast.Subscript(value=owner) if _name(owner) in self.spec["tensors"] | self.spec["lets"]:
                     for place, dim in zip(_items(part), self.signature(_name(owner)), strict=False):
                         if _name(place) == index:
                             return dim
                 case ast.Compare(left=a, ops=[ast.Eq()], comparators=[b]) if index in (_name(a), _name(b)):
-                    for tensor in (tensors.get(_name(s.value)) for s in (a, b) if isinstance(s, ast.Subscript)):
+                    for side in (side for side in (a, b) if isinstance(side, ast.Subscript)):
+                        tensor = self.spec["tensors"].get(_name(side.value))
                         if tensor is not None and tensor.below:
                             return tensor.below
         raise NotCovered(f"the range of the index {index}")
@@ -108,17 +102,22 @@ class Formulas:
         """An expression, a condition as 1 or 0; ``scope`` gives indices and parameters. Raises NotCovered."""
         match tree:
             case ast.Constant(value=str(digits)):
-                return al.number(Fraction(digits))
-            case ast.UnaryOp(op=ast.USub() | ast.Not() as sign, operand=operand):
-                return al.add(al.number(int(isinstance(sign, ast.Not))), al.scaled(self.value(operand, scope), -1))
+                return number(Fraction(digits))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self.value(operand, scope)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return _ONE - self.value(operand, scope)
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                return self.value(left, scope) * self.inverse(right, scope)
             case ast.BinOp(left=left, op=sign, right=right):
                 return _OPERATIONS[type(sign)](self.value(left, scope), self.value(right, scope))
-            case ast.BoolOp(op=sign, values=parts):
-                values = [self.value(part, scope) for part in parts]
-                return al.multiply(*values) if isinstance(sign, ast.And) else _not(al.multiply(*map(_not, values)))
+            case ast.BoolOp(op=ast.And(), values=parts):
+                return times(self.value(part, scope) for part in parts)
+            case ast.BoolOp(op=ast.Or(), values=parts):
+                return _ONE - times(_ONE - self.value(part, scope) for part in parts)
             case ast.Compare(left=left, ops=signs, comparators=others):
                 pairs = pairwise([self.value(side, scope) for side in (left, *others)])
-                return al.multiply(*(self.compared(sign, a, b) for sign, (a, b) in zip(signs, pairs, strict=True)))
+                return times(self.compared(sign, a, b) for sign, (a, b) in zip(signs, pairs, strict=True))
             case ast.Call(func=ast.Subscript() as head, args=[body], keywords=options):
                 return self.reduced(head, body, options, scope)
             case ast.Call(func=head, args=arguments, keywords=[]):
@@ -127,16 +126,24 @@ class Formulas:
                 return self.named(tree, scope)
         raise NotCovered("an expression of another kind")
 
+    def inverse(self, tree: ast.expr, scope: Scope) -> Poly:
+        """1 over an expression, factor by factor."""
+        match tree:
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return self.inverse(left, scope) * self.inverse(right, scope)
+            case ast.BinOp(left=left, op=ast.Pow(), right=right):
+                return _power(self.value(left, scope), -self.value(right, scope))
+        return self.value(tree, scope) ** -1
+
     def compared(self, sign: ast.cmpop, a: Poly, b: Poly) -> Poly:
         """1 where a comparison holds, else 0."""
         if isinstance(sign, ast.Eq | ast.NotEq):
-            equal = al.made(Atom("eq", "", (al.add(a, al.scaled(b, -1)),)))
-            return equal if isinstance(sign, ast.Eq) else _not(equal)
-        above = al.add(a, al.scaled(b, -1)) if isinstance(sign, ast.Gt | ast.GtE) else al.add(b, al.scaled(a, -1))
-        if al.is_whole(above):
-            least = al.number(int(isinstance(sign, ast.Lt | ast.Gt)))
-            return al.made(Atom("le", "", (al.add(least, al.scaled(above, -1)),)))
-        return self.template("above", u=above)
+            equal = function("eq", a - b)
+            return equal if isinstance(sign, ast.Eq) else _ONE - equal
+        above = a - b if isinstance(sign, ast.Gt | ast.GtE) else b - a
+        if not above.is_whole():
+            return self.template("above", u=above)
+        return function("le", number(int(isinstance(sign, ast.Lt | ast.Gt))) - above)
 
     def template(self, name: str, **scope: Any) -> Poly:
         """A definition of the tables."""
@@ -147,42 +154,41 @@ class Formulas:
         plain = not isinstance(tree, ast.Subscript)
         name, const = _name(tree if plain else tree.value), self.spec["consts"].get(_name(tree))
         if plain and name in scope:
-            return al.value_of(scope[name])
-        if plain and name in ("pi", "training") and const is None and name not in self.spec["tensors"]:
-            return al.made(Atom("el", f"{name} "))
-        if const is not None and const.word == "relax":
-            return al.value_of(Index(name, str(const.below)))
+            return lone(scope[name]) if isinstance(scope[name], Atom) else scope[name]
+        if plain and const is None and name not in self.spec["tensors"] and name in ("pi", "training"):
+            return _PI if name == "pi" else lone(Atom("function", name))
         if const is not None:
-            exact = self.exact(name)
-            symbol = al.size_of(name) if const.word == "dim" else al.made(Atom("el", f"const {name}"))
-            return symbol if exact is None else al.number(exact)
+            return self.const(const)
         places = () if plain else tuple(self.value(place, scope) for place in _items(tree))
         dims, name = self.signature(name), self.exchange[name] if name[:2] in ("u.", "w.") else name
         if len(dims) != len(places):
             raise NotCovered(f"the name {name}")
-        let = self.spec["lets"].get(name)
-        if let is not None and name not in self.along and (name in self.unfold or let.word == "tie"):
-            indices, body = self.let(name)
-            return al.moved(body, dict(zip(indices, places, strict=True)))
-        return self.element(name, places)
+        inside, let = times(map(within, places, dims)), self.spec["lets"].get(name)
+        if let is None or name in self.along or (name in self.written and let.word == "let"):
+            return inside * self.element(name, places)
+        indices, body = self.equation(let)
+        return inside * moved(body, dict(zip(indices, places, strict=True)))
 
-    def exact(self, name: str) -> Any:
+    def const(self, const: Left) -> Poly:
+        """A const, by its value if that is a rational number, or the size of a dim."""
+        if const.word == "dim":
+            return lone(Atom("size", const.name))
+        exact = self.exact(const)
+        return lone(Atom("element", const.key)) if exact is None else number(exact)
+
+    def exact(self, const: Left) -> Any:
         """The value of a const that is a rational number; None of any other."""
-        const = self.spec["consts"][name]
-        return al.constant(self.value(expression(const.body[1:]), {})) if const.word == "const" else None
+        return self.value(expression(const.body[1:]), {}).constant()
 
-    def element(self, name: str, places: tuple[Any, ...]) -> Poly:
+    def element(self, name: str, places: tuple[Poly, ...]) -> Poly:
         """An element; of a symmetric param the mean of the two that are equal."""
-        left, dims = self.spec["tensors"].get(name), self.signature(name)
-        label = f"{name} below {left.below}" if left is not None and left.below else name
-        element = al.made(Atom("el", label, places, dims=dims))
+        left = self.spec["tensors"].get(name)
+        element = lone(Atom("element", name, places, (left and left.below) or ""))
         if left is None or left.word != "param" or "symmetric" not in left.body.rpartition(" in ")[2]:
             return element
-        twice = [k for k, dim in enumerate(dims) if dims.count(dim) == 2]
-        if len(twice) != 2 or "symmetric[" in left.body:
-            raise NotCovered("a set symmetric with several pairs of axes")
-        turned = tuple(places[sum(twice) - k] if k in twice else place for k, place in enumerate(places))
-        return al.scaled(al.add(element, al.made(Atom("el", label, turned, dims=dims))), Fraction(1, 2))
+        if len(places) != 2:
+            raise NotCovered("a set symmetric of more than a matrix")
+        return (element + lone(Atom("element", name, places[::-1]))).scaled(Fraction(1, 2))
 
     def function(self, name: str, primes: int, values: list[Poly], indices: Scope) -> Poly:
         """A function of the spec or of the language, or a derivative of one."""
@@ -191,96 +197,90 @@ class Formulas:
         if primes > (own.primes if own is not None else 0):
             if len(values) != 1 or indices:
                 raise NotCovered("the derivative of a function of several values")
-            (place,) = al.new_names([Index("u", "number")]).values()
-            slope = self.differential(self.function(name, primes - 1, [al.value_of(place)], {}), place)
-            return al.moved(slope, {place: values[0]})
+            place = new_index("")
+            slope = self.differential(self.function(name, primes - 1, [lone(place)], {}), place)
+            return moved(slope, {place: values[0]})
         if own is not None and primes == own.primes:
             return self.value(expression(own.body), {**dict(zip(own.parameters, values, strict=True)), **indices})
         if len(values) == 1 and (own is not None or name in SLOPES):
-            return _function(f"integral {name}" if own is not None else name, values[0])
+            return function(f"integral {name}" if own is not None else name, values[0])
         if name in ("max", "min") and len(values) > 2:
             values = [self.function(name, 0, values[:-1], {}), values[-1]]
         if name not in DEFINED:
             raise NotCovered(f"the function {name}")
-        rest = [al.number(Fraction(1, 100))] if name == "leaky_relu" else []
+        rest = [number(Fraction(1, 100))] if name == "leaky_relu" else []
         return self.template(name, G=values[0], **dict(zip("uvw", values + rest, strict=False)))
 
     def reduced(self, head: Any, body: ast.expr, options: list[ast.keyword], scope: Scope) -> Poly:
         """A reduction along indices; one that is in scope keeps its name. Raises NotCovered."""
         name, items, inner = _name(head.value), _items(head), dict(scope)
         guarded = len(items) > 1 and _name(items[-2]) == "guard"
-        guard, bound = items[-1] if guarded else ast.Constant("1"), list[Index]()
+        guard, bound = items[-1] if guarded else ast.Constant("1"), list[Atom]()
         for item in items[:-2] if guarded else items:
             index, *dims = [_name(item)] if isinstance(item, ast.Name) else map(_name, (item.left, *item.comparators))
             if index == "batch" and name in ("mean", "median"):
-                return al.made(Atom("red", f"{name} of a batch", inner=(self.value(body, scope),)))
+                return function(f"{name} of a batch", self.value(body, scope))
             if index not in scope:
-                dim = dims[0] if dims else self.range_of(index, body, guard)
-                (inner[index],) = al.new_names([Index(index, dim)]).values()
-            bound += [inner[index]] if isinstance(inner[index], Index) else inner[index]
+                inner[index] = new_index(dims[0] if dims else self.range_of(index, body, guard))
+            bound += [inner[index]] if isinstance(inner[index], Atom) else inner[index]
         test, value, along = self.value(guard, inner), self.value(body, inner), tuple(bound)
-        if name in self.spec["functions"]:
-            names = [index for index, _ in self.spec["functions"][name].indices]
+        own = self.spec["functions"].get(name)
+        if own is not None:
+            names = [index for index, _ in own.indices]
             return self.function(name, _primes(head.value), [value], dict(zip(names, along, strict=True)))
         if name == "sum":
-            return al.bind(al.multiply(test, value), along)
-        if name in ("logsumexp", "max", "largest"):
-            return al.made(Atom("red", name, along if name == "largest" else (), along, (test, value)))
-        name = "mean where" if name == "mean" and test != al.number(1) else name
+            return summed(along, test * value)
+        if name in ("max", "argmax"):
+            most = function("max", summed(along, test * function("entry", value)))
+            return most if name == "max" else test * function("first", value - most)
+        name = "mean where" if name == "mean" and test != _ONE else name
         if f"{name}[]" not in DEFINED:
             raise NotCovered(f"the reduction {name}")
-        eps = self.value(options[0].value, scope) if options else al.number(Fraction(1, 100_000))
+        eps = self.value(options[0].value, scope) if options else number(Fraction(1, 100_000))
         return self.template(f"{name}[]", u=value, G=test, I=along, eps=eps)
 
-    def differential(self, poly: Poly, by: Index | None = None) -> Poly:
-        """The change along the directions ``w`` of what moves, or the derivative by a number."""
+    def differential(self, poly: Poly, by: Atom | None = None, most: Poly | None = None) -> Poly:
+        """The change along the directions ``w`` of what moves, or by a number; of a maximum's entries, that of it."""
         parts = []
-        for form, value in poly:
-            bound, inside = al.opened(form)
-            for (_, factors), sign in inside:
-                for atom, exponent in factors:
-                    change = self.change(atom, by)
-                    rest = al.product((), [*((a, e) for a, e in factors if a != atom), (atom, exponent - 1)])
-                    parts.append(al.bind(al.scaled(al.multiply(rest, change), value * sign * exponent), bound))
-        return al.add(*parts)
+        for bound, factors, value in al.opened(poly):
+            for atom, exponent in factors:
+                if change := self.change(atom, by, most):
+                    rest = al.product((), [*factors, (atom, -1)], value * exponent)
+                    parts.append(summed(bound, rest * change))
+        return al.total(parts)
 
-    def change(self, atom: Atom, by: Index | None) -> Poly:
+    def moves(self, name: str) -> bool:
+        """Whether a tensor, a let or a function may read what moves."""
+        left = self.spec["lets"].get(name) or self.spec["functions"].get(name)
+        return name in self.along or (left is not None and any(map(self.moves, re.findall(r"\w+", left.body))))
+
+    def change(self, atom: Atom, by: Atom | None, most: Poly | None) -> Poly:
         """The differential of an atom."""
         name = atom.name
-        if atom.kind == "ix":
-            return al.number(int(atom.outer[0] == by))
-        if atom.kind == "el" and by is None and name in self.along:
-            return self.element(f"w.{name}", atom.outer)
-        if atom.kind == "el" and by is None and name in self.spec["lets"]:
-            indices, body = self.let(name)
+        if atom.kind == "element" and by is None and name in self.along:
+            return self.element(f"w.{name}", atom.args)
+        if atom.kind == "element" and by is None and name in self.spec["lets"] and self.moves(name):
+            indices, body = self.equation(self.spec["lets"][name])
             if ("slope", name) not in self.kept:
                 self.kept["slope", name] = self.differential(body)
-            return al.moved(self.kept["slope", name], dict(zip(indices, atom.outer, strict=True)))
-        if atom.kind in ("base", "fn") and (change := self.differential(atom.outer[0], by)):
-            own = name.startswith("integral ")
-            slope = self.function(name[9:], 1, [atom.outer[0]], {}) if own else al.number(1)
-            return al.multiply(self.template(name, u=atom.outer[0]) if name in SLOPES else slope, change)
-        if name in ("logsumexp", "max") and atom.kind == "red":
-            new = al.new_names(atom.bound)
-            (test, body), along = (al.moved(poly, new) for poly in atom.inner), tuple(new.values())
-            weight = self.template("softmax[]" if name == "logsumexp" else "argmax[]", u=body, G=test, I=along)
-            return al.bind(al.multiply(weight, self.differential(body, by)), along)
-        return al.number(0)
+            return moved(self.kept["slope", name], dict(zip(indices, atom.args, strict=True)))
+        if atom.kind != "function" or not atom.args:
+            return number(int(atom == by))
+        if name == "max":
+            return self.differential(atom.args[0], by, lone(atom))
+        change = self.differential(atom.args[0], by)
+        if name == "entry" and most is not None:
+            return change * function("first", atom.args[0] - most)
+        if name.startswith("integral "):
+            return change and change * self.function(name[9:], 1, [atom.args[0]], {})
+        return (change and name in SLOPES and change * self.template(name, u=atom.args[0])) or number(0)
 
 
 def _power(a: Poly, b: Poly) -> Poly:
-    exponent = al.constant(b)
+    exponent = b.constant()
     if exponent is not None and abs(exponent) > al.EXPONENT:
         raise NotCovered("a very large exponent")
-    return al.raised(a, exponent) if exponent is not None else _function("exp", al.multiply(b, _function("log", a)))
-
-
-def _not(condition: Poly) -> Poly:
-    return al.add(al.number(1), al.scaled(condition, -1))
-
-
-def _function(name: str, argument: Poly) -> Poly:
-    return al.made(Atom("fn", name, (argument,)))
+    return a**exponent if exponent is not None else function("exp", b * function("log", a))
 
 
 def _name(tree: Any) -> str:

@@ -107,16 +107,14 @@ def _read(text: str, layer: str | None, spec: Spec) -> None:
         if word in ("layer", "repeat"):
             own = word == "repeat" or head.strip() == layer
             inside = spec if own else read_spec("", None)
-            _read(tail.rpartition("}")[0], layer, inside)
+            _read(tail.rpartition("}")[0], layer if word == "repeat" else None, inside)
             spec["tensors"].update({f"{head.strip()}.{k}": v for k, v in inside["states"].items() if not own})
         elif word in ("dim", "const", "clamp", "target", "param", "noise", "state"):
             for item in _items(rest):
                 end = re.match(r"\w*\s*(\[[^\]]*\])?(\s*:\s*\w+)?", item).end()  # type: ignore[union-attr]
                 left = left_side(word, item[:end], item[end:])
                 spec["consts" if word in ("dim", "const") else "tensors"][left.name] = left
-                spec["states"].update({left.name: left} if word == "state" else {})
-        elif word == "relax" and " in " in head:
-            spec["consts"][head.split()[0]] = left_side("relax", f"{head.split()[0]} : {head.split()[2]}")
+                spec["states"].update({left.name: left} if word == "state" and layer is None else {})
         elif word in ("let", "tie", "fn", "energy", "force", "flow", "next"):
             left = left_side(word, rest.partition("=")[0], rest.partition("=")[2])
             spec["equations"][left.key] = left

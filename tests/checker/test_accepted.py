@@ -13,9 +13,18 @@ import pytest
 
 from energyc.checker.judge import FORMAT, QUANTIFIERS, judge
 from energyc.surfaces.report.check import check
-from tests.checker.proofs import ENERGIES, FORCES, MODELS, ROOT, SHIPPED, answer, certified, path_of, text_of
+from tests.checker.proofs import ENERGIES, FORCES, HALVES, MODELS, ROOT, SHIPPED, answer, certified, path_of, text_of
 from tests.cli.run import energyc
 
+#: Judges all files of a folder.
+ALL = """
+import json
+from pathlib import Path
+from energyc.checker.judge import judge
+for path in sorted(Path().glob("*.json")):
+    for answer in judge(json.loads(path.read_text()), path.with_suffix(".energy").read_text()):
+        print(answer.verdict, path)
+"""
 QUICK = ("deep_hopfield", "hopfield", "kuramoto", "modern_hopfield", "predictive_coding", "resistive", "sphere")
 #: What has no certificate though it is proved, and is no claim of another kind.
 NOT_COVERED = {"edges": {"alike: minus its slopes by z are its force"}}
@@ -42,22 +51,35 @@ def test_every_proof_is_accepted(name: str) -> None:
     assert terms <= about
 
 
-@pytest.mark.parametrize("text", [FORCES, ENERGIES], ids=["forces", "energies"])
+@pytest.mark.parametrize("text", [FORCES, ENERGIES, HALVES], ids=["forces", "energies", "halves"])
 def test_written_for_the_tests(text: str) -> None:
     file = certified(text)
     assert [each["claim"] for each in file["uncertified"] if not each["claim"].endswith(OTHER_KINDS)] == []
     assert file["certificates"]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_answer_does_not_depend_on_the_order_of_hashes(seed: int, tmp_path: Path) -> None:
-    for name, text in (("forces", FORCES), ("energies", ENERGIES)):
+def answers_under(seed: int, folder: Path) -> str:
+    """What a process of its own answers to all files of a folder."""
+    environment = {**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", ALL], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "some", [QUICK, pytest.param((*SHIPPED, *MODELS), marks=pytest.mark.slow)], ids=["some", "all"]
+)
+def test_the_answers_do_not_depend_on_the_order_of_hashes(some: tuple[str, ...], tmp_path: Path) -> None:
+    texts = {"forces": FORCES, "energies": ENERGIES, "halves": HALVES, **{name: text_of(name) for name in some}}
+    for name, text in texts.items():
         (tmp_path / f"{name}.energy").write_text(text)
         (tmp_path / f"{name}.json").write_text(json.dumps(certified(text)))
-        command = [sys.executable, "-m", "energyc.checker", f"{name}.json", f"{name}.energy"]
-        environment = {**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
+    (tmp_path / "other.energy").write_text(FORCES.replace("y[e]^3", "y[e]^3 + 1e-12 * x[0]"))
+    (tmp_path / "other.json").write_text(json.dumps(certified(FORCES)))
+    first, *others = (answers_under(seed, tmp_path) for seed in range(4))
+    assert others == [first] * 3
+    assert {verdict for verdict, name in map(str.split, first.splitlines()) if name != "other.json"} == {"yes"}
+    assert "no other.json" in first
 
 
 def test_check_writes_the_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

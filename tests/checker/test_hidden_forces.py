@@ -67,8 +67,7 @@ def with_jacobian() -> Json:
     assert certificate is not None
     writer = Writer(network, network.tree)
     claim, steps = "first, second: symmetric", writer._symmetry(certificate, {})
-    unfold = {"rule": "unfold", "lets": ["h"]}
-    return {"claim": claim, **writer._entry("symmetric", ["first", "second"], ["x", "y"], [unfold, *steps])}
+    return {"claim": claim, **writer._entry("symmetric", ["first", "second"], ["x", "y"], steps)}
 
 
 def brought_up_to_date(entry: Json, text: str) -> Json:

@@ -15,7 +15,8 @@ class TermReport:
 
     ``potential``, the definitions of the ``functions`` in it, and ``ties`` are in the spec's notation; ``remedies`` say
     how to write each of the ties; ``witness`` has the keys of ``check --format json``. ``metric`` names the matrix of
-    a metric descent. ``members`` are those of a family of energies, with the class of each.
+    a metric descent. ``members`` are those of a family of energies, with the class of each. ``uncertified`` is why the
+    proof of its class has no certificate.
     """
 
     name: str
@@ -32,6 +33,7 @@ class TermReport:
     metric: str | None = None
     remedies: tuple[str, ...] = ()
     members: Mapping[str, str] = field(default_factory=dict)
+    uncertified: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The entry of ``terms``."""
@@ -66,6 +68,7 @@ class SumReport:
     sizes: tuple[tuple[str, int], ...] = ()
     parts: tuple[SumReport, ...] = ()
     deciding: tuple[str, ...] = ()
+    uncertified: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The object ``together``, and an entry of its ``parts``."""
@@ -81,7 +84,7 @@ def _verdict_json(report: TermReport | SumReport) -> dict[str, Any]:
     """The class, the evidence, and the remaining fields that are not empty."""
     optional: dict[str, Any] = {"potential": report.potential, "functions": list(report.functions)}
     optional |= {"witness": report.witness and dict(report.witness), "tried": list(report.tried)}
-    optional |= {"on_set": report.on_set, "sizes": dict(report.sizes)}
+    optional |= {"on_set": report.on_set, "sizes": dict(report.sizes), "uncertified": report.uncertified}
     present = {key: value for key, value in optional.items() if value}
     return {"class": report.verdict, "evidence": report.evidence, **present}
 
@@ -91,7 +94,7 @@ class Claim:
     """A statement ``claim`` ``about`` a part of the network, proved, refuted or undecided; ``evidence`` in words.
 
     ``condition``: it is proved where this holds; ``numbers`` are the figures behind it, or a witness; ``proof`` has the
-    rules of inference by which it follows.
+    rules of inference by which it follows. ``uncertified`` is why a symmetry has no certificate.
     """
 
     about: str
@@ -101,12 +104,14 @@ class Claim:
     condition: str | None = None
     numbers: Mapping[str, Any] = field(default_factory=dict)
     proof: Step | None = None
+    uncertified: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The entry of ``claims``."""
         entry = {"about": self.about, "claim": self.claim, "verdict": self.verdict, "evidence": self.evidence}
         proof = self.proof.to_json() if self.proof else None
         optional = {"condition": self.condition, "numbers": dict(self.numbers), "proof": proof}
+        optional |= {"uncertified": self.uncertified}
         return {**entry, **{key: value for key, value in optional.items() if value}}
 
 
@@ -130,6 +135,7 @@ class Classes:
 
     ``together`` is the sum of the terms that are not proved individually, None if there are fewer than two. ``claims``
     are further statements about the network, each with its verdict and evidence. ``layers`` are those of its layers.
+    ``certificates`` is the file of the proofs that the checker accepts (docs/certificates.md).
     """
 
     verdict: str
@@ -139,6 +145,7 @@ class Classes:
     together: SumReport | None = None
     claims: tuple[Claim, ...] = ()
     layers: Mapping[str, Classes] = field(default_factory=dict)
+    certificates: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def descends(self) -> bool:

@@ -1,19 +1,14 @@
-"""The proofs of a network as a file of certificates: statement, the spec's own formulas, steps.
-
-The format is that of docs/certificates.md. A proof is written only if :mod:`energyc.checker` accepts it.
-"""
+"""Writes the proofs of a network as certificates: statement, the spec's own formulas, steps (docs/certificates.md)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from energyc.checker.formulas import Formulas
-from energyc.checker.judge import FORMAT, QUANTIFIERS, VERSION, judge
-from energyc.checker.syntax import read_spec
+from energyc.checker.judge import QUANTIFIERS
 from energyc.derivation.notation import Notation, left_side, of_network
 from energyc.derivation.notation.text import number, write
 from energyc.language.network import Network
@@ -21,69 +16,17 @@ from energyc.language.syntax import ast
 from energyc.mathematics.calculus import gradient
 from energyc.mathematics.ir import Input, Map, Node
 from energyc.proofs.certificates.certificate import Certificate, TermEntry
-from energyc.proofs.claims.claims import claims_of, preconditioners
-from energyc.proofs.conservativeness.classify import Classification, classify, field_from
+from energyc.proofs.claims.classes import Claim
+from energyc.proofs.conservativeness.classify import Classification, field_from
 from energyc.proofs.conservativeness.descent import Descent
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.enclosures.impulses import IMPULSE
 from energyc.proofs.verdicts.formulas import formulas_of
 
 Json = dict[str, Any]
-#: A claim with its certificate, or with the reason why it has none.
-Found = tuple[str, Json | str]
+#: A certificate, or the reason why there is none.
+Written = Json | str
 OTHER_KIND = "the format has no rule tree of this claim yet"
-
-
-def certificates_of(network: Network) -> Json:
-    """The file of certificates of a network, as JSON: those that the checker accepts, and what is left out and why.
-
-    Raises CertificateError as ``classify``.
-    """
-    parts: dict[str | None, Network] = {name: layer.network for name, layer in network.layers.items()}
-    parts = parts or {None: network}
-    found = [each for layer, part in parts.items() for each in Writer(part, network.tree, layer).proofs()]
-    head = {
-        "format": FORMAT,
-        "version": VERSION,
-        "network": network.name,
-        "consts": _consts(parts, network.source.text),
-    }
-    entries, left = [], []
-    for claim, proof in found:
-        accepted, reason = _accepted(proof, head, network.source.text) if isinstance(proof, dict) else (None, proof)
-        if accepted is not None:
-            entries.append({"claim": claim, **accepted})
-        else:
-            left.append({"claim": claim, "reason": reason})
-    return {**head, "certificates": entries, "claims": [], "uncertified": left}
-
-
-def _consts(parts: Mapping[str | None, Network], text: str) -> dict[str, str]:
-    """The consts that are set from outside, with their values."""
-    found = {}
-    for layer, network in parts.items():
-        spec = read_spec(text, layer)
-        for name, value in network.fractions.items():
-            const = spec["consts"].get(name)
-            if const is not None and const.word == "const" and Formulas(spec, (), ()).exact(name) != value:
-                found[name] = str(value)
-    return found
-
-
-def _accepted(entry: Json, head: Json, text: str) -> tuple[Json | None, str]:
-    """A certificate with as few lets multiplied out as the checker needs, or why it does not accept it."""
-    lets = [re.split(r"\W", left)[1] for left in entry["formulas"] if left.startswith("let ")]
-    lets = [name for name in lets if name not in entry["statement"]["by"]]
-    written = set(re.findall(r"\w+", str(entry["steps"])))
-    reason = ""
-    for unfold in dict.fromkeys(((), tuple(name for name in lets if name not in written), tuple(lets))):
-        steps = [{"rule": "unfold", "lets": list(unfold)}] if unfold else []
-        candidate = {**entry, "steps": [*steps, *entry["steps"]]}
-        (answer,) = judge({**head, "certificates": [{"claim": "", **candidate}]}, text)
-        if answer.verdict == "yes":
-            return candidate, ""
-        reason = reason or f"the checker answers {answer.verdict}: {answer.reason}"
-    return None, reason
 
 
 @dataclass(frozen=True)
@@ -94,17 +37,15 @@ class Writer:
     tree: ast.Spec
     layer: str | None = None
 
+    @property
+    def where(self) -> str:
+        """What stands before a claim."""
+        return f"layer {self.layer}: " if self.layer else ""
+
     @cached_property
     def notation(self) -> Notation:
         """How the network's nodes are written."""
         return of_network(self.network)
-
-    def proofs(self) -> Iterator[Found]:
-        """Each claim that is proved."""
-        classification = classify(self.network)
-        where = f"layer {self.layer}: " if self.layer else ""
-        for claim, proof in (*self._classes(classification), *self._claims(classification)):
-            yield where + claim, proof
 
     def _entry(self, kind: str, of: Sequence[str] | str, by: Sequence[str], steps: list[Json]) -> Json:
         statement = {"kind": kind, "of": of, "by": [*by], "layer": self.layer, "for": QUANTIFIERS}
@@ -117,20 +58,20 @@ class Writer:
 
     # ------------------------------------------------------------ classes
 
-    def _classes(self, classification: Classification) -> Iterator[Found]:
-        """The terms, and the sums of terms, that are proved to be gradients."""
+    def classes(self, classification: Classification) -> Iterator[tuple[tuple[str, ...], str, Written]]:
+        """The terms, and the sums of terms, that are proved to be gradients; the claims, and their proofs."""
         for name, verdict in classification.terms.items():
             if verdict.kind == "conservative" and self.network.terms[name].kind == "energy":
-                yield from self._energy(name, classification)
+                yield from (((name,), *found) for found in self._energy(name, classification))
             elif verdict.kind == "conservative":
-                yield self._force((name,), verdict)
+                yield (name,), f"{name}: conservative", self._force((name,), verdict)
         together = classification.together
         sums = [(part.terms, part.verdict) for part in together.parts] if together is not None else []
         for terms, verdict in [(together.terms, together.verdict), *sums] if together is not None else []:
             if verdict.kind == "conservative" and len(terms) > 1:
-                yield self._force(terms, verdict)
+                yield terms, f"{', '.join(terms)}: conservative", self._force(terms, verdict)
 
-    def _energy(self, name: str, classification: Classification) -> Iterator[Found]:
+    def _energy(self, name: str, classification: Classification) -> Iterator[tuple[str, Json]]:
         """That the derived force of an energy is minus its slope by each state, or by what a flow takes it by."""
         term, graph = self.network.terms[name], field_from(self.network).graph
         if name in self.network.acting:
@@ -142,7 +83,8 @@ class Writer:
             return
         slopes = (slope for flow in self.network.flows.values() for slope in flow.slopes if name in slope.energies)
         for by, at in {slope.by: slope.at for slope in slopes}.items():
-            force = graph.scale(-1, gradient(graph, term.node, [at], frozen=False)[at])
+            slope = gradient(graph, term.node, [at], frozen=False, strict=False)
+            force = graph.scale(-1, slope.get(at, graph.zero(at.dims)))
             yield f"{name}: its slope by {by}", self._slopes(name, [(by, at, force)])
 
     def _slopes(self, name: str, forces: Sequence[tuple[str, Node, Node]]) -> Json:
@@ -152,35 +94,30 @@ class Writer:
             steps.append({"rule": "slope", "force": left_side(by, indices), "is": self._text(force, indices)})
         return self._entry("gradient", [name], [by for by, _, _ in forces], steps)
 
-    def _force(self, names: Sequence[str], verdict: Verdict) -> Found:
+    def _force(self, names: Sequence[str], verdict: Verdict) -> Written:
         """That forces are the gradient of a potential, or their Jacobian is symmetric."""
-        claim, states = f"{', '.join(names)}: conservative", list(self.network.states)
+        states = list(self.network.states)
         if verdict.on_set or verdict.pinned:
-            return claim, "it is proved on the set of its states, or at some sizes, alone"
+            return "it is proved on the set of its states, or at some sizes, alone"
+        if all(self.network.terms[name].kind == "energy" for name in names):
+            return "it is a sum of energies"
         if verdict.potential is not None:
             potential = {"rule": "potential", "energy": self._text(verdict.potential)}
-            return claim, self._entry("gradient", list(names), states, [potential])
+            return self._entry("gradient", list(names), states, [potential])
         if verdict.certificate is None:
-            return claim, "it is a sum of proofs"
-        return claim, self._entry("symmetric", list(names), states, self._symmetry(verdict.certificate, {}))
+            return "it is a sum of proofs"
+        return self._entry("symmetric", list(names), states, self._symmetry(verdict.certificate, {}))
 
     # ------------------------------------------------------------ claims
 
-    def _claims(self, classification: Classification) -> Iterator[Found]:
-        """The claims beside the classes; of these only symmetries have steps."""
+    def claims(self, classification: Classification, claims: Iterable[Claim]) -> Iterator[tuple[Claim, Written | None]]:
+        """The claims beside the classes, with proofs of those that are proved; of these only symmetries have steps."""
         metrics = {f"{d.metric} of flow {d.state}": d for d in classification.descents.values()}
-        base = field_from(self.network)
-        matrices = {
-            f"{name} in flow {flow}": name
-            for flow, term in self.network.flows.items()
-            for name, _, _ in preconditioners(self.network, term, base)
-        }
-        for claim in claims_of(self.network, classification):
-            if claim.verdict == "proved":
-                symmetric = claim.claim == "symmetric"
-                metric = self._metric(metrics[claim.about]) if symmetric and claim.about in metrics else None
-                matrix = self._matrix(matrices[claim.about]) if symmetric and claim.about in matrices else None
-                yield f"{claim.about}: {claim.claim}", metric or matrix or OTHER_KIND
+        for claim in claims:
+            symmetric = claim.claim == "symmetric"
+            metric = self._metric(metrics[claim.about]) if symmetric and claim.about in metrics else None
+            matrix = self._matrix(claim.about) if symmetric and claim.about not in metrics else None
+            yield claim, (metric or matrix or OTHER_KIND) if claim.verdict == "proved" else None
 
     def _metric(self, descent: Descent) -> Json | None:
         """That the Jacobian of a let by a state is symmetric."""
@@ -190,8 +127,9 @@ class Writer:
         steps = self._symmetry(certificate, {f"{way}.v": f"{way}.{descent.state}" for way in "uw"})
         return self._entry("symmetric", descent.by, [descent.state], steps)
 
-    def _matrix(self, name: str) -> Json | None:
+    def _matrix(self, about: str) -> Json | None:
         """That exchanging two indices of a let leaves it as it is."""
+        name = about.partition(" in flow ")[0]
         let = self.network.lets[name]
         twice = [k for k, dim in enumerate(let.node.dims) if let.node.dims.count(dim) == 2]
         if len(twice) != 2:

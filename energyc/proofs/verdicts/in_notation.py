@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from energyc.derivation.notation import Notation, left_side, of_network
+from energyc.derivation.notation import Notation, left_side
 from energyc.language.network import Network
 from energyc.mathematics.functions import FUNCTIONS
 from energyc.mathematics.ir import Map, Node, walk
@@ -17,6 +17,8 @@ from energyc.proofs.conservativeness.descent import Descent
 from energyc.proofs.conservativeness.term_sums import TermSum
 from energyc.proofs.conservativeness.verdict import Tie, Verdict
 from energyc.proofs.conservativeness.witness_data import witness_data
+from energyc.proofs.verdicts.certified import Writer
+from energyc.proofs.verdicts.gate import Gate, file_of
 from energyc.proofs.verdicts.rules import RuleVerdict, admissible
 from energyc.runtime.rules import RULES
 
@@ -27,18 +29,21 @@ THROUGH_LAYERS = ("bptt", "implicit")
 
 
 def classes_of(network: Network) -> Classes:
-    """The class, the terms and the rules of a network, in its notation."""
-    return _of_layers(network) if network.layers else _of_network(network)
+    """The class, the terms and the rules of a network, in its notation, as far as the checker accepts their proofs."""
+    gates = {name: Gate(Writer(layer.network, network.tree, name)) for name, layer in network.layers.items()}
+    gate = Gate(Writer(network, network.tree))
+    classes = _of_layers(network, gates) if gates else _of_network(network, gate)
+    return replace(classes, certificates=file_of(network.name, [*gates.values()] or [gate]))
 
 
-def _of_layers(network: Network) -> Classes:
+def _of_layers(network: Network, gates: Mapping[str, Gate]) -> Classes:
     """The classes of a network's layers, and what follows for the whole.
 
     Its class is the worst of theirs. It is differentiated through its layers, which no rule for a cost of their own
     states does.
     """
     called = {name: f"layer {name}" for name in network.layers}
-    layers = {name: _of_network(layer.network, called[name]) for name, layer in network.layers.items()}
+    layers = {name: _of_network(layer.network, gates[name], called[name]) for name, layer in network.layers.items()}
     terms = (replace(term, name=f"{name}.{term.name}") for name, own in layers.items() for term in own.terms)
     claims = (
         claim if claim.about == called[name] else replace(claim, about=f"{name}: {claim.about}")
@@ -62,23 +67,23 @@ def _rule_through(rule: str, layers: Mapping[str, Classes]) -> RuleReport:
     return RuleReport("exact", why) if barred is None else replace(barred, why=why)
 
 
-def _of_network(network: Network, called: str = "the network") -> Classes:
-    classification = classify(network)
-    notation = of_network(network)
+def _of_network(network: Network, gate: Gate, called: str = "the network") -> Classes:
+    classification, notation = gate.classes(classify(network)), gate.writer.notation
+    classification, claims = gate.claims(classification, claims_of(network, classification, called))
     terms = tuple(
         replace(
             _term_report(network, name, verdict, notation, classification.descents.get(name)),
             members=classification.members.get(name, {}),
+            uncertified=gate.uncertified.get((name,), ""),
         )
         for name, verdict in classification.terms.items()
     )
-    claims = tuple(claims_of(network, classification, called))
     rests = all(claim.verdict == "proved" for claim in claims if claim.claim == EQUILIBRIUM)
     rules = {
         name: RuleReport(rule.verdict, _reason(name, rule, rests), rule.use_instead)
         for name, rule in admissible(network, classification).items()
     }
-    together = _sum_report(network, classification.together, notation)
+    together = _sum_report(network, classification.together, notation, gate.uncertified)
     return Classes(classification.class_name, terms, rules, classification.unproved, together, claims)
 
 
@@ -100,12 +105,17 @@ def _term_report(
     return TermReport(term.name, term.kind, ties=ties, remedies=remedies, **_report_fields(network, verdict, notation))
 
 
-def _sum_report(network: Network, together: TermSum | None, notation: Notation) -> SumReport | None:
+def _sum_report(
+    network: Network, together: TermSum | None, notation: Notation, uncertified: Mapping[tuple[str, ...], str]
+) -> SumReport | None:
     if together is None or len(together.terms) < 2:
         return None
-    parts = tuple(SumReport(part.terms, **_report_fields(network, part.verdict, notation)) for part in together.parts)
-    judged = _report_fields(network, together.verdict, notation)
-    return SumReport(together.terms, parts=parts, deciding=together.deciding, **judged)
+    sums = [(together.terms, together.verdict), *((part.terms, part.verdict) for part in together.parts)]
+    whole, *parts = (
+        SumReport(terms, uncertified=uncertified.get(terms, ""), **_report_fields(network, verdict, notation))
+        for terms, verdict in sums
+    )
+    return replace(whole, parts=tuple(parts), deciding=together.deciding)
 
 
 def _report_fields(network: Network, verdict: Verdict, notation: Notation) -> dict[str, Any]:

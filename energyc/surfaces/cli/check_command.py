@@ -28,14 +28,14 @@ def command(spec: str, certificates: str | None, choices: Choices, console: Cons
     The class of every term with its evidence, the verdict on every rule, the params and the operations of a step.
     """
     from energyc.language.diagnostics import SpecError
-    from energyc.pipeline import certify, read, resolve
+    from energyc.pipeline import read
     from energyc.surfaces.report.check import check_source
     from energyc.surfaces.report.check_text import render_check
 
     source = read(Path(spec))
     report = check_source(source, choices)
-    if certificates is not None and report.ok:
-        write_text(Path(certificates), json.dumps(certify(resolve(source, choices)), indent=2) + "\n")
+    if certificates is not None and report.classes is not None:
+        write_text(Path(certificates), json.dumps(report.classes.certificates, indent=2) + "\n")
     if console.is_json:
         console.write_json(report.to_json())
     elif report.ok:

@@ -1,0 +1,145 @@
+"""What the checker says to the proofs of a network, before they are printed.
+
+A proof that :mod:`energyc.checker` refuses is not called one: its class is undecided, and the reason given is that this
+is a bug of the compiler. What the format of certificates does not cover stays as it is, with the reason beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from energyc.checker.formulas import Formulas
+from energyc.checker.judge import FORMAT, VERSION, Answer, judge
+from energyc.checker.syntax import NotCovered, read_spec
+from energyc.proofs.claims.classes import Claim
+from energyc.proofs.conservativeness.classify import Classification, classify
+from energyc.proofs.conservativeness.term_sums import TermSum
+from energyc.proofs.conservativeness.verdict import Verdict
+from energyc.proofs.verdicts.certified import Writer, Written
+
+Json = dict[str, Any]
+ON_SETS = "it is proved on the sets of its states and params alone"
+
+
+@dataclass
+class Gate:
+    """Has the proofs of a network, or of a layer, judged: ``accepted`` are certificates, ``left_out`` has the rest.
+
+    ``uncertified`` gives the reason of each sum of terms whose proof has no certificate.
+    """
+
+    writer: Writer
+    accepted: list[Json] = field(default_factory=list)
+    left_out: list[Json] = field(default_factory=list)
+    uncertified: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+    def classes(self, classification: Classification) -> Classification:
+        """The classes without those whose proof is refused."""
+        refused: dict[tuple[str, ...], Verdict] = {}
+        for terms, claim, written in self.writer.classes(classification):
+            answer = self._judged(claim, written, ON_SETS)
+            if answer.verdict == "no":
+                refused[terms] = Verdict("undecided", "none", tried=(_bug(answer),))
+            elif answer.verdict != "yes":
+                self.uncertified[terms] = answer.reason
+        return _without(classification, refused) if refused else classification
+
+    def claims(
+        self, classification: Classification, claims: Iterable[Claim]
+    ) -> tuple[Classification, tuple[Claim, ...]]:
+        """The claims beside the classes; where a symmetry is refused, no flow descends by it."""
+        judged = []
+        for claim, written in self.writer.claims(classification, claims):
+            answer = self._judged(f"{claim.about}: {claim.claim}", written) if written is not None else None
+            if answer is not None and answer.verdict == "no":
+                judged.append(Claim(claim.about, claim.claim, "undecided", _bug(answer)))
+                classification = replace(classification, descents={})
+            elif answer is not None and answer.verdict != "yes" and claim.claim == "symmetric":
+                judged.append(replace(claim, uncertified=answer.reason))
+            else:
+                judged.append(claim)
+        return classification, tuple(judged)
+
+    @cached_property
+    def off_sets(self) -> dict[str, Written]:
+        """The proofs of classes that hold off the sets of states and params too, by their claims."""
+        network = self.writer.network
+        states = {name: replace(state, constraint=None) for name, state in network.states.items()}
+        params = {name: replace(param, low=None, high=None) for name, param in network.params.items()}
+        free = replace(network, states=states, params=params)
+        found = replace(self.writer, network=free).classes(classify(free))
+        return {claim: written for _, claim, written in found}
+
+    @cached_property
+    def consts(self) -> dict[str, str]:
+        """The consts that are set from outside, with their values."""
+        try:
+            spec = read_spec(self._text, self.writer.layer)
+            formulas = Formulas(spec, (), ())
+        except NotCovered:
+            return {}
+        values = {name: value for name, value in self.writer.network.fractions.items() if name in spec["consts"]}
+        consts = {name: value for name, value in values.items() if spec["consts"][name].word == "const"}
+        return {name: str(value) for name, value in consts.items() if formulas.exact(spec["consts"][name]) != value}
+
+    @property
+    def _text(self) -> str:
+        return self.writer.network.source.text
+
+    def _judged(self, claim: str, written: Written, on_sets: str = "") -> Answer:
+        """The answer to a proof, which ``on_sets`` says may rest on the sets of the states and params."""
+        answer = self._answer(claim, written)
+        if answer.verdict == "no" and on_sets:
+            written = self.off_sets.get(claim, on_sets)
+            answer = self._answer(claim, written)
+        claim = self.writer.where + claim
+        if answer.verdict == "yes" and not isinstance(written, str):
+            self.accepted.append({"claim": claim, **written})
+        else:
+            self.left_out.append({"claim": claim, "reason": answer.reason})
+        return answer
+
+    def _answer(self, claim: str, certificate: Written) -> Answer:
+        if isinstance(certificate, str):
+            return Answer(claim, "not covered", certificate)
+        file = {"format": FORMAT, "version": VERSION, "consts": self.consts}
+        (answer,) = judge({**file, "certificates": [{"claim": claim, **certificate}]}, self._text)
+        return answer._replace(reason=f"the checker answers {answer.verdict}: {answer.reason}")
+
+
+def file_of(name: str, gates: Sequence[Gate]) -> Json:
+    """The file of certificates of a network."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "network": name,
+        "consts": {const: value for gate in gates for const, value in gate.consts.items()},
+        "certificates": [entry for gate in gates for entry in gate.accepted],
+        "claims": [],
+        "uncertified": [entry for gate in gates for entry in gate.left_out],
+    }
+
+
+def _bug(answer: Answer) -> str:
+    return f"a proof was found, but {answer.reason}: a bug in energyc, please report it"
+
+
+def _without(classification: Classification, refused: dict[tuple[str, ...], Verdict]) -> Classification:
+    """The classes where the proofs of some sums of terms, or of terms, are refused."""
+    terms = {name: refused.get((name,), verdict) for name, verdict in classification.terms.items()}
+    unproved = tuple(name for name, verdict in terms.items() if verdict.kind != "conservative")
+    together = classification.together
+    if together is None or together.verdict.kind == "conservative":
+        together = TermSum(unproved, refused.get(unproved, next(iter(refused.values()))))
+    parts = tuple(part for part in together.parts if part.terms not in refused)
+    return replace(
+        classification,
+        kind=together.verdict.kind,
+        terms=terms,
+        unproved=unproved,
+        together=replace(together, terms=unproved, parts=parts),
+        members={k: dict.fromkeys(v, "undecided") if (k,) in refused else v for k, v in classification.members.items()},
+    )

@@ -1,0 +1,124 @@
+"""A class or a symmetry is printed as proved only if the checker accepts its proof, where its format covers it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from energyc.checker.judge import Answer
+from energyc.language.network import Network
+from energyc.pipeline import classify, read, resolve
+from energyc.proofs.claims.classes import Classes
+from energyc.proofs.conservativeness.classify import Classification
+from energyc.proofs.verdicts import gate, in_notation
+from tests.checker.proofs import ENERGIES, FORCES, Json, path_of, text_of
+from tests.cli.run import energyc
+
+BUG = "a bug in energyc"
+#: The force is a gradient where z is at most 1, but not beyond 2.
+ON_A_BOX = """network box
+dim D = 4
+state z[D] in [-1, 1]
+force f on z[d] = sum[e](relu(z[e] - 2)) - z[d]^3
+relax { step = 0.1 }
+"""
+
+
+def classes_of(text: str) -> Classes:
+    return classify(resolve(read(text)))
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, which: Callable[[Json], bool]) -> None:
+    """Let the checker say no to some certificates."""
+    says = gate.judge
+
+    def judge(file: Json, text: str) -> list[Answer]:
+        (certificate,) = file["certificates"]
+        no = Answer(certificate["claim"], "no", "the step slope: it is another one")
+        return [no] if which(certificate) else says(file, text)
+
+    monkeypatch.setattr(gate, "judge", judge)
+
+
+def test_a_refused_term_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert classes_of(ENERGIES).verdict == "conservative"
+    refuse(monkeypatch, lambda certificate: certificate["statement"]["of"] == ["mem"])
+    classes = classes_of(ENERGIES)
+    assert {term.name: term.verdict for term in classes.terms} == {
+        "own": "conservative",
+        "att": "conservative",
+        "mem": "undecided",
+        "window": "conservative",
+    }
+    (mem,) = (term for term in classes.terms if term.name == "mem")
+    assert mem.evidence == "none"
+    assert BUG in mem.tried[0]
+    assert "the step slope" in mem.tried[0]
+    assert (classes.verdict, classes.unproved) == ("undecided", ("mem",))
+    assert classes.rules["ep"].verdict != "exact"
+    assert len(classes.certificates["certificates"]) == 3
+    assert "says no" not in classes.certificates["uncertified"][0]["claim"]
+
+
+def test_a_refused_sum_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = classes_of(FORCES)
+    assert before.together is not None
+    assert (before.verdict, before.together.verdict) == ("conservative", "conservative")
+    refuse(monkeypatch, lambda certificate: len(certificate["statement"]["of"]) == 2)
+    classes = classes_of(FORCES)
+    assert classes.together is not None
+    assert (classes.verdict, classes.together.verdict) == ("undecided", "undecided")
+    assert BUG in classes.together.tried[0]
+    assert classes.unproved == ("first", "second")
+
+
+def test_no_flow_descends_by_a_refused_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert classes_of(text_of("cem_mlp")).verdict == "metric-descent"
+    refuse(monkeypatch, lambda certificate: isinstance(certificate["statement"]["of"], str))
+    classes = classes_of(text_of("cem_mlp"))
+    assert classes.verdict not in ("metric-descent", "conservative")
+    (claim,) = (claim for claim in classes.claims if claim.claim == "symmetric")
+    assert claim.verdict == "undecided"
+    assert BUG in claim.evidence
+
+
+def test_what_is_not_covered_stays_proved_with_the_reason(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    done = energyc(capfd, "check", path_of("edges"), "--format", "json")
+    terms = {term["name"]: term for term in json.loads(done.out)["terms"]}
+    assert {name: term["class"] for name, term in terms.items()} == dict.fromkeys(
+        ("own", "att", "alike"), "conservative"
+    )
+    assert {name: term.get("uncertified") for name, term in terms.items()} == {
+        "own": None,
+        "att": None,
+        "alike": "the checker answers not covered: an equation of gathered indices",
+    }
+
+
+def test_a_proof_on_a_box_is_not_covered() -> None:
+    (term,) = classes_of(ON_A_BOX).terms
+    assert (term.verdict, term.uncertified) == (
+        "conservative",
+        "it is proved on the sets of its states and params alone",
+    )
+    (anywhere,) = classes_of(ON_A_BOX.replace(" in [-1, 1]", "")).terms
+    assert anywhere.verdict == "not-conservative"
+
+
+def test_check_classifies_once(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Network] = []
+    once = in_notation.classify
+
+    def counted(network: Network) -> Classification:
+        calls.append(network)
+        return once(network)
+
+    monkeypatch.setattr(in_notation, "classify", counted)
+    done = energyc(capfd, "check", path_of("modern_hopfield"), "--certificates", tmp_path / "proofs.json")
+    assert done.status == 0, done.err
+    assert len(calls) == 1
