@@ -55,6 +55,12 @@ cost c = sum[d](out[d]^2)
         ("dim D = 2\nparam W[D] = 1\nlayer a {\ntie V[a] = W[a]\nstate z[D]\nenergy e = sum[d](V[d]*z[d])\n}", "E0427"),
         ("layer a {\nrepeat L {\nstate h[D]\n}\nstate z[D]\nstart z[d] = h[d]\n}\ndim D = 2, L = 2", "E0190"),
         ("layer a {\ndim D = 2\nparam W[D] = 1\nstate z[D]\nenergy e = sum[d](W[d] * z[d]^2)\n}", "E0450"),
+        (
+            "dim D = 2\nparam L = 1\nlayer m {\ndim L = 0\nstate z[D]\nlet q = sum[d in D](softmax[d | d < 1](z[d]))\n"
+            "energy e = sum[d in D](z[d]^2 * L) + q\n}",
+            "E0450",
+        ),
+        ("dim K = 2, H = 3\nclamp x[K]\nlayer m {\nstate z[H]\nenergy K = sum[h in H](z[h]^2 * x[1])\n}", "E0202"),
     ],
 )
 def test_it_is_refused(text: str, code: str) -> None:

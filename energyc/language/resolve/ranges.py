@@ -36,7 +36,9 @@ def check_windows(context: Context, frame: Frame) -> bool:
 
 def _check(context: Context, window: Window) -> bool:
     sizes = context.dim_sizes()
-    size = sizes[window.dim]
+    size = sizes.get(window.dim)
+    if size is None:
+        return False  # what is wrong with the dim is reported
     if any(expr.op == "read" for expr in window.place.walk()):
         return _report_unverifiable(context, window, "a place that an integer input is part of cannot be checked")
     if not _has_a_range(window, sizes):
