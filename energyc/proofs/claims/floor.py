@@ -269,7 +269,7 @@ def _took(forms: Forms, confinement: Confinement, factor: Coefficient, node: Nod
         multiple = Product(factor * product.coefficient, product.factors)
         if not added.is_plain(multiple) and confinement.has_floor(multiple):
             continue
-        if not added.take(multiple):
+        if not added.take(multiple) and not confinement.has_floor(multiple):
             loads.append(multiple)
     if added.least == forms.least or (loads and confinement.enclosures.of_multiple(factor, node).has_floor):
         return False
