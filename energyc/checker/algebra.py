@@ -30,7 +30,7 @@ class Atom(NamedTuple):
 Product = tuple[tuple[Atom, ...], frozenset[tuple[Atom, Any]]]
 _EVEN, _ODD, _CONDITIONS = ("cos", "lcosh"), ("sin", "sign", "tanh", "erf"), ("eq", "le", "training")
 #: The most orders of indices that look alike, terms of a product, new indices of a case, and the largest exponent.
-ORDERS, TERMS, INDICES, EXPONENT = 720, 20_000, 100_000, 1000
+ORDERS, TERMS, INDICES, EXPONENT = 720, 20_000, 10_000, 1000
 _named_so_far = [0]
 
 
@@ -152,6 +152,8 @@ def function(name: str, argument: Poly) -> Poly:
         return number(int(name == "cos"))
     content = argument.content() if argument and name in (*_EVEN, *_ODD, "eq") else Fraction(1)
     argument = argument.scaled(1 / content if name in ("sign", "eq") else content / abs(content))
+    if name == "sign" and argument.is_whole():
+        return (function("le", -argument) - function("le", argument)).scaled(content / abs(content))
     return lone(Atom("function", name, (argument,))).scaled(-1 if content < 0 and name in _ODD else 1)
 
 
