@@ -258,7 +258,7 @@ def opened(poly: Poly, new: Mapping[Atom, Poly] = {}) -> Iterator[tuple[tuple[At
         names = {**new, **dict(zip(bound, map(lone, fresh), strict=True))}
         kept = [factor for factor in factors if not seen(factor[0])[0] & names.keys()]
         moving = times(rebuilt(atom, names) ** exponent for atom, exponent in factors.difference(kept))
-        for own, others, number in opened(moving) if names else [((), (), 1)]:
+        for own, others, number in opened(moving) if len(kept) < len(factors) else [((), (), 1)]:
             yield fresh + own, [*kept, *others], value * number
 
 
@@ -301,6 +301,12 @@ def _shape(part: Any, colours: Mapping[Atom, int]) -> int:
         return hash(tuple(sorted(hash((value, *factors)) for value, factors in forms)))
     if part.kind == "index":
         return colours.get(part, hash((part.name.partition(".")[0], part.below)))
-    if not seen(part)[0]:
-        return hash(part)
+    if colours and not seen(part)[0] & colours.keys():
+        return _shape_apart(part)
     return hash((part.name, *(_shape(argument, colours) for argument in part.args)))
+
+
+@lru_cache(50_000)
+def _shape_apart(atom: Atom) -> int:
+    """That of an atom that none of the indices is in."""
+    return _shape(atom, {})

@@ -152,7 +152,6 @@ def test_the_sign_of_indices_is_exact() -> None:
     }
     for force, verdict in (
         ("-sum[k](z[k])", "no"),
-        ("-sum[k | k != d](z[k])", "no"),
         ("-sum[k](sign(d - k)^2 * z[k])", "yes"),
     ):
         steps = [{"rule": "slope", "force": "z[d]", "is": force}]
