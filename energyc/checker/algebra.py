@@ -30,7 +30,7 @@ class Atom(NamedTuple):
 Product = tuple[tuple[Atom, ...], frozenset[tuple[Atom, Any]]]
 _EVEN, _ODD, _CONDITIONS = ("cos", "lcosh"), ("sin", "sign", "tanh", "erf"), ("eq", "le", "training")
 #: The most orders of indices that look alike, terms of a product, new indices of a case, and the largest exponent.
-ORDERS, TERMS, INDICES, EXPONENT = 720, 20_000, 100_000, 1000
+ORDERS, TERMS, INDICES, EXPONENT = 720, 20_000, 10_000, 1000
 _named_so_far = [0]
 
 
@@ -152,6 +152,8 @@ def function(name: str, argument: Poly) -> Poly:
         return number(int(name == "cos"))
     content = argument.content() if argument and name in (*_EVEN, *_ODD, "eq") else Fraction(1)
     argument = argument.scaled(1 / content if name in ("sign", "eq") else content / abs(content))
+    if name == "sign" and argument.is_whole():
+        return (function("le", -argument) - function("le", argument)).scaled(content / abs(content))
     return lone(Atom("function", name, (argument,))).scaled(-1 if content < 0 and name in _ODD else 1)
 
 
@@ -256,7 +258,7 @@ def opened(poly: Poly, new: Mapping[Atom, Poly] = {}) -> Iterator[tuple[tuple[At
         names = {**new, **dict(zip(bound, map(lone, fresh), strict=True))}
         kept = [factor for factor in factors if not seen(factor[0])[0] & names.keys()]
         moving = times(rebuilt(atom, names) ** exponent for atom, exponent in factors.difference(kept))
-        for own, others, number in opened(moving) if names else [((), (), 1)]:
+        for own, others, number in opened(moving) if len(kept) < len(factors) else [((), (), 1)]:
             yield fresh + own, [*kept, *others], value * number
 
 
@@ -299,6 +301,12 @@ def _shape(part: Any, colours: Mapping[Atom, int]) -> int:
         return hash(tuple(sorted(hash((value, *factors)) for value, factors in forms)))
     if part.kind == "index":
         return colours.get(part, hash((part.name.partition(".")[0], part.below)))
-    if not seen(part)[0]:
-        return hash(part)
+    if colours and not seen(part)[0] & colours.keys():
+        return _shape_apart(part)
     return hash((part.name, *(_shape(argument, colours) for argument in part.args)))
+
+
+@lru_cache(50_000)
+def _shape_apart(atom: Atom) -> int:
+    """That of an atom that none of the indices is in."""
+    return _shape(atom, {})

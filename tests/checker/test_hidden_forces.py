@@ -134,3 +134,25 @@ relax { step = 0.1 }
         "steps": [{"rule": "potential", "energy": energy}],
     }
     assert answer(entry, text).verdict == "no"
+
+
+def test_the_sign_of_indices_is_exact() -> None:
+    """Its square is not 1 where two indices are equal."""
+    text = "network s\ndim D = 4\nstate z[D]\nenergy e = 1/2 * sum[d,k](sign(d - k)^2 * z[d] * z[k])\n"
+    (right,) = re.findall(r"energy e = (.*)\n", text)
+    entry = {
+        "claim": "e",
+        "statement": {
+            **certified(FORCES)["certificates"][0]["statement"],
+            "of": ["e"],
+            "by": ["z"],
+            "kind": "gradient",
+        },
+        "formulas": {"energy e": right},
+    }
+    for force, verdict in (
+        ("-sum[k](z[k])", "no"),
+        ("-sum[k](sign(d - k)^2 * z[k])", "yes"),
+    ):
+        steps = [{"rule": "slope", "force": "z[d]", "is": force}]
+        assert answer({**entry, "steps": steps}, text).verdict == verdict
