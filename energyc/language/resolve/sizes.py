@@ -80,7 +80,7 @@ class Sizes:
         if known or name not in self.names.entries:  # what a block declares is reported as misplaced
             return
         entry = self.names.entries[name]
-        if not isinstance(entry.tree, ast.Definition):  # a term of a layer that takes the name of a dim, which is reported
+        if not isinstance(entry.tree, ast.Definition):  # a term that takes the name of a dim, which is reported
             self._failed.add(name)
             return
         if name in self._pending:
