@@ -34,6 +34,12 @@ ENERGIES = (
     "{a} * sum[j](sigmoid(s[j]) * exp(-s[j]^2))",
     "{a} * sum[k](sqrt(1 + y[k]^2))",
     "{a} * sum[j](where(s[j] > 1/2, (s[j] - 1/2)^2, 0))",
+    "-{a} * sum[j,k | k == j + 1](s[j] * y[k])",
+    "-{a} * sum[j,k | k == 2*j](s[j] * tanh(y[k]))",
+    "-{a}/2 * sum[j,i | i < j](s[i] * s[j])",
+    "{a}/2 * sum[j](where(j < 1, s[j]^2, -s[j] * sum[k | k == j](y[k])))",
+    "{a}/2 * sum[j](sum[k](y[k] * s[j]))",
+    "{a}/4 * sum[j](sum[i](s[i]) * s[j])",
 )
 FORCES = (
     "force turn on s[j] = {a} * sum[i](B[j,i] * s[i] - B[i,j] * s[i])",

@@ -177,8 +177,9 @@ class Norms:
     def _ones(self, factor: Operand, across: Sequence[int], labels: Mapping[int, int]) -> float:
         """How many entries of each matrix of a factor may differ from 0."""
         node = factor.node
-        if isinstance(node, Indicator) and node.condition.op == "==":
-            alone = {part.args[0] for part in node.condition.parts if part.op == "axis"}
+        if isinstance(node, Indicator) and node.condition.op == "==" and len(set(factor.axes)) == len(factor.axes):
+            sides = node.condition.parts
+            alone = {k.args[0] for k, other in (sides, sides[::-1]) if k.op == "axis" and k.args[0] not in other.axes()}
             free = [a for k, a in enumerate(factor.axes) if k in alone and a in across]
             if free:
                 widest = max(free, key=labels.__getitem__)
