@@ -16,7 +16,7 @@
 (defconst energy-statements '("layer" "network" "nudge" "preset" "relax" "repeat" "train"))
 (defconst energy-inside '("and" "in" "not" "on" "or"))
 (defconst energy-functions '("abs" "clip" "correct" "cos" "cross_entropy" "detach" "erf" "exp" "frozen" "gelu" "gelu_tanh" "grad" "layernorm" "leaky_relu" "log" "logsigmoid" "logsumexp" "max" "mean" "median" "min" "relu" "rmsnorm" "sigmoid" "sign" "silu" "sin" "softmax" "softplus" "softsign" "sqrt" "standardize" "sum" "tanh" "variance" "where"))
-(defconst energy-laws-and-sets '("glorot" "kaiming" "nonnegative" "normal" "ones" "orthogonal" "simplex" "sphere" "standardized" "symmetric" "uniform" "zero_diagonal" "zeros"))
+(defconst energy-laws-and-sets '("glorot" "kaiming" "nonnegative" "norm" "normal" "ones" "orthogonal" "simplex" "sphere" "standardized" "symmetric" "uniform" "zero_diagonal" "zeros"))
 
 (defconst energy--name "[A-Za-z_][A-Za-z_0-9]*")
 

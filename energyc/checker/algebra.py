@@ -30,7 +30,7 @@ class Atom(NamedTuple):
 Product = tuple[tuple[Atom, ...], frozenset[tuple[Atom, Any]]]
 _EVEN, _ODD, _CONDITIONS = ("cos", "lcosh"), ("sin", "sign", "tanh", "erf"), ("eq", "le", "training")
 #: The most orders of indices that look alike, terms of a product, new indices of a case, and the largest exponent.
-ORDERS, TERMS, INDICES, EXPONENT = 720, 20_000, 10_000, 1000
+ORDERS, TERMS, INDICES, EXPONENT = 720, 1_000, 10_000, 1000
 _named_so_far = [0]
 
 

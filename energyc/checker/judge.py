@@ -60,7 +60,7 @@ class _Case:
         self.kind, self.of, self.by = statement["kind"], statement["of"], statement["by"]
         of = [self.of] if isinstance(self.of, str) else self.of
         _require(len({*of}) == len(of) > 0 and len({*self.by}) == len(self.by) > 0, "the statement repeats a name")
-        self.spec = read_spec(text, statement["layer"])
+        self.spec = {part: dict(found) for part, found in read_spec(text, statement["layer"]).items()}
         for name, value in ((k, v) for k, v in consts.items() if k in self.spec["consts"]):
             const = self.spec["consts"][name]
             _require(const.word == "const", f"{name} is not a const")

@@ -76,6 +76,7 @@ def left_side(word: str, text: str, body: str = "") -> Left:
     return Left(key, word, name, term or name, len(primes), binders, inside, below, " ".join(body.split()))
 
 
+@lru_cache(8)
 def read_spec(text: str, layer: str | None) -> Spec:
     """The declarations that a ``layer`` sees, or those outside of all layers. Raises NotCovered."""
     spec: Spec = {part: {} for part in ("consts", "tensors", "states", "lets", "functions", "terms", "equations")}

@@ -16,7 +16,7 @@ from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import Choices, resolve
 from energyc.proofs.claims.claims import claims_of
 from energyc.proofs.claims.classes import Claim
-from energyc.proofs.claims.forms import Norms, definite
+from energyc.proofs.claims.forms import ExactNorms, definite
 from energyc.proofs.conservativeness.classify import classify
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.enclosures.nodes import Enclosures
@@ -314,7 +314,7 @@ def test_norms_bound_what_is_drawn() -> None:
         graph.input("F", "param", "DD"): (Structure("sphere", (), (0, 1)),),
     }
     bounded = {graph.input("g", "param", "D"): (-0.5, 0.5), graph.input("G", "param", "DD"): (-0.5, 0.5)}
-    norms = Norms(Enclosures(graph, {}, bounded), structures, {}, {})
+    norms = ExactNorms(Enclosures(graph, {}, bounded), structures, {}, {})
     known = 0
     for _ in range(draws(4000)):
         kinds = [*structures, *bounded]

@@ -29,7 +29,7 @@ QUICK = ("deep_hopfield", "hopfield", "kuramoto", "modern_hopfield", "predictive
 #: What has no certificate though it is proved, and is no claim of another kind.
 NOT_COVERED = {"edges": {"alike: minus its slopes by z are its force"}}
 #: Claims of other kinds, for which the format has the container alone.
-OTHER_KINDS = ("bounded below", "an equilibrium exists", "contraction", "positive semidefinite")
+OTHER_KINDS = ("below", "exists", "only one equilibrium", "converges", "contraction", "semidefinite")
 
 
 def names() -> list[object]:

@@ -14,7 +14,7 @@ from energyc.pipeline import parse, read, resolve
 from energyc.proofs.conservativeness.classify import field_from
 from energyc.proofs.conservativeness.prover import prove
 from energyc.proofs.verdicts.certified import Writer
-from energyc.proofs.verdicts.formulas import formulas_of
+from energyc.proofs.verdicts.formulas import Equations, formulas_of
 from tests.checker.proofs import ENERGIES, FORCES, Json, answer, certified
 
 FIRST = "+ a[d] - c * x[d]"
@@ -73,7 +73,7 @@ def with_jacobian() -> Json:
 def brought_up_to_date(entry: Json, text: str) -> Json:
     """A certificate with the formulas of another spec."""
     written = re.findall(r"\w+", str(entry["steps"]))
-    return {**entry, "formulas": formulas_of(parse(read(text)), None, entry["statement"]["of"], written)}
+    return {**entry, "formulas": formulas_of(Equations.of(parse(read(text)), None), entry["statement"]["of"], written)}
 
 
 @pytest.mark.parametrize("kind", ["potential", "Jacobian"])

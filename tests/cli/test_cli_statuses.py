@@ -159,7 +159,7 @@ def test_train_settings_that_do_not_fit_are_all_shown_with_their_places(tmp_path
         capfd, "check", written(tmp_path), "--set", "train.gate=[1,2]", "--set", "relax.step=[1,f(a=2)]"
     )
     assert "`train.gate` is a positive number, not `[1, 2]`" in set_outside.err
-    assert "`relax.step` is a positive number or auto, not `[1, f(a = 2)]`" in set_outside.err
+    assert "`relax.step` is a positive number, auto or certified, not `[1, f(a = 2)]`" in set_outside.err
 
 
 @pytest.mark.parametrize(

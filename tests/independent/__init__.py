@@ -35,5 +35,7 @@ ALL = CONSERVATIVE + NOT_CONSERVATIVE
 UNROLLED = ("tel", "tel_digits")
 #: Specs whose kinks move by proximal steps; tests/specs/test_sparse_coding.py has its algorithm.
 PROXIMAL = ("sparse_coding",)
+#: Specs with a test of their own beside code by hand: tests/specs/test_monotone.py.
+BY_HAND = ("monotone",)
 
-__all__ = ["ALL", "CONSERVATIVE", "NOT_CONSERVATIVE", "PROXIMAL", "UNROLLED", "Network", "Random", "Tensors"]
+__all__ = ["ALL", "BY_HAND", "CONSERVATIVE", "NOT_CONSERVATIVE", "PROXIMAL", "UNROLLED", "Network", "Random", "Tensors"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.independent import ALL, PROXIMAL, UNROLLED, Network, Tensors, rules
+from tests.independent import ALL, BY_HAND, PROXIMAL, UNROLLED, Network, Tensors, rules
 from tests.specs.judging import SHIPPED, SPECS, Pair, assert_close, named, pair
 from tests.specs.test_flows import SPECS_WITH_FLOWS
 
@@ -15,7 +15,7 @@ SEEDS = pytest.mark.parametrize("seed", range(3))
 
 def test_every_shipped_spec_has_a_transcription() -> None:
     layered = {"cem", "et_graph"}  # tests/layers
-    others = {spec.name for spec in SPECS_WITH_FLOWS} | {*UNROLLED, *PROXIMAL} | layered
+    others = {spec.name for spec in SPECS_WITH_FLOWS} | {*UNROLLED, *PROXIMAL, *BY_HAND} | layered
     transcribed = {net.name for net in ALL} | others
     assert {path.stem for path in SPECS.glob("*.energy")} <= transcribed
 

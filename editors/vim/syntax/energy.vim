@@ -8,7 +8,7 @@ syntax keyword energyEquation nextgroup=energyTitle skipwhite clamped cost energ
 syntax keyword energyStatement layer network repeat
 syntax keyword energyInside in on
 syntax keyword energyLogic and not or
-syntax keyword energySet nonnegative orthogonal simplex sphere standardized symmetric zero_diagonal
+syntax keyword energySet nonnegative norm orthogonal simplex sphere standardized symmetric zero_diagonal
 syntax keyword energySpecial batch pi training
 syntax match energyFunction /\<\%(abs\|clip\|correct\|cos\|cross_entropy\|detach\|erf\|exp\|frozen\|gelu\|gelu_tanh\|grad\|layernorm\|leaky_relu\|log\|logsigmoid\|logsumexp\|max\|mean\|median\|min\|relu\|rmsnorm\|sigmoid\|sign\|silu\|sin\|softmax\|softplus\|softsign\|sqrt\|standardize\|sum\|tanh\|variance\|where\)\ze'\?\s*[[(]/
 syntax match energyLaw /\%(\~\s*\)\@<=\%(glorot\|kaiming\|normal\|ones\|uniform\|zeros\)\>/

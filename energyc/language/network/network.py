@@ -199,12 +199,15 @@ class Network:
     def batch_mates(self) -> dict[str, bool]:
         """The terms, starts and answers that read a statistic of the batch, each with whether in training alone."""
         quantities = [*self.readouts.values(), *([self.cost] if self.cost else []), *self.metrics.values()]
-        named = {term.name: term.node for term in self.terms.values()}
-        named |= {f"start {name}": state.start for name, state in self.states.items() if state.start is not None}
-        named |= {f"clamped {name}": node for name, node in self.clamped.items()}
-        named |= {quantity.name: quantity.node for quantity in quantities}
-        coupled = {name: node for name, node in named.items() if _reads_batch(node)}
-        return {name: not _reads_batch(node, training=False) for name, node in coupled.items()}
+        named = [(term.name, term.node) for term in self.terms.values()]
+        named += [(f"start {name}", state.start) for name, state in self.states.items() if state.start is not None]
+        named += [(f"clamped {name}", node) for name, node in self.clamped.items()]
+        named += [(quantity.name, quantity.node) for quantity in quantities]
+        found: dict[str, bool] = {}
+        for name, node in named:  # a flow and what a layer gives of its state share a name
+            if _reads_batch(node):
+                found[name] = found.get(name, True) and not _reads_batch(node, training=False)
+        return found
 
     def acts_fully(self, term: Term) -> bool:
         """Whether an energy moves every state that it depends on, so that its force is minus its whole gradient."""

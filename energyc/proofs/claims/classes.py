@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,7 +135,7 @@ class Classes:
 
     ``together`` is the sum of the terms that are not proved individually, None if there are fewer than two. ``claims``
     are further statements about the network, each with its verdict and evidence. ``layers`` are those of its layers.
-    ``certificates`` is the file of the proofs that the checker accepts (docs/certificates.md).
+    ``certify`` makes the file of the proofs that the checker accepts (docs/certificates.md).
     """
 
     verdict: str
@@ -145,7 +145,12 @@ class Classes:
     together: SumReport | None = None
     claims: tuple[Claim, ...] = ()
     layers: Mapping[str, Classes] = field(default_factory=dict)
-    certificates: Mapping[str, Any] = field(default_factory=dict)
+    certify: Callable[[], Mapping[str, Any]] = field(default=dict, repr=False, compare=False)
+
+    @property
+    def certificates(self) -> Mapping[str, Any]:
+        """The file of certificates."""
+        return self.certify()
 
     @property
     def descends(self) -> bool:

@@ -130,7 +130,8 @@ def curvature_of(
         if len(fields) > 1 and not (np.isfinite(parts[0].low).all() and np.isfinite(parts[0].high).all()):
             parts = [_of_force(name, field, norms, gradient) for name, field in fields.items()]
     else:
-        parts = [_of_energy(name, field, energies[name], norms) for name, field in fields.items()]
+        bends = _bends(first, [energies[name] for name in fields])
+        parts = [_of_energy(name, first, bend, norms) for name, bend in zip(fields, bends, strict=True)]
     return Curvature(states, tuple(parts), gradient or energies is not None)
 
 
@@ -141,28 +142,38 @@ def _added(fields: Sequence[ForceField]) -> ForceField:
     return replace(fields[0], force=force)
 
 
-def _of_energy(name: str, field: ForceField, energy: Node, norms: Norms) -> Part:
-    """The share of minus the gradient of an energy."""
-    low, high = _form(field, norms)
+def _bends(field: ForceField, energies: Sequence[Node]) -> list[Node]:
+    """The second derivative of each energy along one direction of all states, ``v . Hess E v``."""
     ways: dict[Node, Node] = {
         state: field.graph.input(f"w.{state.name}", "direction", state.dims) for state in field.states
     }
-    (slope,) = tangent(field.graph, [energy], ways)
-    (bend,) = tangent(field.graph, [slope], ways)
+    return tangent(field.graph, tangent(field.graph, list(energies), ways), ways)
+
+
+def _of_energy(name: str, field: ForceField, bend: Node, norms: Norms) -> Part:
+    """The share of minus the gradient of an energy."""
+    low, high = _bounded(bend, field, norms)
     return Part(name, low, high, norms.enclosures.range(bend).nonnegative)
 
 
 def _of_force(name: str, field: ForceField, norms: Norms, gradient: bool) -> Part:
     """The share of a force: its symmetric part below; above, the same of a gradient, of any other its norm."""
-    low, high = _form(field, norms)
+    low, high = _bounded(_form(field), field, norms)
     return Part(name, low, high if gradient else _norms_of_blocks(field, norms))
 
 
-def _form(field: ForceField, norms: Norms) -> tuple[Array, Array]:
-    """The bounds of ``-v . J v``: on the diagonal both, beside it how large a mixed product is, halved."""
-    count = len(field.states)
+def _form(field: ForceField) -> Node:
+    """``-v . J v``."""
+    linear, graph = linearise(field), field.graph
+    pairs = zip(linear.directions, linear.moved, strict=True)
+    terms = [graph.sum(graph.product(w, moved), range(len(w.dims))) for w, moved in pairs]
+    return graph.add([(-ONE, term) for term in terms], ())
+
+
+def _bounded(form: Node, field: ForceField, norms: Norms) -> tuple[Array, Array]:
+    """The bounds of a form in v: on the diagonal both, beside it how large a mixed product is, halved."""
+    count, products = len(field.states), collected(form, field)
     low, high = np.zeros((count, count)), np.zeros((count, count))
-    products = _products(field)
     if products is None:
         return np.full_like(low, -math.inf), np.full_like(high, math.inf)
     for product in products:
@@ -175,14 +186,6 @@ def _form(field: ForceField, norms: Norms) -> tuple[Array, Array]:
             low[[s, t], [t, s]] -= found.size / 2
             high[[s, t], [t, s]] += found.size / 2
     return low, high
-
-
-def _products(field: ForceField) -> list[Product] | None:
-    """The products of ``-v . J v``; None where they are too many."""
-    linear, graph = linearise(field), field.graph
-    pairs = zip(linear.directions, linear.moved, strict=True)
-    terms = [graph.sum(graph.product(w, moved), range(len(w.dims))) for w, moved in pairs]
-    return collected(graph.add([(-ONE, term) for term in terms], ()), field)
 
 
 def _directions(product: Product, states: Sequence[Input]) -> list[tuple[Operand, int]]:

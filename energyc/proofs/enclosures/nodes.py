@@ -67,7 +67,7 @@ class Enclosures:
 
     def of(self, root: Node) -> Enclosure:
         """The enclosure of a node."""
-        for node in walk([root]):
+        for node in walk([root]) if root not in self._known else ():
             if node not in self._known:
                 self._reads[node] = self._read(node)
                 self._known[node] = self._settled(node, self._enclosed(node).cut())

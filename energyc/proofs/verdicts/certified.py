@@ -14,14 +14,14 @@ from energyc.derivation.notation.text import number, write
 from energyc.language.network import Network
 from energyc.language.syntax import ast
 from energyc.mathematics.calculus import gradient
-from energyc.mathematics.ir import Input, Map, Node
+from energyc.mathematics.ir import Graph, Input, Map, Node
 from energyc.proofs.certificates.certificate import Certificate, TermEntry
 from energyc.proofs.claims.classes import Claim
 from energyc.proofs.conservativeness.classify import Classification, field_from
 from energyc.proofs.conservativeness.descent import Descent
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.enclosures.impulses import IMPULSE
-from energyc.proofs.verdicts.formulas import formulas_of
+from energyc.proofs.verdicts.formulas import Equations, formulas_of
 
 Json = dict[str, Any]
 #: A certificate, or the reason why there is none.
@@ -47,11 +47,21 @@ class Writer:
         """How the network's nodes are written."""
         return of_network(self.network)
 
+    @cached_property
+    def equations(self) -> Equations:
+        """What the text of the spec defines."""
+        return Equations.of(self.tree, self.layer)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """A fork of the network's graph."""
+        return field_from(self.network).graph
+
     def _entry(self, kind: str, of: Sequence[str] | str, by: Sequence[str], steps: list[Json]) -> Json:
         statement = {"kind": kind, "of": of, "by": [*by], "layer": self.layer, "for": QUANTIFIERS}
         read = [of] if isinstance(of, str) else of
         written = re.findall(r"[A-Za-z_]\w*", str(steps))
-        return {"statement": statement, "formulas": formulas_of(self.tree, self.layer, read, written), "steps": steps}
+        return {"statement": statement, "formulas": formulas_of(self.equations, read, written), "steps": steps}
 
     def _text(self, node: Node, indices: Sequence[str] = ()) -> str:
         return write(self.notation.formula(node, indices))
@@ -59,11 +69,9 @@ class Writer:
     # ------------------------------------------------------------ classes
 
     def classes(self, classification: Classification) -> Iterator[tuple[tuple[str, ...], str, Written]]:
-        """The terms, and the sums of terms, that are proved to be gradients; the claims, and their proofs."""
+        """The forces, and the sums of them, that are proved to be gradients; the claims, and their proofs."""
         for name, verdict in classification.terms.items():
-            if verdict.kind == "conservative" and self.network.terms[name].kind == "energy":
-                yield from (((name,), *found) for found in self._energy(name, classification))
-            elif verdict.kind == "conservative":
+            if verdict.kind == "conservative" and self.network.terms[name].kind != "energy":
                 yield (name,), f"{name}: conservative", self._force((name,), verdict)
         together = classification.together
         sums = [(part.terms, part.verdict) for part in together.parts] if together is not None else []
@@ -71,9 +79,15 @@ class Writer:
             if verdict.kind == "conservative" and len(terms) > 1:
                 yield terms, f"{', '.join(terms)}: conservative", self._force(terms, verdict)
 
+    def energies(self, classification: Classification) -> Iterator[tuple[str, Json]]:
+        """The energies, whose forces are derived from them."""
+        for name, verdict in classification.terms.items():
+            if verdict.kind == "conservative" and self.network.terms[name].kind == "energy":
+                yield from self._energy(name, classification)
+
     def _energy(self, name: str, classification: Classification) -> Iterator[tuple[str, Json]]:
         """That the derived force of an energy is minus its slope by each state, or by what a flow takes it by."""
-        term, graph = self.network.terms[name], field_from(self.network).graph
+        term, graph = self.network.terms[name], self.graph
         if name in self.network.acting:
             forces = [(s.name, s, force) for s, force in classification.forces[name].items()]
             yield (

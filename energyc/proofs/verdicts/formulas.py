@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from energyc.language.syntax import ast
 from energyc.language.syntax.unparse import unparse
@@ -10,13 +11,29 @@ from energyc.language.syntax.unparse import unparse
 EQUATIONS = ("let", "tie", "energy", "force", "flow", "next")
 
 
-def formulas_of(tree: ast.Spec, layer: str | None, terms: Sequence[str], written: Sequence[str]) -> dict[str, str]:
+@dataclass(frozen=True)
+class Equations:
+    """What a spec, or a layer of it, defines: lets, ties and functions are ``read``, ``own`` are its terms."""
+
+    read: Mapping[str, ast.Function | ast.Equation]
+    own: Mapping[str, ast.Equation]
+
+    @staticmethod
+    def of(tree: ast.Spec, layer: str | None) -> Equations:
+        """Those that a layer sees, or those outside of all layers."""
+        statements = list(_statements(tree.statements, layer))
+        read: dict[str, ast.Function | ast.Equation] = {
+            n.name.text: n for n in statements if isinstance(n, ast.Function)
+        }
+        equations = [n for n in statements if isinstance(n, ast.Equation) and n.word in EQUATIONS]
+        read |= {n.left.name.text: n for n in equations if n.word in ("let", "tie")}
+        terms = (n for n in equations if n.word not in ("let", "tie"))
+        return Equations(read, {n.term.text if n.term else n.left.name.text: n for n in terms})
+
+
+def formulas_of(equations: Equations, terms: Sequence[str], written: Sequence[str]) -> dict[str, str]:
     """The formulas of ``terms`` and lets, of lets and functions that are ``written``, and of all that these read."""
-    statements = list(_statements(tree.statements, layer))
-    read: dict[str, ast.Function | ast.Equation] = {n.name.text: n for n in statements if isinstance(n, ast.Function)}
-    equations = [n for n in statements if isinstance(n, ast.Equation) and n.word in EQUATIONS]
-    read |= {n.left.name.text: n for n in equations if n.word in ("let", "tie")}
-    own = {n.term.text if n.term else n.left.name.text: n for n in equations if n.word not in ("let", "tie")}
+    read, own = equations.read, equations.own
     pending = [own.get(name) or read[name] for name in terms]
     pending += [read[name] for name in written if name in read]
     found: dict[str, str] = {}

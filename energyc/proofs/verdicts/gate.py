@@ -28,17 +28,27 @@ ON_SETS = "it is proved on the sets of its states and params alone"
 class Gate:
     """Has the proofs of a network, or of a layer, judged: ``accepted`` are certificates, ``left_out`` has the rest.
 
-    ``uncertified`` gives the reason of each sum of terms whose proof has no certificate.
+    ``uncertified`` gives the reason of each sum of terms whose proof has no certificate. An energy is a gradient since
+    its force is derived from it; the certificates that say so are made for the file alone.
     """
 
     writer: Writer
     accepted: list[Json] = field(default_factory=list)
     left_out: list[Json] = field(default_factory=list)
     uncertified: dict[tuple[str, ...], str] = field(default_factory=dict)
+    judged: Classification | None = None
+
+    def with_energies(self) -> Gate:
+        """The same with the certificates of energies before the others."""
+        whole = Gate(self.writer)
+        for claim, written in self.writer.energies(self.judged) if self.judged is not None else ():
+            whole._judged(claim, written, ON_SETS)
+        return replace(whole, accepted=whole.accepted + self.accepted, left_out=whole.left_out + self.left_out)
 
     def classes(self, classification: Classification) -> Classification:
         """The classes without those whose proof is refused."""
         refused: dict[tuple[str, ...], Verdict] = {}
+        self.judged = classification
         for terms, claim, written in self.writer.classes(classification):
             answer = self._judged(claim, written, ON_SETS)
             if answer.verdict == "no":
@@ -70,8 +80,9 @@ class Gate:
         states = {name: replace(state, constraint=None) for name, state in network.states.items()}
         params = {name: replace(param, low=None, high=None) for name, param in network.params.items()}
         free = replace(network, states=states, params=params)
-        found = replace(self.writer, network=free).classes(classify(free))
-        return {claim: written for _, claim, written in found}
+        writer, found = replace(self.writer, network=free), classify(free)
+        energies: dict[str, Written] = dict(writer.energies(found))
+        return energies | {claim: written for _, claim, written in writer.classes(found)}
 
     @cached_property
     def consts(self) -> dict[str, str]:
@@ -112,6 +123,7 @@ class Gate:
 
 def file_of(name: str, gates: Sequence[Gate]) -> Json:
     """The file of certificates of a network."""
+    gates = [gate.with_energies() for gate in gates]
     return {
         "format": FORMAT,
         "version": VERSION,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from energyc.derivation.notation import Notation, left_side
@@ -33,7 +34,7 @@ def classes_of(network: Network) -> Classes:
     gates = {name: Gate(Writer(layer.network, network.tree, name)) for name, layer in network.layers.items()}
     gate = Gate(Writer(network, network.tree))
     classes = _of_layers(network, gates) if gates else _of_network(network, gate)
-    return replace(classes, certificates=file_of(network.name, [*gates.values()] or [gate]))
+    return replace(classes, certify=partial(file_of, network.name, [*gates.values()] or [gate]))
 
 
 def _of_layers(network: Network, gates: Mapping[str, Gate]) -> Classes:
