@@ -130,7 +130,7 @@ relax { step = 0.1 }
     entry = {
         "claim": "turn: conservative",
         "statement": {**certified(FORCES)["certificates"][0]["statement"], "of": ["turn"], "by": ["z"]},
-        "formulas": formulas_of(parse(read(text)), None, ["turn"], []),
+        "formulas": formulas_of(Equations.of(parse(read(text)), None), ["turn"], []),
         "steps": [{"rule": "potential", "energy": energy}],
     }
     assert answer(entry, text).verdict == "no"
