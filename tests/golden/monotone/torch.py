@@ -2,7 +2,7 @@
 whatever is learned.
 
 Made by energyc 0.1.0 from monotone.energy
-SHA-256 of the spec: f284d2e38b65e80e97cc9242e107f0604a1659b51ae7337542199f173dfe96f8
+SHA-256 of the spec: 8c66f3ee3627c2567bbb398b6d1c3264b4fce5b311f858a0046a7acfae9af99f
 Rules: implicit
 Passes: hoist, share, separate, segments, inplace
 """
