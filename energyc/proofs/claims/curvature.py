@@ -19,7 +19,7 @@ from energyc.mathematics.calculus import tangent
 from energyc.mathematics.ir import ONE, Input, Node, Operand
 from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.products import collected
-from energyc.proofs.fields.problem import ForceField, linearise
+from energyc.proofs.fields.problem import ForceField, direction_of, linearise
 from energyc.proofs.fields.sampling import Array
 from energyc.proofs.normal_form.products import Product
 
@@ -144,9 +144,7 @@ def _added(fields: Sequence[ForceField]) -> ForceField:
 
 def _bends(field: ForceField, energies: Sequence[Node]) -> list[Node]:
     """The second derivative of each energy along one direction of all states, ``v . Hess E v``."""
-    ways: dict[Node, Node] = {
-        state: field.graph.input(f"w.{state.name}", "direction", state.dims) for state in field.states
-    }
+    ways: dict[Node, Node] = {state: direction_of(field.graph, state) for state in field.states}
     return tangent(field.graph, tangent(field.graph, list(energies), ways), ways)
 
 
@@ -177,7 +175,7 @@ def _bounded(form: Node, field: ForceField, norms: Norms) -> tuple[Array, Array]
     if products is None:
         return np.full_like(low, -math.inf), np.full_like(high, math.inf)
     for product in products:
-        (first, s), (second, t) = _directions(product, field.states)
+        (first, s), (second, t) = _directions(product, field)
         found = norms.of_form(product, first, second)
         if s == t:
             low[s, s] += found.low
@@ -188,14 +186,10 @@ def _bounded(form: Node, field: ForceField, norms: Norms) -> tuple[Array, Array]
     return low, high
 
 
-def _directions(product: Product, states: Sequence[Input]) -> list[tuple[Operand, int]]:
-    """The two directions among the factors, each with the number of its state."""
-    names = {f"w.{state.name}": k for k, state in enumerate(states)}
-    return [
-        (f, names[f.node.name])
-        for f in product.factors
-        if isinstance(f.node, Input) and f.node.kind == "direction" and f.node.name in names
-    ]
+def _directions(product: Product, field: ForceField) -> list[tuple[Operand, int]]:
+    """The directions of states among the factors, each with the number of its state."""
+    numbers: dict[Node, int] = {direction_of(field.graph, state): k for k, state in enumerate(field.states)}
+    return [(f, numbers[f.node]) for f in product.factors if f.node in numbers]
 
 
 def _norms_of_blocks(field: ForceField, norms: Norms) -> Array:
@@ -209,7 +203,7 @@ def _norms_of_blocks(field: ForceField, norms: Norms) -> Array:
             return np.full((count, count), math.inf)
         for product in products:
             (left,) = [f for f in product.factors if f.node is way]
-            ((right, t),) = _directions(product, field.states)
+            ((right, t),) = _directions(product, field)
             found[s, t] += norms.of_form(product, left, right).size
     return found
 

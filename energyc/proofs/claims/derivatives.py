@@ -16,7 +16,7 @@ from energyc.mathematics.calculus import tangent
 from energyc.mathematics.ir import Input, Node
 from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.products import collected
-from energyc.proofs.fields.problem import ForceField
+from energyc.proofs.fields.problem import ForceField, direction_of
 from energyc.proofs.normal_form.products import Product
 
 
@@ -30,8 +30,8 @@ class Form:
     def of(base: ForceField, node: Node, order: int, param: Input | None = None) -> Form:
         """The form of a node without dims, of which ``order`` directions are of the states."""
         if param is not None:
-            (node,) = tangent(base.graph, [node], {param: direction_of(base, param)})
-        ways: dict[Node, Node] = {state: direction_of(base, state) for state in base.states}
+            (node,) = tangent(base.graph, [node], {param: direction_of(base.graph, param)})
+        ways: dict[Node, Node] = {state: direction_of(base.graph, state) for state in base.states}
         for _ in range(order):
             (node,) = tangent(base.graph, [node], ways)
         products = collected(node, base)
@@ -42,14 +42,9 @@ class Form:
         return math.inf if self.products is None else sum(_bound(product, norms) for product in self.products)
 
 
-def direction_of(base: ForceField, node: Input) -> Input:
-    """The direction along which an input moves."""
-    return base.graph.input(f"w.{node.name}", "direction", node.dims)
-
-
 def ranges_of_directions(base: ForceField, inputs: Sequence[Input]) -> Mapping[Input, tuple[float, float]]:
     """The bounds of the entries of directions of norm 1."""
-    return {direction_of(base, node): (-1.0, 1.0) for node in inputs}
+    return {direction_of(base.graph, node): (-1.0, 1.0) for node in inputs}
 
 
 def _bound(product: Product, norms: Norms) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -17,68 +16,15 @@ import numpy as np
 from energyc.language.network import Structure
 from energyc.mathematics.ir import Indicator, Input, Node, Operand
 from energyc.mathematics.ir.interpreter import evaluate, key
+from energyc.proofs.claims.squares import squares
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.enclosures.ranges import Range, exactly, widened
 from energyc.proofs.fields.problem import inputs_of
 from energyc.proofs.fields.sampling import Array
 from energyc.proofs.normal_form.products import Product
 
-#: The most labels of a product whose exchanges are tried.
-MOST_LABELS = 6
 #: Singular values that LAPACK computes are raised by this share.
 ROUNDING = 1e-10
-
-
-@dataclass(frozen=True)
-class Half:
-    """``sum_m s_m (A v)_m^2``: the factors of A, those of s, and the labels m."""
-
-    factors: tuple[Operand, ...]
-    middle: tuple[Operand, ...]
-    labels: tuple[int, ...]
-
-
-def as_square(product: Product, first: Operand, second: Operand) -> Half | None:
-    """A product with two directions as a sum of squares times the rest; None where it is none.
-
-    An exchange of labels takes one direction to the other. The factors that hang together with the first one by labels
-    that move are the first half, whose image is the second; what is left has fixed labels.
-    """
-    if first.node is not second.node:
-        return None
-    turn = dict(zip(first.axes, second.axes, strict=True)) | dict(zip(second.axes, first.axes, strict=True))
-    others = sorted({a for f in product.factors for a in f.axes} - turn.keys())
-    if len(others) > MOST_LABELS or any(turn[turn[a]] != a for a in turn):
-        return None
-    rest = [f for f in product.factors if f is not first and f is not second]
-    for image in permutations(others):
-        exchange = turn | dict(zip(others, image, strict=True))
-        if all(exchange[exchange[a]] == a for a in exchange):
-            found = _halved(rest, first, exchange)
-            if found is not None:
-                return found
-    return None
-
-
-def _halved(rest: Sequence[Operand], first: Operand, exchange: Mapping[int, int]) -> Half | None:
-    moving = {a for a in exchange if exchange[a] != a}
-    half, reached, left = list[Operand](), {a for a in first.axes if a in moving}, list(rest)
-    while near := next((f for f in left if reached & set(f.axes)), None):
-        left.remove(near)
-        half.append(near)
-        reached |= set(near.axes) & moving
-    if reached & {exchange[a] for a in reached}:
-        return None
-    for factor in half:
-        mirror = Operand(factor.node, tuple(exchange[a] for a in factor.axes))
-        if mirror not in left:
-            return None
-        left.remove(mirror)
-    if any(set(f.axes) & moving for f in left):
-        return None
-    fixed = {a for f in half for a in f.axes if a not in moving} | {a for a in first.axes if a not in moving}
-    fixed |= {a for f in left for a in f.axes}
-    return Half(tuple(half), tuple(left), tuple(sorted(fixed)))
 
 
 @dataclass
@@ -99,10 +45,10 @@ class Norms:
         if first.axes == second.axes and len(set(first.axes)) == len(first.axes):
             values = scale * self._diagonal(rest, first.axes, labels)
             return values if first.node is second.node else _either(values.size)
-        half = as_square(product, first, second)
-        if half is not None:
-            norm = self.chain(half.factors, first.axes, half.labels, labels)
-            middle = scale * self._product(half.middle)
+        square = next(squares(product, first, second, self.structure), None)
+        if square is not None:
+            norm = self.chain(square.half, first.axes, square.labels, labels)
+            middle = scale * self._product(square.middle)
             return Range(min(0.0, middle.low), max(0.0, middle.high)) * widened(0.0, norm**2)
         return _either(scale.size * self.chain(rest, first.axes, second.axes, labels))
 

@@ -5,18 +5,18 @@ A matrix is given as a field: v -> M v on one vector.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import permutations
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from energyc.derivation.notation.recognise import normalisers
-from energyc.mathematics.ir import Add, Coefficient, Einsum, Input, Map, Node, Operand, Softmax, Stop, walk
+from energyc.mathematics.ir import Add, Coefficient, Einsum, Input, Map, Node, Softmax, Stop, walk
 from energyc.proofs.claims.forms import ExactNorms, Forms, at_more_sizes
 from energyc.proofs.claims.judgement import Judgement, Step, at_sizes, undecided
+from energyc.proofs.claims.squares import squares
 from energyc.proofs.conservativeness.witness import Sample, sample_at, search_sizes
 from energyc.proofs.enclosures.exact import Evaluation, Intervals
 from energyc.proofs.enclosures.intervals import NoEnclosure
@@ -24,11 +24,9 @@ from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.instances import used_dims
 from energyc.proofs.fields.problem import ForceField, linearise
 from energyc.proofs.fields.sampling import draw, in_floats
-from energyc.proofs.fields.structured import Structures, symmetries
+from energyc.proofs.fields.structured import Structures
 from energyc.proofs.normal_form.products import Product, multiplied_out
 
-#: The most labels of a product whose exchanges are tried.
-MOST_LABELS = 6
 POINTS = 6
 #: An eigenvalue counts as negative below this share of the largest.
 SHARE = 1e-6
@@ -152,67 +150,14 @@ def _by_form(matrix: ForceField, norms: ExactNorms, sizes: str) -> Judgement | N
     return Judgement("proved", because, Step("norms", statement, tuple(Step("norm", reason) for reason in reasons)))
 
 
-def _least_order(factor: Operand, structures: Structures) -> Operand:
-    parts = structures.get(cast(Input, factor.node), ())
-    orders = (tuple(factor.axes[k] for k in turn) for turn in symmetries(parts, len(factor.axes)))
-    return Operand(factor.node, min((factor.axes, *orders))) if parts else factor
-
-
 def _is_square(product: Product, vector: Node, enclosures: Enclosures, structures: Structures) -> bool:
     """Whether a product is ``(sum of something)^2`` times a positive number and what is never negative."""
-    factors = [_least_order(f, structures) for f in product.factors]
-    ends = [f for f in factors if f.node is vector]
+    ends = [f for f in product.factors if f.node is vector]
     if len(ends) != 2 or not enclosures.number(product.coefficient).positive:
         return False
-    turn = dict(zip(ends[0].axes, ends[1].axes, strict=True)) | dict(zip(ends[1].axes, ends[0].axes, strict=True))
-    others = sorted({a for f in factors for a in f.axes} - turn.keys())
-    if len(others) > MOST_LABELS or any(turn[turn[a]] != a for a in turn):
-        return False
-    for image in permutations(others):
-        exchange = turn | dict(zip(others, image, strict=True))
-        if all(exchange[exchange[a]] == a for a in exchange) and _splits(factors, exchange, enclosures, structures):
-            return True
-    return False
-
-
-def _splits(
-    factors: Sequence[Operand], exchange: Mapping[int, int], enclosures: Enclosures, structures: Structures
-) -> bool:
-    """Whether an exchange of labels pairs the factors, but for those of fixed labels that are never negative.
-
-    The pairs must fall into two halves that share fixed labels only.
-    """
-    remaining, halves = list(factors), []
-    while remaining:
-        factor = remaining.pop()
-        mirror = _least_order(Operand(factor.node, tuple(exchange[a] for a in factor.axes)), structures)
-        if mirror == factor and _moved(factor, exchange):
-            return False
-        if mirror in remaining:
-            remaining.remove(mirror)
-            if mirror != factor:
-                halves.append((_moved(factor, exchange), _moved(mirror, exchange)))
-        elif _moved(factor, exchange) or not enclosures.range(factor.node).nonnegative:
-            return False
-    return _two_sided(halves)
-
-
-def _moved(factor: Operand, exchange: Mapping[int, int]) -> frozenset[int]:
-    return frozenset(a for a in factor.axes if exchange[a] != a)
-
-
-def _two_sided(halves: Sequence[tuple[frozenset[int], frozenset[int]]]) -> bool:
-    """Whether every pair can be put on two sides so that no label is on both."""
-    left: set[int] = set()
-    right: set[int] = set()
-    pending = list(halves)
-    while pending:
-        chosen = next((h for h in pending if (h[0] | h[1]) & (left | right)), pending[0])
-        pending.remove(chosen)
-        one, two = chosen if not (chosen[0] & right or chosen[1] & left) else chosen[::-1]
-        left |= one
-        right |= two
-    return not left & right
+    first, second = ends
+    found = squares(product, first, second, structures)
+    return any(enclosures.of_product(square.middle).range.nonnegative for square in found)
 
 
 # -------------------------------------------------------------------- refutation

@@ -109,10 +109,15 @@ class Linearised:
     moved: tuple[Node, ...]
 
 
+def direction_of(graph: Graph, node: Input) -> Input:
+    """The direction along which an input moves."""
+    return graph.input(f"w.{node.name}", "direction", node.dims)
+
+
 def linearise(field: ForceField) -> Linearised:
     """J w by forward mode, differentiating through ``frozen`` and ``detach``."""
     graph = field.graph
-    directions = tuple(graph.input(f"w.{state.name}", "direction", state.dims) for state in field.states)
+    directions = tuple(direction_of(graph, state) for state in field.states)
     roots = [transparent(graph, root) for root in field.roots]
     moved = tangent(graph, roots, dict(zip(field.states, directions, strict=True)))
     return Linearised(field, directions, tuple(moved))

@@ -36,19 +36,19 @@ class Gate:
     accepted: list[Json] = field(default_factory=list)
     left_out: list[Json] = field(default_factory=list)
     uncertified: dict[tuple[str, ...], str] = field(default_factory=dict)
-    judged: Classification | None = None
+    classification: Classification | None = None
 
     def with_energies(self) -> Gate:
         """The same with the certificates of energies before the others."""
         whole = Gate(self.writer)
-        for claim, written in self.writer.energies(self.judged) if self.judged is not None else ():
+        for claim, written in self.writer.energies(self.classification) if self.classification is not None else ():
             whole._judged(claim, written, ON_SETS)
         return replace(whole, accepted=whole.accepted + self.accepted, left_out=whole.left_out + self.left_out)
 
     def classes(self, classification: Classification) -> Classification:
         """The classes without those whose proof is refused."""
         refused: dict[tuple[str, ...], Verdict] = {}
-        self.judged = classification
+        self.classification = classification
         for terms, claim, written in self.writer.classes(classification):
             answer = self._judged(claim, written, ON_SETS)
             if answer.verdict == "no":
