@@ -94,6 +94,20 @@ def test_an_entry_near_the_rim_of_its_box_has_no_bound() -> None:
     assert "to or off a rim of the box" in found.unbounded
 
 
+#: Kinks of derivatives, and what is not smooth; empty where the force is not even known to be continuous.
+KINKS = {"relu(z)^2": "relu", "max(z, 0)^2": "relu", "S(z)": "relu", "abs(z)^3": "", "where(z > 0, z^3, 0)": ""}
+
+
+@pytest.mark.parametrize("kink, said", KINKS.items())
+def test_across_a_kink_there_is_no_bound(kink: str, said: str) -> None:
+    """Derivatives of each side know nothing of the other: with relu(z)^2 the error was 0.24 at a bound of 2e-6."""
+    text = ONE.replace("cos(z)/2", kink).replace("theta = 3/10", "theta = 1/1000")
+    text = text.replace("state z", "fn S'(u) = relu(u)\nstate z") if "S(z)" in kink else text
+    found = proved(text)
+    assert not found.nudged
+    assert found.unbounded == f"{said} is not smooth" if said else "continuous" in found.unbounded
+
+
 def test_a_force_that_is_no_gradient_has_no_bound_of_ep() -> None:
     assert "as a whole" in proved(SPECS / "monotone.energy").unbounded
 

@@ -121,7 +121,7 @@ class ParamSets:
         except Unknown:
             return None
         if not 0 < bound < math.inf:
-            self._error("E0426", f"no matrix but 0 has an operator norm of at most {bound:g}", domain.bound.span)
+            self._error("E0426", f"the bound of `norm` is a positive number, not {bound:g}", domain.bound.span)
             return None
         return bound
 

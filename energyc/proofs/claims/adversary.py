@@ -123,7 +123,7 @@ class Adversary:
                     pulls, apart = place.forced(self.forces, other) - place.forced(self.forces, first), other - first
                     together, square = -np.sum(pulls * apart, axis=1), np.sum(apart**2, axis=1)
                     least = least_pull * square - ROUNDING * (1 + np.linalg.norm(pulls, axis=1) * np.sqrt(square))
-                    if np.any(together < least) and not monotone.moves_proximally:
+                    if np.any(together < least):
                         return _contradicted("the force pulls two states together by less than m says")
         return judged
 

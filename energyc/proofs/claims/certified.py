@@ -34,7 +34,7 @@ def _certified(network: Network, layer: str) -> Network:
     monotone = Monotone.of(network)
     reason = monotone.barred or monotone.why_no_step
     if reason or network.relax.step_of:
-        reason = reason or "the steps of single states are set"
+        reason = reason or f"{', '.join(network.relax.step_of)} has a step of its own, by `step.STATE` or by `next`"
         about = f" of layer {layer}" if layer else ""
         message = f"no step{about} is certified: {reason}"
         help = "keep what is before states in sets, as `param W[J, J] ~ normal(0.1) in norm[0.9]`, or set a number"

@@ -1,8 +1,11 @@
-"""Finds what keeps a network from extending to complex states: parts of its forces and slopes that are not analytic."""
+"""Finds what keeps a network from extending to complex states: parts of its forces and slopes that are not analytic.
+
+And what is not smooth, so that no bound of a derivative holds across it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from energyc.language.network import Network
 from energyc.mathematics.calculus import gradient, readers
@@ -39,8 +42,26 @@ def _in_slopes(network: Network, name: str, states: list[Input]) -> list[str]:
     return [f"{what} in the slopes of {name} by params" for what in _not_analytic(slopes.values(), states)]
 
 
+def not_smooth(roots: Iterable[Node], states: Iterable[Node]) -> list[str]:
+    """The parts that have no derivatives of all orders in the states wherever they are defined."""
+    return _culprits(roots, states, _kinked)
+
+
+def _kinked(node: Map) -> list[str]:
+    if node.function.slope is None:
+        entry = node.function.entry
+        return [entry.text] if entry.kinks or not (entry.continuous and entry.analytic) else []
+    inner = (n for body in node.function.bodies for n in walk([body]) if isinstance(n, Map))
+    return [text for n in inner for text in _kinked(n)]
+
+
 def _not_analytic(roots: Iterable[Node], states: Iterable[Node]) -> list[str]:
     """The parts that are not analytic in the states, in a ``detach(...)`` too: all are evaluated on complex states."""
+    return _culprits(roots, states, _functions_not_analytic)
+
+
+def _culprits(roots: Iterable[Node], states: Iterable[Node], of_map: Callable[[Map], list[str]]) -> list[str]:
+    """The parts that read the states and are a largest entry, or of whose functions ``of_map`` says something."""
     roots = list(roots)
     moving = readers(roots, set(states))
     culprits = []
@@ -50,7 +71,7 @@ def _not_analytic(roots: Iterable[Node], states: Iterable[Node]) -> list[str]:
         if not node.facts.analytic:
             culprits.append("max" if isinstance(node, Max | ArgMax) else type(node).__name__)
         if isinstance(node, Map):
-            culprits += _functions_not_analytic(node)
+            culprits += of_map(node)
     return list(dict.fromkeys(culprits))
 
 

@@ -59,9 +59,9 @@ class Monotone:
         if found := self.rest.unsteady:
             return found
         force = self._proximal.smooth if self._proximal else self.rest.forces
-        if set(force) != set(self.network.states) or not self._enclosures.continuous(force.values()):
-            return "the force jumps, or a state has none"
-        return ""
+        if still := self.network.states.keys() - force.keys():
+            return f"nothing moves {', '.join(sorted(still))}"
+        return "" if self._enclosures.continuous(force.values()) else "the force is not known to be continuous"
 
     @cached_property
     def _proximal(self) -> Derivation | None:

@@ -22,6 +22,7 @@ from energyc.mathematics.ir import Input
 from energyc.proofs.claims.curvature import steps_to
 from energyc.proofs.claims.derivatives import Form, ranges_of_directions
 from energyc.proofs.claims.energy import whole_energy
+from energyc.proofs.claims.holomorphy import not_smooth
 from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.claims.norms import Norms
 from energyc.runtime.equations.inputs import ordered_targets, prepared
@@ -155,6 +156,9 @@ def _of_nudges(
         return (), "the force is not minus the gradient of an energy as a whole"
     if monotone.moves_proximally or not sets <= {"box", "nonnegative"}:
         return (), "states move on kinks or on sets that are not boxes"
+    energies = [term.node for term in network.energies.values()]
+    if kinks := not_smooth([*energies, network.cost.node], monotone.base.states):
+        return (), f"{', '.join(kinks)} is not smooth"
     forms, size = Forms(monotone), math.sqrt(sum(float(g.square().sum()) for g in reference.values()))
     fixed = prepared(net, probe.clamps)
     held = [states[name] for name in net.state_names]
