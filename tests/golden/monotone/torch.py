@@ -9,7 +9,6 @@ Passes: hoist, share, separate, segments, inplace
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -207,9 +206,3 @@ class Monotone(MonotoneEquations, EnergyNetwork):
         self.A.copy_(norm_at_most(self.A, (0,), (1,), 0.75))
         self.B.copy_(norm_at_most(self.B, (0,), (1,), 0.25))
         super().project_params()
-
-    @torch.no_grad()
-    def project_gradients(self, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The parts of gradients along the sets of their params."""
-        along = dict(gradients)
-        return along

@@ -33,7 +33,7 @@ def on_sets(value: Expr, param: Param, *, drawn: bool) -> Expr:
 
 
 def param_sets(context: Context) -> Body:
-    """``project_params`` and ``project_gradients`` of a network that has params with structure."""
+    """``project_params`` of a network that has params with structure; ``project_gradients`` where one changes them."""
     structured = {name: param for name, param in context.network.params.items() if param.structure}
     if not structured:
         return ()
@@ -46,7 +46,8 @@ def param_sets(context: Context) -> Body:
         if any(part.kind not in _WHOLE for part in param.structure)
     ]
     first, last = gradients.body
-    return replace(params, body=(*put_back, *params.body)), replace(gradients, body=(first, *along, last))
+    methods = (replace(params, body=(*put_back, *params.body)),)
+    return (*methods, replace(gradients, body=(first, *along, last))) if along else methods
 
 
 _METHODS = '''
