@@ -199,7 +199,7 @@ def test_steps_of_known_slopes() -> None:
 
 #: Matrices before a gradient by g, and whether they leave ``P dg/dx`` positive: for g rising in each element alone.
 def says_how_it_descends(text: str) -> bool:
-    """Whether a flow that is said to descend has a claim on the sign of its matrix, other than minus the identity."""
+    """Whether a flow that is said to descend has a claim on the sign of its matrix."""
     classes = classes_of(resolve(Source("drawn.energy", text), Choices()))
     return classes.verdict != "metric-descent" or "positive semidefinite" in {claim.claim for claim in classes.claims}
 
