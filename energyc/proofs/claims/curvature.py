@@ -157,7 +157,9 @@ def _of_energy(name: str, field: ForceField, bend: Node, norms: Norms) -> Part:
 def _of_force(name: str, field: ForceField, norms: Norms, gradient: bool) -> Part:
     """The share of a force: its symmetric part below; above, the same of a gradient, of any other its norm."""
     low, high = _bounded(_form(field), field, norms)
-    return Part(name, low, high if gradient else _norms_of_blocks(field, norms))
+    if not gradient:  # without a bound below there is no use for one above
+        high = _norms_of_blocks(field, norms) if np.isfinite(low).all() else np.full_like(low, math.inf)
+    return Part(name, low, high)
 
 
 def _form(field: ForceField) -> Node:
