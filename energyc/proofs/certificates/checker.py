@@ -37,7 +37,7 @@ CLOSE, STEP = Fraction(1, 10**30), Fraction(1, 10**40)
 ROUNDINGS, JUMP = 10**10, 10**30
 SIZES = (2, 3, 4)
 #: The most multiplications of one evaluation; the fewest and the most points at each size, and the seconds for them.
-COST, LEAST, MOST, SECONDS = 3e4, 2, 8, 0.12
+COST, LEAST, MOST, SECONDS = 3e4, 2, 8, 0.04
 SCALES = (Fraction(1), Fraction(1, 8), Fraction(8), Fraction(64))
 GRAIN = 1021
 CANDIDATES = 24

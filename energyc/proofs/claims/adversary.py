@@ -36,8 +36,9 @@ WAYS = 12
 DROP, FADING = 1.0, 0.7
 #: What rounding may do.
 ROUNDING = 1e-9
-#: The steps of a descent, a step that is too short, and how fast an energy must promise to fall along it.
-DESCENTS, STALLED, STUCK = 32, 1e-7, 1e-3
+#: The steps of a descent, what divides one that does not fall, a step that is too short, and how fast an energy must
+#: promise to fall along it.
+DESCENTS, SHORTER, STALLED, STUCK = 32, 8, 1e-7, 1e-3
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,9 @@ class Adversary:
         """Pairs of states, near and far: how much closer the force pulls them than m says, at the same small sizes."""
         if judged.verdict != "proved":
             return judged
-        for place in self._places([*self.forces.values()]):
-            least_pull, _ = monotone.curvature(monotone.norms(place.around.sizes)).bounds()
+        places = [*self._places([*self.forces.values()])]
+        least_pull, _ = monotone.curvature(monotone.norms(places[0].around.sizes)).bounds()
+        for place in places:
             first, second = place.scattered(), place.scattered()
             near = place.inside(first + 1e-3 * (second - first))
             for other in (second, near):
@@ -226,7 +228,9 @@ class Places:
         count = int(np.clip(600 // self.around.length, 2, 12))
         at, step = self.scattered(count), np.full(count, 0.1)
         level, force = self._level_and_force(energy, forces, at)
-        for _ in range(DESCENTS):
+        for left in reversed(range(DESCENTS)):
+            if np.mean(step < STALLED * SHORTER**left) <= 0.5:
+                return False  # too few steps can still become that short
             moved = self.inside(at + step[:, None] * force)
             below, turned = self._level_and_force(energy, forces, moved)
             falls = below < level
@@ -236,7 +240,7 @@ class Places:
             if np.mean(stuck) > 0.5:
                 return True
             at, force = np.where(falls[:, None], moved, at), np.where(falls[:, None], turned, force)
-            level, step = np.where(falls, below, level), np.where(falls, 2 * step, step / 8)
+            level, step = np.where(falls, below, level), np.where(falls, 2 * step, step / SHORTER)
         return False
 
     def forced(self, forces: Mapping[str, Node], at: Array) -> Array:

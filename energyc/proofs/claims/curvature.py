@@ -174,11 +174,14 @@ def _bounded(form: Node, field: ForceField, norms: Norms) -> tuple[Array, Array]
     """The bounds of a form in v: on the diagonal both, beside it how large a mixed product is, halved."""
     count, products = len(field.states), collected(form, field)
     low, high = np.zeros((count, count)), np.zeros((count, count))
+    unbounded = np.full_like(low, -math.inf), np.full_like(high, math.inf)
     if products is None:
-        return np.full_like(low, -math.inf), np.full_like(high, math.inf)
+        return unbounded
     for product in products:
         (first, s), (second, t) = _directions(product, field)
         found = norms.of_form(product, first, second)
+        if -found.low == found.high == math.inf:
+            return unbounded
         if s == t:
             low[s, s] += found.low
             high[s, s] += found.high
