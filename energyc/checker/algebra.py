@@ -146,6 +146,10 @@ def function(name: str, argument: Poly) -> Poly:
     atoms = [atom for (_, factors), _ in argument for atom, _ in factors]
     if name == "le" and any(argument in _gaps(lone(atom), atom.below) for atom in atoms if atom.below):
         return number(1)
+    if name == "le" and _is_never_above(argument):
+        return number(1)
+    if name == "le" and _is_turned(argument):
+        return number(1) - function("le", number(1) - argument)
     if name == "exp":
         return times(lone(Atom("function", name, (Poly([(form, 1)]),)), value) for form, value in argument)
     if value == 0 and name in (*_ODD, "cos"):
@@ -155,6 +159,19 @@ def function(name: str, argument: Poly) -> Poly:
     if name == "sign" and argument.is_whole():
         return (function("le", -argument) - function("le", argument)).scaled(content / abs(content))
     return lone(Atom("function", name, (argument,))).scaled(-1 if content < 0 and name in _ODD else 1)
+
+
+def _is_never_above(whole: Poly) -> bool:
+    """Whether sizes, which are at least 1, keep it from exceeding 0."""
+    moving = [(form, value) for form, value in whole if form != ((), frozenset())]
+    sizes = all(not bound and all(a.kind == "size" and e > 0 for a, e in factors) for (bound, factors), _ in moving)
+    return sizes and all(value < 0 for _, value in moving) and sum(value for _, value in whole) <= 0
+
+
+def _is_turned(whole: Poly) -> bool:
+    """Whether p <= 0 is written as the opposite of p >= 1; a place that is in its range is not."""
+    sized = any(atom.kind == "size" and value < 0 for (_, factors), value in whole for atom, _ in factors)
+    return not sized and sum(value for (_, factors), value in whole if factors) > 0
 
 
 def product(bound: tuple[Atom, ...], factors: Iterable[tuple[Atom, Any]], value: Any = 1) -> Poly:
@@ -265,7 +282,7 @@ def opened(poly: Poly, new: Mapping[Atom, Poly] = {}) -> Iterator[tuple[tuple[At
 def rebuilt(atom: Atom, new: Mapping[Atom, Poly]) -> Poly:
     """An atom with others in the place of its free indices."""
     if atom in new or not seen(atom)[0] & new.keys():
-        return new.get(atom) or lone(atom)
+        return new[atom] if atom in new else lone(atom)
     args = tuple(moved(argument, new) for argument in atom.args)
     return function(atom.name, *args) if atom.kind == "function" else lone(atom._replace(args=args))
 

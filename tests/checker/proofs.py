@@ -53,6 +53,22 @@ force key on z[j,e] = sum[i,d](p[i,j] * A[d,e] * z[i,d])
 relax { step = 0.1 }
 """
 
+#: Elements at places that are numbers, through a let and a tie; conditions and their opposites.
+PLACES = """network places
+dim D = 3, M = 4, H = 2
+fn rise'(u) = tanh(u)
+clamp at : M
+param w[D, H] ~ normal(1), c = 1
+tie T[h,d] = w[d,h]
+state z[M]
+let q[d in D, m in M] = softmax[m](z[m] + tanh(sum[k in D, h in H](w[k,h])))
+energy ties = (rise(T[0,0]) - rise(0)) * sum[m](sin(z[m]))
+energy lets = tanh(q[0,1]) * sum[m](z[m]^2)
+energy either = gelu(where(at >= 1, c, w[0,0])) * sum[m](sin(z[m])) + where(at < 1, c, 0) * sum[m](cos(z[m]))
+force pushed on z[m] = tanh(where(at <= 2, T[1,2], c))
+relax { step = 0.1 }
+"""
+
 
 @cache
 def certified(text: str) -> Json:

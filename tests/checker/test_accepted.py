@@ -13,7 +13,19 @@ import pytest
 
 from energyc.checker.judge import FORMAT, QUANTIFIERS, judge
 from energyc.surfaces.report.check import check
-from tests.checker.proofs import ENERGIES, FORCES, HALVES, MODELS, ROOT, SHIPPED, answer, certified, path_of, text_of
+from tests.checker.proofs import (
+    ENERGIES,
+    FORCES,
+    HALVES,
+    MODELS,
+    PLACES,
+    ROOT,
+    SHIPPED,
+    answer,
+    certified,
+    path_of,
+    text_of,
+)
 from tests.cli.run import energyc
 
 #: Judges all files of a folder.
@@ -51,7 +63,7 @@ def test_every_proof_is_accepted(name: str) -> None:
     assert terms <= about
 
 
-@pytest.mark.parametrize("text", [FORCES, ENERGIES, HALVES], ids=["forces", "energies", "halves"])
+@pytest.mark.parametrize("text", [FORCES, ENERGIES, HALVES, PLACES], ids=["forces", "energies", "halves", "places"])
 def test_written_for_the_tests(text: str) -> None:
     file = certified(text)
     assert [each["claim"] for each in file["uncertified"] if not each["claim"].endswith(OTHER_KINDS)] == []
