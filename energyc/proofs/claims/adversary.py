@@ -104,12 +104,18 @@ class Adversary:
         return judged
 
     def against_rest(self, judged: Judgement) -> Judgement:
-        """Ways down the energy that end, since no step however short falls further, where the force is not at rest."""
-        if judged.verdict != "proved" or judged.proof is None or judged.proof.rule != "least":
-            return judged
-        place = next(self._places([self.energy, *self.forces.values()]))
-        stalls = place.stalls(self.energy, self.forces)
-        return _contradicted("ways down the energy end where the force is not at rest") if stalls else judged
+        """Ways down the energy that end, since no step however short falls further, where the force is not at rest.
+
+        Where damping is said to keep the states in: states far out that the force does not pull back.
+        """
+        rule = judged.proof.rule if judged.verdict == "proved" and judged.proof is not None else ""
+        if rule == "least":
+            place = next(self._places([self.energy, *self.forces.values()]))
+            if place.stalls(self.energy, self.forces):
+                return _contradicted("ways down the energy end where the force is not at rest")
+        if rule == "brouwer" and any(place.leaves(self.forces) for place in self._places([*self.forces.values()])):
+            return _contradicted("the force pushes states outward that are far out")
+        return judged
 
     def against_monotone(self, monotone: Monotone, judged: Judgement) -> Judgement:
         """Pairs of states, near and far: how much closer the force pulls them than m says, at the same small sizes."""
@@ -242,6 +248,14 @@ class Places:
             at, force = np.where(falls[:, None], moved, at), np.where(falls[:, None], turned, force)
             level, step = np.where(falls, below, level), np.where(falls, 2 * step, step / SHORTER)
         return False
+
+    def leaves(self, forces: Mapping[str, Node]) -> bool:
+        """Whether the force pushes states outward at the ends of ways that lead far out, where nothing bounds them."""
+        ends = np.stack([way[-1] for way in self.outward(FAR)])
+        unbounded = np.isinf(self.around.bounds[0]) & np.isinf(self.around.bounds[1])
+        with np.errstate(all="ignore"):
+            outward = self.forced(forces, ends) * ends
+        return bool(np.any(np.sum(outward[:, unbounded], axis=1) > 0))
 
     def forced(self, forces: Mapping[str, Node], at: Array) -> Array:
         """The whole force at states."""
