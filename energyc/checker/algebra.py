@@ -249,6 +249,11 @@ def free(poly: Poly) -> frozenset[Atom]:
     return seen(Atom("function", "", (poly,)))[0]
 
 
+def without(indices: tuple[Atom, ...], poly: Poly) -> Poly:
+    """The products that read none of the indices."""
+    return Poly((form, value) for form, value in poly if not free(Poly([(form, value)])) & {*indices})
+
+
 def has_gathered(poly: Poly, equal: bool = False) -> bool:
     """Whether an equation reads an index that an element gives."""
     atoms = [atom for (_, factors), _ in poly for atom, _ in factors]

@@ -231,7 +231,8 @@ class Formulas:
         if name == "sum":
             return summed(along, test * value)
         if name in ("max", "argmax"):
-            most = function("max", summed(along, test * function("entry", value)))
+            shared = al.without(along, value) if test == _ONE else number(0)
+            most = shared + function("max", summed(along, test * function("entry", value - shared)))
             return most if name == "max" else test * function("first", value - most)
         name = "mean where" if name == "mean" and test != _ONE else name
         if f"{name}[]" not in DEFINED:
