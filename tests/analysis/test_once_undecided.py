@@ -16,7 +16,8 @@ from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import Choices, resolve
 from energyc.proofs.claims.claims import claims_of
 from energyc.proofs.claims.classes import Claim
-from energyc.proofs.claims.forms import ExactNorms, definite
+from energyc.proofs.claims.forms import definite
+from energyc.proofs.claims.norms import Norms
 from energyc.proofs.conservativeness.classify import classify
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.enclosures.nodes import Enclosures
@@ -314,22 +315,22 @@ def test_norms_bound_what_is_drawn() -> None:
         graph.input("F", "param", "DD"): (Structure("sphere", (), (0, 1)),),
     }
     bounded = {graph.input("g", "param", "D"): (-0.5, 0.5), graph.input("G", "param", "DD"): (-0.5, 0.5)}
-    norms = ExactNorms(Enclosures(graph, {}, bounded), structures, {}, {})
+    norms = Norms(Enclosures(graph, {}, bounded), {}, structures)
     known = 0
     for _ in range(draws(4000)):
         kinds = [*structures, *bounded]
         others = [kinds[k] for k in generator.integers(0, len(kinds), generator.integers(1, 4))]
         ends = [vectors[int(generator.integers(1, 3))][k] for k in range(2)]
         x, y, *rest = (Operand(n, tuple(generator.integers(0, 4, len(n.dims)).tolist())) for n in (*ends, *others))
-        found = norms.bound((x, y), rest)
-        if found is not None:
+        found = norms.between(x, y, rest).norm
+        if found < np.inf:
             known += 1
             values = {}
             for node in {*others}:
                 shape = [size] * len(node.dims)
                 value = on_sets(generator.uniform(-0.5, 0.5, shape), structures.get(node, ()), generator)
                 values[node] = in_floats(value)
-            assert spectral_norm(x, y, rest, values, size) <= float(found[0]) * (1 + 1e-9), (x, y, rest)
+            assert spectral_norm(x, y, rest, values, size) <= float(found) * (1 + 1e-9), (x, y, rest)
     assert known > draws(4000) / 200
 
 

@@ -16,9 +16,9 @@ from energyc.proofs.claims import contraction, floor, positivity, rest
 from energyc.proofs.claims.adversary import Adversary
 from energyc.proofs.claims.classes import Claim
 from energyc.proofs.claims.energy import whole_forces
-from energyc.proofs.claims.forms import ExactNorms, exact_values
 from energyc.proofs.claims.judgement import Judgement, Step, at_sizes
 from energyc.proofs.claims.monotone import CONVERGES, UNIQUE, Monotone
+from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.sets import enclosures_of, on_charts, simplexes, with_spheres
 from energyc.proofs.conservativeness.classify import Classification, field_from
 from energyc.proofs.conservativeness.decide import decide
@@ -165,7 +165,7 @@ class Judge:
     def _positive(self, about: str, matrix: ForceField, at: Node | None, state: Node) -> Claim:
         matrix = replace(matrix, structure=with_spheres(self.network, matrix.structure))
         drawn = on_charts(self.network, matrix)
-        norms = ExactNorms(self.enclosures, matrix.structure, exact_values(matrix), simplexes(self.network))
+        norms = Norms(self.enclosures, {}, matrix.structure, simplexes(self.network))
         judged = positivity.positivity(matrix, drawn, at, state, norms)
         return _claim(about, positivity.CLAIM, self.adversary.against_positivity(drawn, judged))
 

@@ -14,8 +14,9 @@ from energyc.mathematics.calculus import derivative, gradient, tangent
 from energyc.mathematics.ir import Coefficient, Input, Map, Node, walk
 from energyc.proofs.claims.alone import driven_back
 from energyc.proofs.claims.energy import has_cuts, summands, whole_energy
-from energyc.proofs.claims.forms import ExactNorms, Forms, at_more_sizes, exact_values
+from energyc.proofs.claims.forms import Forms, at_more_sizes, exact_values
 from energyc.proofs.claims.judgement import Judgement, Step, Write, undecided
+from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.rays import falling_ray
 from energyc.proofs.claims.sets import enclosures_of, roaming, simplexes, with_spheres
 from energyc.proofs.conservativeness.selections import continuous_masks
@@ -243,7 +244,8 @@ def _outweighed(
     """
     spheres = replace(base, structure=with_spheres(network, base.structure))
     for known, sizes in at_more_sizes(spheres, [node for _, node in terms]):
-        forms = Forms(ExactNorms(enclosures, known.structure, exact_values(known), simplexes(network)), enclosures.free)
+        norms = Norms(enclosures, {}, known.structure, simplexes(network))
+        forms = Forms(norms, exact_values(known), enclosures.free)
         confinement = Confinement(enclosures, list(enclosures.free), known.structure)
         rest = [term for term in terms if not _took(forms, confinement, *term)]
         confined = forms.confined() if forms.subtracts or (sizes and forms.least) else None
@@ -251,9 +253,9 @@ def _outweighed(
             continue
         confinement.powers |= dict.fromkeys(confined, 2.0)
         if confinement.holds(rest):
-            norms = [*dict.fromkeys(forms.because)]
-            because = "; ".join([*norms, f"squares of the states outweigh products of them{sizes}"])
-            proof = Step("norms", f"{whole} is bounded below{sizes}", tuple(Step("norm", norm) for norm in norms))
+            reasons = [*dict.fromkeys(forms.because)]
+            because = "; ".join([*reasons, f"squares of the states outweigh products of them{sizes}"])
+            proof = Step("norms", f"{whole} is bounded below{sizes}", tuple(Step("norm", each) for each in reasons))
             return Judgement("proved", because, proof), set(confinement.powers) >= set(enclosures.free)
     return None
 

@@ -2,139 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import islice, product
 
-from energyc.mathematics.ir import ArgMax, Coefficient, Input, Node, Operand, Softmax
+from energyc.mathematics.ir import Coefficient, Node, Operand
 from energyc.proofs.claims.judgement import at_sizes
-from energyc.proofs.enclosures.nodes import Enclosures
+from energyc.proofs.claims.norms import Norms
 from energyc.proofs.fields.problem import ForceField
 from energyc.proofs.fields.sizes import square_dims
-from energyc.proofs.fields.structured import Structures, squared
+from energyc.proofs.fields.structured import squared
 from energyc.proofs.normal_form.products import Product
 
-#: The most ways to read the factors of a form that are tried.
-MOST_READINGS = 64
-Labels = frozenset[int]
 Interval = tuple[Fraction, Fraction]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A factor as an operator from some of its labels to others, of a norm of at most ``norm``; ``because`` why.
-
-    One that multiplies each entry by a number is from its labels to themselves.
-    """
-
-    source: Labels
-    target: Labels
-    norm: Fraction
-    because: str = ""
-
-    @property
-    def is_diagonal(self) -> bool:
-        """Whether it multiplies each entry by a number."""
-        return self.source == self.target
-
-
-@dataclass(frozen=True)
-class ExactNorms:
-    """Bounds products by the norms of two vectors in them, in fractions and for all sizes.
-
-    :class:`~energyc.proofs.claims.norms.Norms` bounds any product, in floats and at the sizes of a spec.
-
-    ``exact`` are the values of consts and dims, ``simplexes`` the states that sum to 1 along axes.
-    """
-
-    enclosures: Enclosures
-    structures: Structures
-    exact: Mapping[str, Fraction]
-    simplexes: Mapping[Node, tuple[int, ...]]
-
-    def interval(self, coefficient: Coefficient) -> Interval | None:
-        """Bounds of a coefficient, equal where it is exact; None where they are infinite."""
-        if all(power.denominator == 1 and self.exact.get(name) for name, power in coefficient.powers):
-            value = coefficient.value
-            for name, power in coefficient.powers:
-                value *= self.exact[name] ** int(power)
-            return value, value
-        number = self.enclosures.number(coefficient)
-        return (Fraction(number.low), Fraction(number.high)) if number.finite else None
-
-    def bound(self, ends: tuple[Operand, Operand], others: Sequence[Operand]) -> tuple[Fraction, list[str]] | None:
-        """c with ``|sum| <= c |x| |y|`` for a product of two vectors x, y and ``others``, and why; None without one."""
-        x, y = (frozenset(end.axes) for end in ends)
-        if len(x) < len(ends[0].axes) or len(y) < len(ends[1].axes):
-            return None
-        shared = x & y
-        options = [[*self._readings(other, shared)] for other in others]
-        for readings in islice(product(*options), MOST_READINGS):
-            moved = [label for r in readings if not r.is_diagonal for label in (*r.source, *r.target)]
-            once = all(count == 2 for count in Counter((*(x - shared), *(y - shared), *moved)).values())
-            if once and _composes(readings, x - shared, y - shared):
-                norm = math.prod((reading.norm for reading in readings), start=Fraction(1))
-                return norm, [reading.because for reading in readings if reading.because]
-        return None
-
-    def _readings(self, factor: Operand, shared: Labels) -> Iterator[Reading]:
-        """The ways to read a factor as an operator, the same at all ``shared`` labels or one for each."""
-        node, axes = factor.node, factor.axes
-        for rows, columns, norm, because in self._directions(node):
-            source, target = frozenset(axes[k] for k in rows), frozenset(axes[k] for k in columns)
-            rest = {label for k, label in enumerate(axes) if k not in (*rows, *columns)}
-            if rest <= shared and len(source | target) == len(rows) + len(columns) and not (source | target) & shared:
-                yield Reading(source, target, norm, because)
-        size = self.enclosures.range(node).size
-        if math.isfinite(size):
-            own = frozenset(axes) - shared
-            yield Reading(own, own, Fraction(size))
-
-    def _directions(self, node: Node) -> Iterator[tuple[Sequence[int], Sequence[int], Fraction, str]]:
-        """The axes between which the norm of a node is bounded, and the bound."""
-        one = Fraction(1)
-        if isinstance(node, Input):
-            for part in self.structures.get(node, ()):
-                if part.kind == "orthogonal":
-                    yield part.rows, part.columns, one, f"the rows of {node.name} are orthonormal"
-                elif part.kind == "sphere":
-                    yield (), part.columns, one, f"|{node.name}| = 1"
-                elif part.kind == "norm":
-                    yield part.rows, part.columns, Fraction(part.bound), f"|{node.name}| <= {part.bound:g}"
-        if isinstance(node, Input) and node in self.simplexes:
-            yield (), self.simplexes[node], one, f"|{node.name}| <= 1 on its simplex"
-        if isinstance(node, Softmax | ArgMax):
-            yield (), node.axes, one, f"the norm of {node.operator} is at most 1"
-
-
-def _composes(readings: Sequence[Reading], source: Labels, target: Labels) -> bool:
-    """Whether operators lead from the labels of one vector to those of another, one after the other."""
-    reached, remaining = source, list(readings)
-    while remaining:
-        ways = [(r, *way) for r in remaining for way in ((r.source, r.target), (r.target, r.source))]
-        fitting = [way for way in ways if way[1] <= reached and not (way[2] & reached) - way[1]]
-        if not fitting:
-            return False
-        reading, taken, made = max(fitting, key=_preference)
-        remaining.remove(reading)
-        reached = (reached - taken) | made
-    return reached == target
-
-
-def _preference(way: tuple[Reading, Labels, Labels]) -> int:
-    """Numbers first, which leave all labels as they are; vectors are put in where nothing else fits."""
-    reading, taken, _ = way
-    return 2 if reading.is_diagonal else 1 if taken else 0
 
 
 @dataclass
 class Forms:
-    """Adds up quadratic forms of vectors from below: ``sum of least[x, y] |x| |y|``."""
+    """Adds up quadratic forms of vectors from below: ``sum of least[x, y] |x| |y|``.
 
-    norms: ExactNorms
+    ``exact`` are the values of consts and dims.
+    """
+
+    norms: Norms
+    exact: Mapping[str, Fraction]
     vectors: Collection[Node]
     least: dict[tuple[Node, Node], Fraction] = field(default_factory=dict)
     because: list[str] = field(default_factory=list)
@@ -147,7 +39,7 @@ class Forms:
     def take(self, form: Product) -> bool:
         """Whether a product could be added: one of two of the vectors, each once, and what is bounded."""
         ends = [f for f in form.factors if f.node in self.vectors]
-        number = self.norms.interval(form.coefficient)
+        number = self._interval(form.coefficient)
         if len(ends) != 2 or number is None:
             return False
         others = [f for f in form.factors if f.node not in self.vectors]
@@ -186,8 +78,18 @@ class Forms:
     def _mixed(
         self, ends: tuple[Operand, Operand], others: Sequence[Operand], number: Interval
     ) -> tuple[Fraction, list[str]] | None:
-        bound = self.norms.bound(ends, others)
-        return None if bound is None else (-max(abs(n) for n in number) * bound[0], bound[1])
+        bound = self.norms.between(*ends, others)
+        return (-max(map(abs, number)) * bound.norm, [*bound.because]) if isinstance(bound.norm, Fraction) else None
+
+    def _interval(self, coefficient: Coefficient) -> Interval | None:
+        """Bounds of a coefficient, equal where it is exact; None where they are infinite."""
+        if all(power.denominator == 1 and self.exact.get(name) for name, power in coefficient.powers):
+            value = coefficient.value
+            for name, power in coefficient.powers:
+                value *= self.exact[name] ** int(power)
+            return value, value
+        number = self.norms.enclosures.number(coefficient)
+        return (Fraction(number.low), Fraction(number.high)) if number.finite else None
 
     def confined(self) -> set[Node] | None:
         """The vectors x with ``c |x|^2 <= sum``, c > 0; None where the sum is not known to be nowhere negative."""

@@ -20,7 +20,7 @@ from energyc.proofs.claims.energy import whole_forces
 from energyc.proofs.claims.judgement import Judgement, Step, undecided
 from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.rest import Rest
-from energyc.proofs.claims.sets import NONE, enclosures_of, is_convex
+from energyc.proofs.claims.sets import NONE, enclosures_of, is_convex, simplexes
 from energyc.proofs.conservativeness.classify import field_from, force_of
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField, field_of
@@ -99,7 +99,9 @@ class Monotone:
         ends = {node: (float(array.min()), float(array.max())) for node, array in (given or {}).items() if array.size}
         apart = {**ends, **narrower}
         enclosures = enclosures_of(self.network, self.base, apart) if apart else self._enclosures
-        return Norms(enclosures, extents or self.network.extents, self.base.structure, given or {})
+        return Norms(
+            enclosures, extents or self.network.extents, self.base.structure, simplexes(self.network), given or {}
+        )
 
     def curvature(self, norms: Norms | None = None) -> Curvature:
         """The bounds by some norms, or for all params on their sets at the sizes of the spec."""

@@ -1,20 +1,21 @@
 """Bounds on quadratic forms: how large a sum of products with two vectors in it can be for vectors of norm 1.
 
 A product of tensors and one vector is a chain of linear maps, applied one after the other: each multiplies the norm by
-at most its operator norm. That of a param follows from its set, or from its numbers.
+at most its operator norm. That of a param, a state or a softmax follows from its set, or from its numbers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from energyc.language.network import Structure
-from energyc.mathematics.ir import Indicator, Input, Node, Operand
+from energyc.mathematics.ir import ArgMax, Indicator, Input, Node, Operand, Softmax
 from energyc.mathematics.ir.interpreter import evaluate, key
 from energyc.proofs.claims.squares import squares
 from energyc.proofs.enclosures.nodes import Enclosures
@@ -23,17 +24,42 @@ from energyc.proofs.fields.problem import inputs_of
 from energyc.proofs.fields.sampling import Array
 from energyc.proofs.normal_form.products import Product
 
-#: Singular values that LAPACK computes are raised by this share.
-ROUNDING = 1e-10
+#: Singular values that LAPACK computes, and square roots, are raised by these shares.
+ROUNDING, ROOT = 1e-10, 1e-15
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The ``square`` of a norm at most, a fraction or infinite, and which sets it follows from."""
+
+    square: Fraction | float
+    because: tuple[str, ...] = ()
+
+    def __mul__(self, other: Bound) -> Bound:
+        finite = math.inf not in (self.square, other.square)
+        return Bound(self.square * other.square if finite else math.inf, self.because + other.because)
+
+    @property
+    def norm(self) -> Fraction | float:
+        """The norm at most, exactly where it is a fraction."""
+        if not isinstance(self.square, Fraction):
+            return self.square
+        root = Fraction(math.isqrt(self.square.numerator), math.isqrt(self.square.denominator))
+        return root if root**2 == self.square else Fraction(math.sqrt(self.square) * (1 + ROOT))
 
 
 @dataclass
 class Norms:
-    """Norms of chains of factors. ``extents`` are the sizes of dims, ``given`` the numbers of inputs that are known."""
+    """Norms of chains of factors.
+
+    ``extents`` are the sizes of dims, any where one is missing; ``simplexes`` are the states that sum to 1
+    along axes, ``given`` the numbers of inputs that are known.
+    """
 
     enclosures: Enclosures
     extents: Mapping[str, int]
     structure: Mapping[Input, Sequence[Structure]]
+    simplexes: Mapping[Node, Sequence[int]] = field(default_factory=dict)
     given: Mapping[Input, Array] = field(default_factory=dict)
     _arrays: dict[Node, Array | None] = field(default_factory=dict)
 
@@ -47,25 +73,29 @@ class Norms:
             return values if first.node is second.node else _either(values.size)
         square = next(squares(product, first, second, self.structure), None)
         if square is not None:
-            norm = self.chain(square.half, first.axes, square.labels, labels)
+            half = self.chain(square.half, first.axes, square.labels, labels)
             middle = scale * self._product(square.middle)
-            return Range(min(0.0, middle.low), max(0.0, middle.high)) * widened(0.0, norm**2)
-        return _either(scale.size * self.chain(rest, first.axes, second.axes, labels))
+            return Range(min(0.0, middle.low), max(0.0, middle.high)) * widened(0.0, float(half.square))
+        return _either(scale.size * float(self.chain(rest, first.axes, second.axes, labels).norm))
+
+    def between(self, first: Operand, second: Operand, others: Sequence[Operand]) -> Bound:
+        """A bound on a product of two vectors of norm 1 and others."""
+        return self.chain(others, first.axes, second.axes, self._labels((first, second, *others)))
 
     def of_functional(self, product: Product, only: Operand) -> float:
         """How large a product with one direction can be."""
         rest = [f for f in product.factors if f is not only]
         scale = self.enclosures.number(product.coefficient).size
-        return scale * self.chain(rest, only.axes, (), self._labels(product.factors))
+        return scale * float(self.chain(rest, only.axes, (), self._labels(product.factors)).norm)
 
-    def _labels(self, factors: Iterable[Operand]) -> dict[int, int]:
-        """The size of each label."""
-        return {a: self.extents[d] for f in factors for a, d in zip(f.axes, f.node.dims, strict=True)}
+    def _labels(self, factors: Iterable[Operand]) -> dict[int, float]:
+        """The size of each label, infinite where it may be any."""
+        return {a: self.extents.get(d, math.inf) for f in factors for a, d in zip(f.axes, f.node.dims, strict=True)}
 
     def _product(self, factors: Sequence[Operand]) -> Range:
         return self.enclosures.of_product(factors).range if factors else exactly(1.0)
 
-    def _diagonal(self, factors: Sequence[Operand], axes: Sequence[int], labels: Mapping[int, int]) -> Range:
+    def _diagonal(self, factors: Sequence[Operand], axes: Sequence[int], labels: Mapping[int, float]) -> Range:
         """The range of what multiplies each square of an entry: a product of factors, summed over other labels."""
         known = [self.array(f.node) for f in factors]
         if factors and all(array is not None for array in known):
@@ -81,10 +111,10 @@ class Norms:
         return found.repeated(1.0 if any(isinstance(f.node, Indicator) for f in factors) else count, count)
 
     def chain(
-        self, factors: Sequence[Operand], start: Sequence[int], end: Sequence[int], labels: Mapping[int, int]
-    ) -> float:
+        self, factors: Sequence[Operand], start: Sequence[int], end: Sequence[int], labels: Mapping[int, float]
+    ) -> Bound:
         """The norm of the map from a vector with labels ``start`` to the tensor with labels ``end``."""
-        current, left, norm = set(start), list(factors), 1.0
+        current, left, norm = set(start), list(factors), Bound(Fraction(1))
         while left:
             factor = min(left, key=lambda f: (not current & set(f.axes), len(set(f.axes) - current)))
             left.remove(factor)
@@ -92,35 +122,53 @@ class Norms:
             kept = set(factor.axes) & current & needed
             norm *= self.of_factor(factor, kept, set(factor.axes) - current, labels)
             current = (current | set(factor.axes)) - (set(factor.axes) & current - needed)
-            norm *= self._summed(current - needed, labels)
+            norm *= _summed(current - needed, labels)
             current &= needed
-        norm *= self._summed(current - set(end), labels) * self._summed(set(end) - current, labels)
-        return norm
+        return norm * _summed(current - set(end), labels) * _summed(set(end) - current, labels)
 
-    def _summed(self, gone: Iterable[int], labels: Mapping[int, int]) -> float:
-        """The norm of adding up along labels, or of repeating along them."""
-        return math.sqrt(math.prod(labels[a] for a in gone))
-
-    def of_factor(self, factor: Operand, kept: set[int], new: set[int], labels: Mapping[int, int]) -> float:
+    def of_factor(self, factor: Operand, kept: set[int], new: set[int], labels: Mapping[int, float]) -> Bound:
         """The operator norm of a factor that keeps some labels, makes new ones, and adds up along all others."""
         across = [a for a in dict.fromkeys(factor.axes) if a not in kept]
-        reach = self.enclosures.range(factor.node).size
-        if not across:
-            return reach
-        bound = reach * math.sqrt(self._ones(factor, across, labels))
-        if isinstance(factor.node, Input) and factor.node.kind == "direction":
-            return min(bound, 1.0)
-        array = self.array(factor.node)
-        if array is not None and len(set(factor.axes)) == len(factor.axes):
-            return min(bound, self._largest(array, factor.axes, kept, new))
-        if isinstance(factor.node, Input) and len(set(factor.axes)) == len(factor.axes):
-            rows = {k for k, a in enumerate(factor.axes) if a in new}
-            columns = {k for k, a in enumerate(factor.axes) if a in across and a not in new}
-            for part in self.structure.get(factor.node, ()):
-                bound = min(bound, _by_set(part, rows, columns, [labels[a] for a in factor.axes]))
-        return bound
+        reach = _square(self.enclosures.range(factor.node).size)
+        bounds = [reach * Bound(_whole(self._ones(factor, across, labels)))]
+        if across and isinstance(factor.node, Input) and factor.node.kind == "direction":
+            bounds.append(Bound(Fraction(1)))
+        if across and len(set(factor.axes)) == len(factor.axes):
+            array = self.array(factor.node)
+            if array is not None:
+                bounds.append(_square(self._largest(array, factor.axes, kept, new)))
+            else:
+                bounds += self._by_sets(factor, new, {*across} - new, labels)
+        return min(bounds, key=lambda bound: bound.square)
 
-    def _ones(self, factor: Operand, across: Sequence[int], labels: Mapping[int, int]) -> float:
+    def _by_sets(self, factor: Operand, new: set[int], gone: set[int], labels: Mapping[int, float]) -> Iterator[Bound]:
+        """The norm of each matrix of a factor between the labels that it makes and those that it adds up along."""
+        for rows, columns, bound, because in self._sets(factor.node):
+            made, taken = ({factor.axes[k] for k in axes} for axes in (rows, columns))
+            own = Bound(bound**2, (because,))
+            if rows and (made, taken) in ((new, gone), (gone, new)):
+                yield own
+            elif not rows and taken <= new | gone:
+                yield own * _summed((new | gone) - taken, labels)
+
+    def _sets(self, node: Node) -> Iterator[tuple[Sequence[int], Sequence[int], Fraction, str]]:
+        """The axes between which the norm of a node is bounded, the bound, and why; vectors have no rows."""
+        one = Fraction(1)
+        if isinstance(node, Softmax | ArgMax):
+            yield (), node.axes, one, f"the norm of {node.operator} is at most 1"
+        if not isinstance(node, Input):
+            return
+        if node in self.simplexes:
+            yield (), self.simplexes[node], one, f"|{node.name}| <= 1 on its simplex"
+        for part in self.structure.get(node, ()):
+            if part.kind == "orthogonal":
+                yield part.rows, part.columns, one, f"the rows of {node.name} are orthonormal"
+            elif part.kind == "sphere":
+                yield (), part.columns, one, f"|{node.name}| = 1"
+            elif part.kind == "norm":
+                yield part.rows, part.columns, Fraction(part.bound), f"|{node.name}| <= {part.bound:g}"
+
+    def _ones(self, factor: Operand, across: Sequence[int], labels: Mapping[int, float]) -> float:
         """How many entries of each matrix of a factor may differ from 0."""
         node = factor.node
         if isinstance(node, Indicator) and node.condition.op == "==" and len(set(factor.axes)) == len(factor.axes):
@@ -159,12 +207,14 @@ def _either(size: float) -> Range:
     return widened(-size, size)
 
 
-def _by_set(part: Structure, rows: set[int], columns: set[int], sizes: Sequence[int]) -> float:
-    """The norm of each matrix of a param, by one of its sets; infinite where that says nothing."""
-    if part.kind in ("orthogonal", "norm") and {*part.rows, *part.columns} == rows | columns:
-        sides = ({*part.rows}, {*part.columns})
-        if (rows, columns) in (sides, sides[::-1]):
-            return part.bound if part.kind == "norm" else 1.0
-    if part.kind == "sphere" and {*part.columns} <= rows | columns:
-        return math.sqrt(math.prod(sizes[k] for k in (rows | columns) - {*part.columns}))
-    return math.inf
+def _summed(gone: Iterable[int], labels: Mapping[int, float]) -> Bound:
+    """The norm of adding up along labels, or of repeating along them."""
+    return Bound(_whole(math.prod(labels[a] for a in gone)))
+
+
+def _square(size: float) -> Bound:
+    return Bound(Fraction(size) ** 2 if math.isfinite(size) else math.inf)
+
+
+def _whole(count: float) -> Fraction | float:
+    return Fraction(count) if math.isfinite(count) else math.inf

@@ -14,8 +14,9 @@ import numpy as np
 
 from energyc.derivation.notation.recognise import normalisers
 from energyc.mathematics.ir import Add, Coefficient, Einsum, Input, Map, Node, Softmax, Stop, walk
-from energyc.proofs.claims.forms import ExactNorms, Forms, at_more_sizes
+from energyc.proofs.claims.forms import Forms, at_more_sizes, exact_values
 from energyc.proofs.claims.judgement import Judgement, Step, at_sizes, undecided
+from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.squares import squares
 from energyc.proofs.conservativeness.witness import Sample, sample_at, search_sizes
 from energyc.proofs.enclosures.exact import Evaluation, Intervals
@@ -43,7 +44,7 @@ JACOBIANS: Mapping[str, str] = {
 CLAIM = "positive semidefinite"
 
 
-def positivity(matrix: ForceField, drawn: ForceField, at: Node | None, state: Node, norms: ExactNorms) -> Judgement:
+def positivity(matrix: ForceField, drawn: ForceField, at: Node | None, state: Node, norms: Norms) -> Judgement:
     """Whether a matrix is positive semidefinite; with ``at``, it is known to be the Jacobian of that by the state.
 
     ``drawn`` is the matrix by inputs whose draws are on the sets of the states.
@@ -131,7 +132,7 @@ def _form(matrix: ForceField) -> Node:
     return matrix.graph.sum(form, range(len(form.dims)))
 
 
-def _by_form(matrix: ForceField, norms: ExactNorms, sizes: str) -> Judgement | None:
+def _by_form(matrix: ForceField, norms: Norms, sizes: str) -> Judgement | None:
     """By the terms of ``v . M v``: squares, and squares of v that outweigh the rest."""
     products = multiplied_out(_form(matrix), matrix.structure)
     if products is None:
@@ -141,7 +142,7 @@ def _by_form(matrix: ForceField, norms: ExactNorms, sizes: str) -> Judgement | N
     if not rest:
         because = f"a sum of squares with coefficients that are never negative{sizes}"
         return Judgement("proved", because, Step("squares", statement))
-    forms = Forms(replace(norms, structures=matrix.structure), matrix.states)
+    forms = Forms(replace(norms, structure=matrix.structure), exact_values(matrix), matrix.states)
     plain = [product for product in products if product not in rest and forms.is_plain(product)]
     if not all(forms.take(product) for product in (*plain, *rest)) or forms.confined() is None:
         return None
