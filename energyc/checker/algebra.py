@@ -148,6 +148,8 @@ def function(name: str, argument: Poly) -> Poly:
         return number(1)
     if name == "le" and _is_never_above(argument):
         return number(1)
+    if name == "eq" and _is_never_0(argument):
+        return number(0)
     if name == "le" and _is_turned(argument):
         return number(1) - function("le", number(1) - argument)
     if name == "exp":
@@ -159,6 +161,13 @@ def function(name: str, argument: Poly) -> Poly:
     if name == "sign" and argument.is_whole():
         return (function("le", -argument) - function("le", argument)).scaled(content / abs(content))
     return lone(Atom("function", name, (argument,))).scaled(-1 if content < 0 and name in _ODD else 1)
+
+
+def _is_never_0(whole: Poly) -> bool:
+    """Whether what is added to multiples of a whole number is no multiple of it, as in 2 i = 1."""
+    moving = [Fraction(value) for form, value in whole if form != ((), frozenset())]
+    added = sum(Fraction(value) for form, value in whole if form == ((), frozenset()))
+    return whole.is_whole() and bool(moving) and added % gcd(*(value.numerator for value in moving)) != 0
 
 
 def _is_never_above(whole: Poly) -> bool:

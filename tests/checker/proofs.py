@@ -66,7 +66,7 @@ energy ties = (rise(T[0,0]) - rise(0)) * sum[m](sin(z[m]))
 energy lets = tanh(q[0,1]) * sum[m](z[m]^2)
 energy either = gelu(where(at >= 1, c, w[0,0])) * sum[m](sin(z[m])) + where(at < 1, c, 0) * sum[m](cos(z[m]))
 force pushed on z[m] = tanh(where(at <= 2, T[1,2], c))
-force least on z[m] = tanh(min[k in D](max(z[m], c) + cos(1.3*k)))
+force least on z[m] = tanh(min[k in D](max(z[m], c) + cos(1.3*k))) + tanh(where(2*m == 1, c, z[m]))
 relax { step = 0.1 }
 """
 
