@@ -59,6 +59,8 @@ RESTS = {
     ("least", "state z[D]\nenergy e = sum[d](z[d]^2/2 + p[d]*sin(z[d]))"): True,
     ("least", "state z[D]\nenergy e = sum[d](abs(z[d] - a[d]) + abs(z[d] + p[d]) + z[d]^2)"): False,
     ("brouwer", "state z[D]\nforce f on z[d] = sum[k](W[d,k]*tanh(z[k])) + p[d] - z[d]"): True,
+    ("brouwer", "state y[D] in [0, 1], z[D]\nforce f on y[d] = W[d,d]\nforce g on z[d] = p[d]*y[d] - z[d]"): True,
+    ("brouwer", "state z[D] in [0, 1]\nforce f on z[d] = p[d]*z[d]"): True,
     ("brouwer", "state z[D]\nforce f on z[d] = p[d]*z[d] - z[d]/2"): False,
     (
         "brouwer",

@@ -112,6 +112,12 @@ class TrainOptions:
     )
     warmup: int = setting(0, Integer(0), "over which the rate first rises linearly", unit="updates")
     clip: float | None = setting(None, POSITIVE, "the largest norm that the whole gradient may have")
+    ema: float | None = setting(
+        None,
+        Number(above=0, high=0.9999999),
+        "the decay of the moving average of the params that is evaluated, and used after the run",
+        otherwise="none: the params themselves",
+    )
     batch: int = setting(32, COUNT, "of an update; the last one of an epoch may have fewer", unit="samples")
     steps: int | None = setting(
         None,

@@ -251,8 +251,11 @@ class Places:
 
     def leaves(self, forces: Mapping[str, Node]) -> bool:
         """Whether the force pushes states outward at the ends of ways that lead far out, where nothing bounds them."""
-        ends = np.stack([way[-1] for way in self.outward(FAR)])
         unbounded = np.isinf(self.around.bounds[0]) & np.isinf(self.around.bounds[1])
+        ends = np.stack([way[-1] for way in self.outward(FAR)])
+        ends = ends[np.abs(ends[:, unbounded]).max(axis=1, initial=0.0) > FAR[-2]]
+        if not len(ends):
+            return False
         with np.errstate(all="ignore"):
             outward = self.forced(forces, ends) * ends
         return bool(np.any(np.sum(outward[:, unbounded], axis=1) > 0))

@@ -129,7 +129,7 @@ class SavedRun:
 
     def copy_into(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy the weights of the best checkpoint into arrays by the names of the spec. Raises UserError E0514."""
-        saved = self.checkpoint("best").params
+        saved = self.checkpoint("best").weights
         refuse_unfit_params({name: torch.as_tensor(array) for name, array in arrays.items()}, saved)
         for name, array in arrays.items():
             array[...] = saved[name].numpy()

@@ -36,8 +36,9 @@ class Damaged(Exception):
 class Checkpoint:
     """The state of a run after update ``step``.
 
-    ``params`` are named as in the spec, ``buffers`` as in the module, and ``optimizer`` as ``PARAM.KEY``. ``state`` is
-    JSON: the best step so far, the controller, beta, the cursor, the module's extra state.
+    ``params``, and their ``average`` under ``train.ema``, are named as in the spec, ``buffers`` as in the module, and
+    ``optimizer`` as ``PARAM.KEY``. ``state`` is JSON: the best step so far, the controller, beta, the cursor, the
+    module's extra state.
     """
 
     step: int
@@ -45,6 +46,12 @@ class Checkpoint:
     buffers: Mapping[str, Tensor] = field(default_factory=dict)
     optimizer: Mapping[str, Tensor] = field(default_factory=dict)
     state: Mapping[str, Any] = field(default_factory=dict)
+    average: Mapping[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def weights(self) -> Mapping[str, Tensor]:
+        """The params that are used after a run: their average, where the run keeps one."""
+        return self.average or self.params
 
 
 def save(folder: SafePath, checkpoint: Checkpoint) -> SafePath:
@@ -97,8 +104,9 @@ def _load(path: SafePath) -> Checkpoint:
     try:
         manifest = parse(Manifest, (path / MANIFEST).read())
         digests = manifest["files"]
-        files = {name: _read_verified(path / name, digests[name]) for name in (*map(_file_of, _KINDS), STATE)}
-        tensors = {kind: safetensors.torch.load(files[_file_of(kind)]) for kind in _KINDS}
+        kinds = [*_KINDS, *(kind for kind in _OPTIONAL if _file_of(kind) in digests)]
+        files = {name: _read_verified(path / name, digests[name]) for name in (*map(_file_of, kinds), STATE)}
+        tensors = {kind: safetensors.torch.load(files[_file_of(kind)]) for kind in kinds}
         return Checkpoint(step=manifest["step"], **tensors, state=parse(State, files[STATE]))
     except (OSError, ValueError, KeyError, TypeError, MemoryError, safetensors.SafetensorError) as error:
         raise Damaged(f"{path.name}: {error}") from error
@@ -153,7 +161,7 @@ def discard_after(folder: SafePath, step: int) -> None:
             _discard(folder, later)
 
 
-_KINDS = ("params", "buffers", "optimizer")
+_KINDS, _OPTIONAL = ("params", "buffers", "optimizer"), ("average",)
 
 
 def _name(step: int) -> str:
@@ -183,7 +191,8 @@ def _discard(folder: SafePath, step: int) -> None:
 
 
 def _write_files(folder: SafePath, checkpoint: Checkpoint) -> None:
-    files = {_file_of(kind): _tensor_bytes(getattr(checkpoint, kind)) for kind in _KINDS}
+    kinds = [*_KINDS, *(kind for kind in _OPTIONAL if getattr(checkpoint, kind))]
+    files = {_file_of(kind): _tensor_bytes(getattr(checkpoint, kind)) for kind in kinds}
     files[STATE] = _json_bytes(checkpoint.state)
     for name, content in files.items():
         (folder / name).write(content)

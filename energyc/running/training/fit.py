@@ -25,6 +25,8 @@ _NEEDED = ("samples", "best", "evaluated", "idle", "partial", "controller")
 def refuse_unfit(net: Network, checkpoint: Checkpoint, optimizer: torch.optim.Optimizer | None = None) -> None:
     """Raise UserError E0514, with the first thing that is wrong, if the tensors are not of this network."""
     refuse_unfit_params(learnable(net), checkpoint.params)
+    if checkpoint.average:
+        refuse_unfit_params(learnable(net), checkpoint.average)
     refuse(_wrong_buffers(net.state_dict(), checkpoint.buffers))
     if optimizer is not None:
         refuse(_wrong_optimizer(optimizer, checkpoint.optimizer))
@@ -115,6 +117,8 @@ def _wrong_state(checkpoint: Checkpoint, options: TrainOptions) -> Iterator[str]
             yield f"{name} is of step {state[name]['step']}, after the checkpoint's own"
     if state["best"] is not None and not math.isfinite(state["best"]["value"]):
         yield "the best value is not finite"
+    if bool(checkpoint.average) != (options.ema is not None):
+        yield "there is an average, and no train.ema" if checkpoint.average else "train.ema lacks its average"
     controller = state["controller"]
     if (controller is None) != (options.penalty is None):
         yield "there is a controller of the penalty, and no penalty" if controller else "the penalty has no controller"

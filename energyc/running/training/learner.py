@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from energyc.language.diagnostics import UserError, did_you_mean, listed
+from energyc.running.training.average import Average
 from energyc.running.training.feeds import Batch, Feed
 from energyc.running.training.health import NotFinite, first_not_finite, vitals, within_gate
 from energyc.running.training.metrics_log import Row
@@ -48,7 +50,7 @@ class OwnRegularization(NamedTuple):
 
 
 class Learner:
-    """The updates of a session; params, optimiser and controller are its only state."""
+    """The updates of a session; params, their average, optimiser and controller are its only state."""
 
     def __init__(self, session: Session, feed: Feed) -> None:
         self.net = session.net
@@ -57,6 +59,7 @@ class Learner:
         self.params = learnable(session.net)
         start_on_sets(session.net)
         self.optimizer = make_optimizer(session.options, self.params)
+        self.average = None if session.options.ema is None else Average(session.net, session.options.ema)
         self.order = Order(session.options.seed, len(feed), session.options.batch)
         self.group = session.group
         self.total = session.options.total_steps(self.order.updates)
@@ -75,9 +78,15 @@ class Learner:
         part = self._participants(seen, indices, step)
         factor = rate_factor(self.options, step, self.total)
         norm = self._apply(part, factor)
+        if self.average is not None:
+            self.average.follow(step + 1)
         row = self._row(step, epoch, seen, part, norm, factor)
         self._steer(seen)
         return row if self.controller is None else {**row, "residual_ema": self.controller.average}
+
+    def as_evaluated(self) -> AbstractContextManager[object]:
+        """Give the network the params that are evaluated: their average, if the run keeps one."""
+        return nullcontext() if self.average is None else self.average.in_place()
 
     def _read(self, indices: np.ndarray, step: int) -> Batch:
         """Return samples of update ``step`` with their augmentation and noise, which do not depend on the others."""

@@ -195,6 +195,8 @@ class Training:
         """Continue from a restored checkpoint, and cut the log to its step."""
         if checkpoint.state.get("controller"):
             self.learner.controller = Controller(**checkpoint.state["controller"])
+        if self.learner.average is not None:
+            self.learner.average.take(checkpoint.average)
         self.step = checkpoint.step
         self.idle, self.partial = checkpoint.state.get("idle", 0), checkpoint.state.get("partial", 0)
         self.evaluated, self.best = checkpoint.state["evaluated"], checkpoint.state["best"]
@@ -287,7 +289,7 @@ class Training:
 
     def _evaluate(self) -> None:
         try:
-            with self._finite(), self._arithmetic("the evaluation"):
+            with self.learner.as_evaluated(), self._finite(), self._arithmetic("the evaluation"):
                 validation = None if self._validation is None else self._measure(self._validation)
                 numbers = self._measure(self._held_out, validation or {})
         except Stopped:
@@ -310,7 +312,7 @@ class Training:
         if not self.group.is_first or self.session.info.get("layers"):
             return None
         energies = self.session.info.get("energies") != []
-        with self._arithmetic("the evaluation"):
+        with self.learner.as_evaluated(), self._arithmetic("the evaluation"):
             return relaxation_row(
                 self.session.net, self._held_out, self.step, energies=energies, seed=self.options.seed
             )
@@ -332,7 +334,8 @@ class Training:
         if bad is not None:
             raise self._diverged(bad)
         self._refuse_drift()
-        checkpoint = take(self.session.net, self.learner.optimizer, self.step, self._state())
+        average = {} if self.learner.average is None else self.learner.average.values
+        checkpoint = take(self.session.net, self.learner.optimizer, self.step, self._state(), average)
         self._writer.save(checkpoint, None if self.best is None else self.best["step"])
 
     def _refuse_drift(self) -> None:

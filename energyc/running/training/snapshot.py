@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -17,22 +18,31 @@ from energyc.running.training.optimizers import pack, unpack
 _EXTRA = "_extra_state"  # torch's own name for the result of get_extra_state
 
 
-def take(net: Network, optimizer: torch.optim.Optimizer, step: int, state: Mapping[str, Any]) -> Checkpoint:
+def take(
+    net: Network,
+    optimizer: torch.optim.Optimizer,
+    step: int,
+    state: Mapping[str, Any],
+    average: Mapping[str, Tensor] = MappingProxyType({}),
+) -> Checkpoint:
     """Return the checkpoint after update ``step``; warm starts and averages are buffers, choices are extra state."""
     module_state = _non_parameter_state(net)
     buffers = {name: value for name, value in module_state.items() if isinstance(value, Tensor)}
     extra = {name: value for name, value in module_state.items() if not isinstance(value, Tensor)}
     complete_state = {**state, "beta": _number(net.last_beta), "extra": extra}
-    return Checkpoint(step, learnable(net), buffers, pack(optimizer), complete_state)
+    return Checkpoint(step, learnable(net), buffers, pack(optimizer), complete_state, average)
 
 
 def restore(net: Network, checkpoint: Checkpoint, optimizer: torch.optim.Optimizer | None = None) -> None:
-    """Load a checkpoint into a network of the same shapes. Raises UserError E0514 if it does not fit."""
+    """Load a checkpoint into a network of the same shapes: its weights, or with an optimiser the params it moves.
+
+    Raises UserError E0514 if it does not fit.
+    """
     refuse_unfit(net, checkpoint, optimizer)
-    params = learnable(net)
+    params, saved = learnable(net), checkpoint.weights if optimizer is None else checkpoint.params
     with torch.no_grad():
         for name, param in params.items():
-            param.copy_(checkpoint.params[name])
+            param.copy_(saved[name])
     if checkpoint.buffers or checkpoint.state.get("extra"):
         _load_rest(net, {**checkpoint.buffers, **checkpoint.state.get("extra", {})})
     if checkpoint.state.get("beta") is not None:
