@@ -71,8 +71,8 @@ def left_side(word: str, text: str, body: str = "") -> Left:
     if found is None:
         raise NotCovered(f"the left side {text!r}")
     term, name, primes, indices, parameters, below = found.groups()
-    binders = tuple((i.split()[0], i.split()[2] if " in " in i else None) for i in _items(indices or ""))
-    key, inside = f"{word} {spelled}", tuple(_items(parameters or ""))
+    binders = tuple((i.split()[0], i.split()[2] if " in " in i else None) for i in items(indices or ""))
+    key, inside = f"{word} {spelled}", tuple(items(parameters or ""))
     return Left(key, word, name, term or name, len(primes), binders, inside, below, " ".join(body.split()))
 
 
@@ -98,7 +98,8 @@ def _split(text: str, at: str) -> Iterator[tuple[str, str]]:
     yield word, text[start:]
 
 
-def _items(text: str) -> list[str]:
+def items(text: str) -> list[str]:
+    """What stands between the commas outside of brackets."""
     return [item.strip() for _, item in _split(text, "comma") if item.strip()]
 
 
@@ -111,7 +112,7 @@ def _read(text: str, layer: str | None, spec: Spec) -> None:
             _read(tail.rpartition("}")[0], layer if word == "repeat" else None, inside)
             spec["tensors"].update({f"{head.strip()}.{k}": v for k, v in inside["states"].items() if not own})
         elif word in ("dim", "const", "clamp", "target", "param", "noise", "state"):
-            for item in _items(rest):
+            for item in items(rest):
                 end = re.match(r"\w*\s*(\[[^\]]*\])?(\s*:\s*\w+)?", item).end()  # type: ignore[union-attr]
                 left = left_side(word, item[:end], item[end:])
                 spec["consts" if word in ("dim", "const") else "tensors"][left.name] = left

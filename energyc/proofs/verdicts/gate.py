@@ -18,9 +18,10 @@ from energyc.proofs.claims.classes import Claim
 from energyc.proofs.conservativeness.classify import Classification, classify
 from energyc.proofs.conservativeness.term_sums import TermSum
 from energyc.proofs.conservativeness.verdict import Verdict
-from energyc.proofs.verdicts.certified import Writer, Written
+from energyc.proofs.verdicts.certified import OTHER_KIND, Writer, Written
 
 Json = dict[str, Any]
+LISTS = ("certificates", "claims")
 ON_SETS = "it is proved on the sets of its states and params alone"
 
 
@@ -63,6 +64,7 @@ class Gate:
         """The claims beside the classes; where a symmetry is refused, no flow descends by it."""
         judged = []
         for claim, written in self.writer.claims(classification, claims):
+            written = self.writer.tree_of(claim, self.consts) if written == OTHER_KIND else written
             answer = self._judged(f"{claim.about}: {claim.claim}", written) if written is not None else None
             if answer is not None and answer.verdict == "no":
                 judged.append(Claim(claim.about, claim.claim, "undecided", _bug(answer)))
@@ -116,8 +118,8 @@ class Gate:
     def _answer(self, claim: str, certificate: Written) -> Answer:
         if isinstance(certificate, str):
             return Answer(claim, "not covered", certificate)
-        file = {"format": FORMAT, "version": VERSION, "consts": self.consts}
-        (answer,) = judge({**file, "certificates": [{"claim": claim, **certificate}]}, self._text)
+        file = {"format": FORMAT, "version": VERSION, "consts": self.consts, "certificates": [], "claims": []}
+        (answer,) = judge({**file, _list_of(certificate): [{"claim": claim, **certificate}]}, self._text)
         return answer._replace(reason=f"the checker answers {answer.verdict}: {answer.reason}")
 
 
@@ -129,10 +131,14 @@ def file_of(name: str, gates: Sequence[Gate]) -> Json:
         "version": VERSION,
         "network": name,
         "consts": {const: value for gate in gates for const, value in gate.consts.items()},
-        "certificates": [entry for gate in gates for entry in gate.accepted],
-        "claims": [],
+        **{part: [e for gate in gates for e in gate.accepted if _list_of(e) == part] for part in LISTS},
         "uncertified": [entry for gate in gates for entry in gate.left_out],
     }
+
+
+def _list_of(entry: Json) -> str:
+    """The list of a file that a proof belongs to."""
+    return LISTS["rule" in entry]
 
 
 def _bug(answer: Answer) -> str:
