@@ -15,12 +15,19 @@ from energyc.checker.ranges import COMPACT, FREE, NONE, Facts, held, number
 from energyc.checker.syntax import Left, NotCovered, expression, items
 
 CONVEX, COMPACT_SETS = ("", "box", "nonnegative", "simplex"), ("simplex", "sphere", "standardized")
-#: Rising functions with a continuous slope on the whole line: their bounds.
-RISING: dict[str, tuple[Any, Any]] = {
-    "tanh": (-1, 1), "sigmoid": (0, 1), "erf": (-1, 1), "softsign": (-1, 1), "exp": (0, math.inf),
-    "softplus": (0, math.inf), "logsigmoid": (-math.inf, 0),
-}  # fmt: skip
-#: Those that are nowhere 0, that have the sign of their argument, and others with continuous slopes: their bounds.
+#: Rising functions with a continuous slope on the whole line: their bounds, and their values in floats.
+RISING: dict[str, tuple[Any, Any, Callable[[float], float]]] = {
+    "tanh": (-1, 1, math.tanh),
+    "erf": (-1, 1, math.erf),
+    "softsign": (-1, 1, lambda x: x / (1 + abs(x))),
+    "sigmoid": (0, 1, lambda x: 1 / (1 + math.exp(-x))),
+    "exp": (0, math.inf, math.exp),
+    "softplus": (0, math.inf, lambda x: math.log1p(math.exp(x))),
+    "logsigmoid": (-math.inf, 0, lambda x: -math.log1p(math.exp(-x))),
+}
+#: Beyond this they are not computed; computed ends are widened by a share, but for values at 0 that are exact.
+FAR, SLACK, INEXACT = 30, Fraction(1, 10**9), ("softplus", "logsigmoid")
+#: Those that have the sign of their argument, those that are nowhere 0, and others with continuous slopes.
 SIGNED, NEVER_ZERO = ("tanh", "erf", "softsign"), ("sigmoid", "exp", "softplus", "logsigmoid")
 WAVES: dict[str, tuple[Any, Any]] = {"sin": (-1, 1), "cos": (-1, 1)}
 #: Those that rise in the end as their argument does: none is below this.
@@ -61,7 +68,7 @@ class Bounds:
             case ast.BinOp(left=left, op=sign, right=right):
                 a, b = self.of(left, scope), self.of(right, scope)
                 if isinstance(sign, ast.Mult):
-                    return a.power(Fraction(2)) if ast.dump(left) == ast.dump(right) else a * b
+                    return self.product(left, right, a, b)
                 return a * b.inverse() if isinstance(sign, ast.Div) else a + (b if isinstance(sign, ast.Add) else -b)
             case ast.UnaryOp(op=ast.Not()) | ast.BoolOp() | ast.Compare():
                 return self.condition(tree, scope)
@@ -72,6 +79,16 @@ class Bounds:
             case ast.Name() | ast.Attribute() | ast.Subscript():
                 return self.named(tree, scope)
         raise NotCovered("an expression of another kind")
+
+    def product(self, left: ast.expr, right: Any, a: Facts, b: Facts) -> Facts:
+        """A square, ``u * log(u)``, which has a value at 0, or another product."""
+        if ast.dump(left) == ast.dump(right):
+            return a.power(Fraction(2))
+        logarithm = isinstance(right, ast.Call) and name_of(right.func) == "log" and "log" not in self.spec["functions"]
+        if logarithm and [ast.dump(left)] == [ast.dump(each) for each in right.args] and a.low >= 0:
+            smooth = a.smooth and a.positive
+            return Facts(-1, above=a.above, continuous=a.continuous, top=smooth, bottom=smooth, reads=a.reads).settled()
+        return a * b
 
     def condition(self, tree: ast.AST, scope: Scope) -> Facts:
         """That of a condition as 1 or 0, which jumps where it reads a state."""
@@ -172,10 +189,10 @@ class Bounds:
         """A function of the spec or of the language. Raises NotCovered."""
         own = self.spec["functions"].get(name)
         if name == "where" and own is None:
-            test, (one, other) = self.condition(arguments[0], scope), (self.of(each, scope) for each in arguments[1:])
-            either = one.joined(other)._replace(reads=max(test.reads, one.reads, other.reads))
-            jumps = {} if test.reads == NONE else {"away": False, "continuous": False, "top": False, "bottom": False}
-            return either._replace(**jumps)
+            if self.condition(arguments[0], scope).reads != NONE:
+                raise NotCovered("a state decides where")
+            one, other = (self.of(each, scope) for each in arguments[1:])
+            return one.joined(other)
         values = [self.of(each, scope) for each in arguments]
         if own is not None and primes <= own.primes:
             self.formulas.used.add(own.key)
@@ -235,14 +252,12 @@ class Bounds:
 def scalar(name: str, u: Facts) -> Facts:
     """A function of one number that has a continuous slope. Raises NotCovered."""
     if name in RISING:
-        low, high = RISING[name]
-        if name in SIGNED:
-            low, high = (0 if u.low >= 0 else low), (0 if u.high <= 0 else high)
-        elif name == "exp":
-            low, high = (1 if u.low >= 0 else low), (1 if u.high <= 0 else high)
+        low, high, value = RISING[name]
+        exact = name not in INEXACT
+        low = max(low, _rounded(value, min(u.low, FAR), -1, exact)) if u.low >= -FAR else low
+        high = min(high, _rounded(value, max(u.high, -FAR), 1, exact)) if u.high <= FAR else high
         away = (name in NEVER_ZERO and (u.above if name == "logsigmoid" else u.below)) or (name in SIGNED and u.away)
-        zero = u.zero if name in SIGNED else False
-        return u._replace(low=low, high=high, zero=zero, away=away).settled()
+        return u._replace(low=low, high=high, zero=name in SIGNED and u.zero, away=away).settled()
     smooth = u.smooth
     if name in WAVES:
         low, high = WAVES[name]
@@ -253,6 +268,12 @@ def scalar(name: str, u: Facts) -> Facts:
     else:
         raise NotCovered(f"the function {name}")
     return found._replace(reads=u.reads).settled()
+
+
+def _rounded(function: Callable[[float], float], at: Any, way: int, exact: bool) -> Any:
+    """The value of a function, widened."""
+    value = Fraction(function(float(at)))
+    return value if exact and at == 0 else value + way * SLACK * abs(value)
 
 
 def reduction(name: str, u: Facts, guarded: bool, eps: Facts) -> Facts:
@@ -280,12 +301,11 @@ def reduction(name: str, u: Facts, guarded: bool, eps: Facts) -> Facts:
 
 
 def _abs(u: Facts) -> Facts:
-    one_sided = (
-        {"top": u.top, "bottom": u.bottom} if u.low >= 0 else {"top": u.smooth, "bottom": u.high <= 0 and u.smooth}
-    )
-    high = max(-u.low, u.high)
-    known = u._replace(low=0, high=high, below=True, above=u.bounded, **one_sided)
-    return known.settled()
+    """At 0 its computed slope is 0, also where that is a rim of what is allowed."""
+    smooth = u.smooth and not u.zero
+    return u._replace(
+        low=0, high=max(-u.low, u.high), below=True, above=u.bounded, top=u.smooth, bottom=smooth
+    ).settled()
 
 
 def _relu(u: Facts) -> Facts:

@@ -42,7 +42,7 @@ class Claim(Case):
     def __init__(self, tree: Node, text: str, consts: Mapping[str, str]) -> None:
         super().__init__(tree, text, consts)
         self.tree, self.bounds, self.states = tree, Bounds(self.formulas), self.spec["states"]
-        self.layered = re.search(r"\b(layer|repeat)\b", re.sub(r"#[^\n]*", "", text)) is not None
+        self.text = re.sub(r"#[^\n]*", "", text)
         self.free = {name for name, state in self.states.items() if not self.bounds.is_compact(state)}
 
     def check_steps(self) -> None:
@@ -110,7 +110,7 @@ class Claim(Case):
     def rest(self, node: Node) -> None:
         """That there is a state on its sets at which a step of the whole force, however long, ends where it began."""
         statement = _statement(node, "rest", "steps", "layer", "for")
-        if statement["layer"] is not None or self.layered:
+        if statement["layer"] is not None or re.search(r"\b(layer|repeat)\b", self.text):
             raise NotCovered("an equilibrium of a layer")
         if any(tensor.word == "noise" for tensor in self.spec["tensors"].values()):
             raise NotCovered("an equilibrium under noise")
@@ -136,6 +136,7 @@ class Claim(Case):
     def proximal(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
         """There a proximal step rests, if all kinks are multiples of ``abs`` of elements of states."""
         require(steps == "proximal" and node["facts"].keys() == {"kinks"}, "the rule proximal: other steps or facts")
+        require(not re.search(r"\bproximal\s*=\s*off\b", self.text), "the rule proximal: steps are not proximal")
         self.takes_its_least(node, terms)
         kinks = {(name, ast.dump(expression(text))) for name, text in node["facts"]["kinks"]}
         for energy in terms:
@@ -143,18 +144,24 @@ class Claim(Case):
                 known = self.bounds.of(tree, self.bounds.scope(energy))
                 smooth = known.continuous and known.smooth
                 if (energy.name, ast.dump(tree)) in kinks:
-                    smooth = all(self.is_kink(*form, value) for form, value in self.summed(energy, tree))
+                    forms = self.summed(energy, tree)
+                    smooth = all(self.is_kink(form[1], value) or self.is_polynomial(form[1]) for form, value in forms)
                 require(smooth, f"the rule proximal: {energy.name} has other kinks")
 
-    def is_kink(self, bound: Any, factors: frozenset[tuple[Atom, Any]], value: Any) -> bool:
+    def is_kink(self, factors: frozenset[tuple[Atom, Any]], value: Any) -> bool:
         """Whether a product is a multiple of abs of an element of a state by consts and params, not a negative one."""
-        states = [atom for atom, exponent in factors if atom.kind == "element" and atom.name in self.states]
+        states = [atom for atom, _ in factors if atom.kind == "element" and atom.name in self.states]
         if len(states) != 1 or set_of(self.states[states[0].name])[0] not in ("", "box", "nonnegative"):
             return False
-        ends = {(states[0], 1), (Atom("function", "sign", (lone(states[0]),)), 1)}
-        rest = factors - ends
-        learned = all(atom.kind == "size" or self.is_param(atom.name) for atom, _ in rest)
-        return ends <= factors and learned and Growths(self.bounds, ()).is_nonnegative(rest, value)
+        ends, growths = {(states[0], 1), (Atom("function", "sign", (lone(states[0]),)), 1)}, Growths(self.bounds, ())
+        scales = [(atom, exponent) for atom, exponent in factors - ends if atom.kind != "size"]
+        known = all(e > 0 and self.is_param(atom.name) and growths.facts(atom).low >= 0 for atom, e in scales)
+        return ends <= factors and known and value > 0
+
+    def is_polynomial(self, factors: frozenset[tuple[Atom, Any]]) -> bool:
+        """Whether the states enter a product by powers alone."""
+        growths = Growths(self.bounds, ())
+        return all(atom.kind == "element" and exponent > 0 for atom, exponent in factors if growths.moves(atom))
 
     def is_param(self, name: str) -> bool:
         """Whether this is a param or a const."""

@@ -15,7 +15,7 @@ from energyc.checker.syntax import NotCovered, expression
 #: States, and a power p of a bound C (1 + |z|^p) by the largest of them.
 Growth = tuple[frozenset[str], Any]
 _STILL: Growth = frozenset(), 0
-_BOUNDED, _LINEAR, _CONDITIONS = ("tanh", "sin", "cos", "sign", "erf"), ("lcosh", "max", "entry"), ("eq", "le")
+_BOUNDED, _LINEAR = ("tanh", "sin", "cos", "sign", "erf"), ("lcosh", "max", "entry")
 
 
 class Growths:
@@ -52,10 +52,11 @@ class Growths:
     def logarithm(self, poly: Poly) -> Iterable[Any]:
         """The exponents in a sum of exponentials: the logarithm grows as the largest of them."""
         for (_, factors), value in poly:
-            rest = [atom for atom, _ in factors if atom.name != "exp" or atom.kind != "function"]
-            if value <= 0 or any(atom.kind != "size" and atom.name not in _CONDITIONS for atom in rest):
+            exponentials = [atom for atom, _ in factors if (atom.kind, atom.name) == ("function", "exp")]
+            rest = [atom for atom, _ in factors if atom not in exponentials]
+            if value <= 0 or not all(atom.kind == "size" or is_condition(atom) for atom in rest):
                 raise NotCovered("the logarithm of what is no sum of exponentials")
-            yield from (form for atom, _ in factors if atom.name == "exp" for form, _ in atom.args[0])
+            yield from (form for atom in exponentials for form, _ in atom.args[0])
 
     def moves(self, atom: Atom) -> bool:
         """Whether an atom reads a state, or a function that is not looked into."""
@@ -64,9 +65,11 @@ class Growths:
         return own or inner or atom.name.startswith("integral ")
 
     def facts(self, atom: Atom) -> Facts:
-        """The range of an element, a size or pi; of any other atom nothing."""
+        """The range of an atom; of most functions nothing."""
         if atom.kind in ("size", "pi"):
             return held(1, zero=False)
+        if atom.kind == "function" and (atom.name == "exp" or is_condition(atom)):
+            return Facts(low=0)
         if atom.kind != "element":
             return Facts()
         const = self.spec["consts"].get(atom.name.removeprefix("const "))
@@ -76,9 +79,7 @@ class Growths:
 
     def is_nonnegative(self, factors: Iterable[tuple[Atom, Any]], value: Any) -> bool:
         """Whether a product is nowhere negative."""
-        signs = [(atom.name in ("exp", *_CONDITIONS) and atom.kind == "function") for atom, _ in factors]
-        rest = [factor for factor, known in zip(factors, signs, strict=True) if not known]
-        return value > 0 and all(exponent % 2 == 0 or self.facts(atom).low >= 0 for atom, exponent in rest)
+        return value > 0 and all(exponent % 2 == 0 or self.facts(atom).low >= 0 for atom, exponent in factors)
 
     def is_positive(self, factors: Iterable[tuple[Atom, Any]]) -> bool:
         """Whether a product of what no state is in is positive."""
@@ -124,6 +125,11 @@ class Growths:
         for load in loads:
             require(is_outgrown(load, gains), "the rule outgrown: no powers of the states outgrow a product")
         return gains
+
+
+def is_condition(atom: Atom) -> bool:
+    """Whether an atom is 1 or 0, by indices."""
+    return atom.kind == "function" and atom.name in ("eq", "le")
 
 
 def is_outgrown(load: Iterable[Growth], powers: Mapping[str, Any]) -> bool:

@@ -169,7 +169,11 @@ def _sum(a: Any, b: Any, otherwise: float) -> Any:
 
 
 def _times(a: Any, b: Any) -> Any:
-    return 0 if a == 0 or b == 0 else a * b
+    """The product of two ends: with an infinite one by the signs alone, as a fraction may be beyond the floats."""
+    if a == 0 or b == 0:
+        return 0
+    infinite = math.inf in (abs(a), abs(b))
+    return (math.inf if (a > 0) == (b > 0) else -math.inf) if infinite else a * b
 
 
 def _is_floored(a: Facts, b: Facts) -> bool:

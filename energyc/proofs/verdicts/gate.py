@@ -68,7 +68,8 @@ class Gate:
             answer = self._judged(f"{claim.about}: {claim.claim}", written) if written is not None else None
             if answer is not None and answer.verdict == "no":
                 judged.append(Claim(claim.about, claim.claim, "undecided", _bug(answer)))
-                classification = replace(classification, descents={})
+                if claim.claim == "symmetric":
+                    classification = replace(classification, descents={})
             elif answer is not None and answer.verdict != "yes" and claim.claim == "symmetric":
                 judged.append(replace(claim, uncertified=answer.reason))
             else:

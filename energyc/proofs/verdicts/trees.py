@@ -44,7 +44,7 @@ class Trees:
             tree = self._floor(proof, energies, False) if proof.rule in FLOORS else self._rest(proof, energies)
             read = energies if proof.rule in FLOORS else [*self.equations.own]
             return {"formulas": formulas_of(self.equations, read, []), **tree}
-        except (NoTree, NotCovered, Refused) as reason:
+        except (NoTree, NotCovered, Refused, ArithmeticError, LookupError, RecursionError, ValueError) as reason:
             return f"it has no rule tree: {reason}"
 
     def _rest(self, proof: Step, energies: Sequence[str]) -> Json:
