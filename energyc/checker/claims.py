@@ -58,6 +58,7 @@ class Claim(Case):
         require(len({*names}) == len(names) > 0, "the statement repeats an energy")
         energies = [self.spec["terms"][name] for name in names]
         require(all(energy.word == "energy" for energy in energies), "these are no energies")
+        self.formulas.used.update(energy.key for energy in energies)
         {"compact": self.compact, "sum": self.sum}[node["rule"]](node, energies, attained)
         return list(names)
 

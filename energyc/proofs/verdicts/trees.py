@@ -56,7 +56,7 @@ class Trees:
         else:
             premises = [self._floor(proof.premises[0], energies, True)]
         if proof.rule == "proximal":
-            facts = {"kinks": [part for part in self._parts(energies) if not self._facts(part).smooth]}
+            facts = {"kinks": [part for part in parts_of(self.equations, energies) if not self._facts(part).smooth]}
         return _node(proof.rule, {"kind": "rest", "steps": steps, **self._quantified("rest")}, premises, facts)
 
     def _floor(self, proof: Step, energies: Sequence[str], attained: bool) -> Json:
@@ -65,7 +65,7 @@ class Trees:
         statement = {"kind": "floor", "of": [*energies], "attained": attained, **self._quantified("floor")}
         if proof.rule == "compact":
             return _node("compact", statement)
-        return _node("sum", statement, [*self._grouped([*self._parts(energies)])])
+        return _node("sum", statement, [*self._grouped([*parts_of(self.equations, energies)])])
 
     def _quantified(self, kind: str) -> Json:
         return {"layer": self.layer, "for": FOR[kind]}
@@ -77,11 +77,6 @@ class Trees:
         """The checker's own reading of the spec."""
         begin()
         return Claim({"statement": {"layer": self.layer}, "formulas": {}}, self.text, self.consts)
-
-    def _parts(self, energies: Sequence[str]) -> Iterator[Part]:
-        for name in energies:
-            for negative, term in _summands(self.equations.own[name].right):
-                yield name, f"-({unparse(term)})" if negative else unparse(term)
 
     def _facts(self, part: Part) -> Facts:
         bounds = self._reader.bounds
@@ -114,6 +109,13 @@ class Trees:
             return {name: str(power) for name, power in growths.confined(whole).items()}
         except (NotCovered, Refused):
             return {}
+
+
+def parts_of(equations: Equations, energies: Sequence[str]) -> Iterator[Part]:
+    """The terms of sums of energies, as the checker takes them apart."""
+    for name in energies:
+        for negative, term in _summands(equations.own[name].right):
+            yield name, f"-({unparse(term)})" if negative else unparse(term)
 
 
 def _node(rule: str, statement: Json, premises: Sequence[Json] = (), facts: Json | None = None) -> Json:
