@@ -31,7 +31,7 @@ Product = tuple[tuple[Atom, ...], frozenset[tuple[Atom, Any]]]
 _EVEN, _ODD, _CONDITIONS = ("cos", "lcosh"), ("sin", "sign", "tanh", "erf"), ("eq", "le", "training")
 #: The most orders of indices that look alike, terms of a product, new indices of a case, and the largest exponent.
 ORDERS, TERMS, INDICES, EXPONENT = 720, 1_000, 10_000, 1000
-_named_so_far = [0]
+_named_so_far, _most_names = [0], [INDICES]
 
 
 class Poly(frozenset[tuple[Product, Any]]):
@@ -199,14 +199,14 @@ def summed(indices: tuple[Atom, ...], poly: Poly) -> Poly:
 def new_index(dim: str) -> Atom:
     """An index that occurs nowhere else in a case."""
     _named_so_far[0] += 1
-    if _named_so_far[0] > INDICES:
+    if _named_so_far[0] > _most_names[0]:
         raise NotCovered("too many steps")
     return Atom("index", f"#{_named_so_far[0]}", (), dim)
 
 
 def begin() -> None:
     """Begin a case: the steps of one are limited."""
-    _named_so_far[0] = 0
+    _most_names[0] = _named_so_far[0] + INDICES
 
 
 def cleared(poly: Poly) -> Poly:

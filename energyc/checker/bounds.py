@@ -155,7 +155,6 @@ class Bounds:
             if tensor is not None:
                 self.known[name] = self.tensor(tensor, name in self.spec["states"])
             elif let is not None:
-                self.formulas.used.add(let.key)
                 self.known[name] = self.of(expression(let.body), self.scope(let))
         return self.known[name]
 
@@ -195,7 +194,6 @@ class Bounds:
             return one.joined(other)
         values = [self.of(each, scope) for each in arguments]
         if own is not None and primes <= own.primes:
-            self.formulas.used.add(own.key)
             integral = primes < own.primes
             return self.integral(own, values[0]) if integral else self.applied(own, values, {})
         if primes:
@@ -239,7 +237,6 @@ class Bounds:
         if self.condition(guard, inner).reads != NONE:
             raise NotCovered("a guard that reads a state")
         if own is not None and primes_of(head.value) == own.primes and not guarded:
-            self.formulas.used.add(own.key)
             names = [index for index, _ in own.indices]
             along = [inner[name_of(item) or name_of(item.left)] for item in places]
             return self.applied(own, [u], dict(zip(names, along, strict=True)))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from energyc.checker.algebra import Atom, Poly, lone, new_index, number, summed, total
@@ -36,18 +38,45 @@ def summands(tree: ast.expr, negative: bool = False) -> Iterator[ast.expr]:
             yield ast.UnaryOp(ast.USub(), tree) if negative else tree
 
 
-class Claim(Case):
-    """A rule tree beside the spec."""
+@lru_cache(8)
+def reader(layer: str | None, text: str, consts: tuple[tuple[str, str], ...]) -> Claims:
+    """What judges the claims of a spec, or of a layer."""
+    return Claims(layer, text, dict(consts))
 
-    def __init__(self, tree: Node, text: str, consts: Mapping[str, str]) -> None:
-        super().__init__(tree, text, consts)
-        self.tree, self.bounds, self.states = tree, Bounds(self.formulas), self.spec["states"]
+
+class Claims(Case):
+    """Judges rule trees about a spec."""
+
+    def __init__(self, layer: str | None, text: str, consts: Mapping[str, str]) -> None:
+        super().__init__(layer, text, consts)
+        self.bounds, self.states = Bounds(self.formulas), self.spec["states"]
         self.text = re.sub(r"#[^\n]*", "", text)
         self.free = {name for name, state in self.states.items() if not self.bounds.is_compact(state)}
+        self.shown: set[str] = set()
+        self.known: dict[tuple[str, str], Facts] = {}
+        self.sums: dict[tuple[str, str, str], Poly] = {}
 
-    def check_steps(self) -> None:
-        """Check the tree."""
-        {"floor": self.floor, "rest": self.rest}[self.tree["statement"]["kind"]](self.tree)
+    def check(self, tree: Node) -> None:
+        """Check a tree. Raises Refused for a step that fails, NotCovered for what cannot be judged."""
+        self.compare(tree["formulas"])
+        kind = tree["statement"]["kind"]
+        read = self.read_by(tree["statement"]["of"] if kind == "floor" else self.spec["terms"])
+        missing = read - tree["formulas"].keys()
+        require(not missing, f"the formula of {min(missing, default='')} is missing")
+        {"floor": self.floor, "rest": self.rest}[kind](tree)
+
+    def read_by(self, names: Iterable[str]) -> set[str]:
+        """The left sides of terms, and of all lets and functions that these read."""
+        pending, found = [self.spec["terms"][name] for name in names], set[str]()
+        while pending:
+            left = pending.pop()
+            if left.key not in found:
+                found.add(left.key)
+                words = re.findall(r"[A-Za-z_]\w*", left.body)
+                pending += [
+                    self.spec[part][word] for word in words for part in ("lets", "functions") if word in self.spec[part]
+                ]
+        return found
 
     # ---------------------------------------------------------------- floors
 
@@ -58,8 +87,9 @@ class Claim(Case):
         require(len({*names}) == len(names) > 0, "the statement repeats an energy")
         energies = [self.spec["terms"][name] for name in names]
         require(all(energy.word == "energy" for energy in energies), "these are no energies")
-        self.formulas.used.update(energy.key for energy in energies)
-        {"compact": self.compact, "sum": self.sum}[node["rule"]](node, energies, attained)
+        if (written := json.dumps([statement, node["rule"], node["premises"], node["facts"]])) not in self.shown:
+            {"compact": self.compact, "sum": self.sum}[node["rule"]](node, energies, attained)
+            self.shown.add(written)
         return list(names)
 
     def compact(self, node: Node, energies: Sequence[Left], _: bool) -> None:
@@ -91,7 +121,7 @@ class Claim(Case):
         owners = {energy.name: energy for energy in energies}
         parts = [(owners[name], expression(text)) for name, text in statement["of"]]
         _leaf(node)
-        known = [self.bounds.of(tree, self.bounds.scope(owner)) for owner, tree in parts]
+        known = [self.facts(owner, tree) for owner, tree in parts]
         if node["rule"] == "range" or given:
             require(all(each.below for each in known), "the rule range: a part is not bounded below")
         if node["rule"] == "range":
@@ -142,7 +172,7 @@ class Claim(Case):
         kinks = {(name, ast.dump(expression(text))) for name, text in node["facts"]["kinks"]}
         for energy in terms:
             for tree in summands(expression(energy.body)):
-                known = self.bounds.of(tree, self.bounds.scope(energy))
+                known = self.facts(energy, tree)
                 smooth = known.continuous and known.smooth
                 if (energy.name, ast.dump(tree)) in kinks:
                     forms = self.summed(energy, tree)
@@ -212,25 +242,28 @@ class Claim(Case):
             yield self.formulas.differential(self.summed(term, expression(term.body)))
         elif (term.on or term.name) == name:
             for tree in summands(expression(term.body)):
-                if not self.bounds.of(tree, self.bounds.scope(term)).bounded:
+                if not self.facts(term, tree).bounded:
                     yield -self.summed(term, tree, f"w.{name}")
             if term.word == "next":
                 yield self.summed(term, expression(term.key.removeprefix("next ")), f"w.{name}")
 
     # ---------------------------------------------------------------- terms
 
-    def facts(self, term: Left) -> Facts:
-        """What is known of a formula."""
-        self.formulas.used.add(term.key)
-        return self.bounds.of(expression(term.body), self.bounds.scope(term))
+    def facts(self, term: Left, tree: ast.expr | None = None) -> Facts:
+        """What is known of a formula, or of a part of it."""
+        tree = expression(term.body) if tree is None else tree
+        if (key := (term.key, ast.dump(tree))) not in self.known:
+            self.known[key] = self.bounds.of(tree, self.bounds.scope(term))
+        return self.known[key]
 
     def summed(self, term: Left, tree: ast.expr, direction: str = "") -> Poly:
         """A part of a term, summed over its indices; of a force, times a direction."""
-        self.formulas.used.add(term.key)
-        scope = {name: new_index(dim) for name, dim in self.bounds.scope(term).items()}
-        indices, value = tuple(scope.values()), self.formulas.value(tree, scope)
-        along = self.formulas.element(direction, tuple(map(lone, indices))) if direction else number(1)
-        return summed(indices, value * along)
+        if (key := (term.key, ast.dump(tree), direction)) not in self.sums:
+            scope = {name: new_index(dim) for name, dim in self.bounds.scope(term).items()}
+            indices, value = tuple(scope.values()), self.formulas.value(tree, scope)
+            along = self.formulas.element(direction, tuple(map(lone, indices))) if direction else number(1)
+            self.sums[key] = summed(indices, value * along)
+        return self.sums[key]
 
 
 def _statement(node: Node, kind: str, *fields: str) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from energyc.checker.algebra import Atom, Poly, begin, lone, number, summed, total
 from energyc.checker.case import Case, Refused, equal, require
-from energyc.checker.claims import Claim
+from energyc.checker.claims import reader
 from energyc.checker.syntax import Left, NotCovered, expression, left_side
 
 FORMAT, VERSION = "energyc certificates", 2
@@ -31,15 +31,15 @@ def judge(file: Mapping[str, Any], text: str) -> list[Answer]:
     """
     if (file.get("format"), file.get("version")) != (FORMAT, VERSION):
         return [Answer("the file", "not covered", "another format or version")]
-    entries = [(_Certificate, each) for each in file["certificates"]] + [(Claim, each) for each in file["claims"]]
-    return [_answer(kind, entry, text, file["consts"]) for kind, entry in entries]
+    certificates = [_answer(_judge_certificate, each, text, file["consts"]) for each in file["certificates"]]
+    return certificates + [_answer(_judge_claim, each, text, file["consts"]) for each in file["claims"]]
 
 
-def _answer(kind: type[Case], entry: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> Answer:
+def _answer(check: Callable[..., None], entry: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> Answer:
     claim = str(entry.get("claim"))
     begin()
     try:
-        kind(entry, text, consts).check()
+        check(entry, text, consts)
     except (NotCovered, RecursionError) as reason:
         return Answer(claim, "not covered", str(reason))
     except Refused as step:
@@ -47,6 +47,14 @@ def _answer(kind: type[Case], entry: Mapping[str, Any], text: str, consts: Mappi
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         return Answer(claim, "no", f"it is malformed: {error!r}")
     return Answer(claim, "yes")
+
+
+def _judge_certificate(entry: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> None:
+    _Certificate(entry, text, consts).check()
+
+
+def _judge_claim(entry: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> None:
+    reader(entry["statement"]["layer"], text, tuple(consts.items())).check(entry)
 
 
 class _Certificate(Case):
@@ -60,11 +68,16 @@ class _Certificate(Case):
         of = [self.of] if isinstance(self.of, str) else self.of
         require(len({*of}) == len(of) > 0 and len({*self.by}) == len(self.by) > 0, "the statement repeats a name")
         named = str([step["is"] for step in self.steps if step["rule"] == "slope"])
-        super().__init__(certificate, text, consts, self.by, {*re.findall(r"\w+", named)})
+        super().__init__(statement["layer"], text, consts, self.by, {*re.findall(r"\w+", named)})
+        self.listed = certificate["formulas"]
 
-    def check_steps(self) -> None:
+    def check(self) -> None:
+        """Check all steps. Raises Refused for one that fails, NotCovered for what cannot be judged."""
+        self.compare(self.listed)
         {"gradient": self.gradient, "symmetric": self.symmetric, "matrix": self.matrix}[self.kind]()
         require(not self.steps, "there are more steps than the proof has")
+        missing = self.formulas.used & self.spec["equations"].keys() - self.listed.keys()
+        require(not missing, f"the formula of {min(missing, default='')} is missing")
 
     def take(self, rule: str, *fields: str) -> list[Any]:
         """The fields of the next step, which is one of this rule."""

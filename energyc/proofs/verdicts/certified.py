@@ -22,14 +22,11 @@ from energyc.proofs.conservativeness.descent import Descent
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.enclosures.impulses import IMPULSE
 from energyc.proofs.verdicts.formulas import Equations, formulas_of
-from energyc.proofs.verdicts.trees import Trees
 
 Json = dict[str, Any]
 #: A certificate, or the reason why there is none.
 Written = Json | str
 OTHER_KIND = "the format has no rule tree of this claim yet"
-#: The claims that have one.
-WITH_TREES = ("bounded below", "an equilibrium exists")
 
 
 @dataclass(frozen=True)
@@ -135,12 +132,6 @@ class Writer:
             metric = self._metric(metrics[claim.about]) if symmetric and claim.about in metrics else None
             matrix = self._matrix(claim.about) if symmetric and claim.about not in metrics else None
             yield claim, (metric or matrix or OTHER_KIND) if claim.verdict == "proved" else None
-
-    def tree_of(self, claim: Claim, consts: Mapping[str, str]) -> Written:
-        """The rule tree of a claim that is proved; ``consts`` are those set from outside."""
-        if claim.claim not in WITH_TREES or claim.proof is None:
-            return OTHER_KIND
-        return Trees(self.equations, self.network.source.text, self.layer, consts).of(claim.proof)
 
     def _metric(self, descent: Descent) -> Json | None:
         """That the Jacobian of a let by a state is symmetric."""
