@@ -56,6 +56,7 @@ class Formulas:
         self.exchange: dict[str, str] = {}
         self.used: set[str] = set()
         self.kept: dict[Any, Any] = {}
+        self.dims: dict[str, tuple[str, ...]] = {}
         if spec["functions"].keys() & TAKEN:
             raise NotCovered("a function of the language that is declared anew")
 
@@ -73,7 +74,9 @@ class Formulas:
             return self.signature(left.on)
         if left.word not in ("let", "tie", "energy"):
             return tuple(name for name, _ in left.indices)
-        return tuple(dim or self.range_of(name, expression(left.body)) for name, dim in left.indices)
+        if left.key not in self.dims:
+            self.dims[left.key] = tuple(dim or self.range_of(n, expression(left.body)) for n, dim in left.indices)
+        return self.dims[left.key]
 
     def signature(self, name: str) -> tuple[str, ...]:
         """The dims of a tensor, a direction or a let. Raises NotCovered for any other name."""
