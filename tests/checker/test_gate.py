@@ -88,6 +88,19 @@ def test_no_flow_descends_by_a_refused_metric(monkeypatch: pytest.MonkeyPatch) -
     assert BUG in claim.evidence
 
 
+def test_a_refused_floor_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {claim.claim: claim.verdict for claim in classes_of(text_of("hopfield")).claims}
+    assert (before["bounded below"], before["an equilibrium exists"]) == ("proved", "proved")
+    refuse(monkeypatch, lambda certificate: certificate["statement"]["kind"] == "floor")
+    classes = classes_of(text_of("hopfield"))
+    claims = {claim.claim: claim for claim in classes.claims}
+    assert claims["bounded below"].verdict == "undecided"
+    assert BUG in claims["bounded below"].evidence
+    assert claims["an equilibrium exists"].verdict == "proved"
+    assert classes.verdict == "conservative"
+    assert [entry["statement"]["kind"] for entry in classes.certificates["claims"]] == ["rest"]
+
+
 def test_what_is_not_covered_stays_proved_with_the_reason() -> None:
     classes = classes_of(text_of("edges"))
     assert {term.name: term.verdict for term in classes.terms} == dict.fromkeys(("own", "att", "alike"), "conservative")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
@@ -13,7 +12,7 @@ import pytest
 from energyc.checker.judge import judge
 from tests.analysis.test_claims_once_false import NOT_PROVED
 from tests.checker.forged import Forger
-from tests.checker.proofs import ROOT, Json, answer, certified, text_of
+from tests.checker.proofs import Json, answer, certified, text_of
 
 #: A spec, the rule at the root of its tree, and those below.
 RULES = {
@@ -265,9 +264,3 @@ def test_consts_from_outside_are_those_of_the_file() -> None:
     file = {**certified(text), "certificates": [], "claims": [entry]}
     assert [each.verdict for each in judge(file, text)] == ["yes"]
     assert [each.verdict for each in judge({**file, "consts": {"c": "-1"}}, text)] == ["no"]
-
-
-def test_the_table_of_the_page_counts_what_is_shipped() -> None:
-    page = (ROOT / "docs" / "certificates.md").read_text()
-    rows = re.findall(r"^\| ([a-z ]+) \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
-    assert rows
