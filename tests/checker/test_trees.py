@@ -7,9 +7,11 @@ import json
 from collections.abc import Callable, Iterator
 from functools import cache
 
+import numpy as np
 import pytest
 
 from energyc.checker.judge import judge
+from tests.analysis.test_claims_at_random import ON_RIMS, PIECES, SETS, filled
 from tests.analysis.test_claims_once_false import NOT_PROVED
 from tests.checker.forged import Forger
 from tests.checker.proofs import Json, answer, certified, text_of
@@ -141,6 +143,17 @@ def test_no_tree_shows_a_false_floor(name: str) -> None:
 @pytest.mark.parametrize("name", FALSE_RESTS)
 def test_no_tree_shows_a_false_rest(name: str) -> None:
     assert accepted(spec_of(FALSE_RESTS[name]), "rest") == []
+
+
+@pytest.mark.parametrize("piece", [*PIECES, *ON_RIMS])
+def test_no_tree_shows_a_false_floor_of_a_known_piece(piece: str) -> None:
+    """Each energy that is drawn for the compiler's floors, on each of its sets."""
+    sets = [ON_RIMS[piece]] if piece in ON_RIMS else zip(SETS, PIECES[piece], strict=True)
+    for written, has_floor in sets:
+        energy = filled(piece, np.random.default_rng(7)).replace("[k]", "[d]")
+        on = written if not written or written.startswith(" in") else f" in {written}"
+        text = spec_of(f"param w[D] = 1 in [1/10, 3]\nstate z[D]{on}\nenergy e = sum[d]({energy})\nreadout q = sum[d](w[d])")
+        assert has_floor or accepted(text, "floor") == [], text
 
 
 @pytest.mark.parametrize(
