@@ -152,7 +152,9 @@ def test_no_tree_shows_a_false_floor_of_a_known_piece(piece: str) -> None:
     for written, has_floor in sets:
         energy = filled(piece, np.random.default_rng(7)).replace("[k]", "[d]")
         on = written if not written or written.startswith(" in") else f" in {written}"
-        text = spec_of(f"param w[D] = 1 in [1/10, 3]\nstate z[D]{on}\nenergy e = sum[d]({energy})\nreadout q = sum[d](w[d])")
+        text = spec_of(
+            f"param w[D] = 1 in [1/10, 3]\nstate z[D]{on}\nenergy e = sum[d]({energy})\nreadout q = sum[d](w[d])"
+        )
         assert has_floor or accepted(text, "floor") == [], text
 
 
