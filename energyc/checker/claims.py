@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
+import operator
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 from energyc.checker.algebra import Atom, Poly, lone, new_index, number, summed, total
@@ -85,6 +86,7 @@ class Claims(Case):
         statement = _statement(node, "floor", "of", "attained", "layer", "for")
         names, attained = statement["of"], statement["attained"]
         require(len({*names}) == len(names) > 0, "the statement repeats an energy")
+        require(isinstance(attained, bool), "the statement does not say whether the least value is taken")
         energies = [self.spec["terms"][name] for name in names]
         require(all(energy.word == "energy" for energy in energies), "these are no energies")
         if (written := json.dumps([statement, node["rule"], node["premises"], node["facts"]])) not in self.shown:
@@ -121,7 +123,7 @@ class Claims(Case):
         owners = {energy.name: energy for energy in energies}
         parts = [(owners[name], expression(text)) for name, text in statement["of"]]
         _leaf(node)
-        known = [self.facts(owner, tree) for owner, tree in parts]
+        known = [self.facts_of_part(owner, tree) for owner, tree in parts]
         if node["rule"] == "range" or given:
             require(all(each.below for each in known), "the rule range: a part is not bounded below")
         if node["rule"] == "range":
@@ -172,7 +174,7 @@ class Claims(Case):
         kinks = {(name, ast.dump(expression(text))) for name, text in node["facts"]["kinks"]}
         for energy in terms:
             for tree in summands(expression(energy.body)):
-                known = self.facts(energy, tree)
+                known = self.facts_of_part(energy, tree)
                 smooth = known.continuous and known.smooth
                 if (energy.name, ast.dump(tree)) in kinks:
                     forms = self.summed(energy, tree)
@@ -242,16 +244,19 @@ class Claims(Case):
             yield self.formulas.differential(self.summed(term, expression(term.body)))
         elif (term.on or term.name) == name:
             for tree in summands(expression(term.body)):
-                if not self.facts(term, tree).bounded:
+                if not self.facts_of_part(term, tree).bounded:
                     yield -self.summed(term, tree, f"w.{name}")
             if term.word == "next":
                 yield self.summed(term, expression(term.key.removeprefix("next ")), f"w.{name}")
 
     # ---------------------------------------------------------------- terms
 
-    def facts(self, term: Left, tree: ast.expr | None = None) -> Facts:
-        """What is known of a formula, or of a part of it."""
-        tree = expression(term.body) if tree is None else tree
+    def facts(self, term: Left) -> Facts:
+        """What is known of a formula."""
+        return reduce(operator.add, (self.facts_of_part(term, part) for part in summands(expression(term.body))))
+
+    def facts_of_part(self, term: Left, tree: ast.expr) -> Facts:
+        """What is known of a part of a formula."""
         if (key := (term.key, ast.dump(tree))) not in self.known:
             self.known[key] = self.bounds.of(tree, self.bounds.scope(term))
         return self.known[key]

@@ -88,7 +88,7 @@ class Trees:
         return reader(self.layer, self.text, tuple(self.consts.items()))
 
     def _facts(self, part: Part) -> Facts:
-        return self._reader.facts(self._reader.spec["terms"][part[0]], expression(part[1]))
+        return self._reader.facts_of_part(self._reader.spec["terms"][part[0]], expression(part[1]))
 
     def _grouped(self, parts: Sequence[Part], alone: bool) -> Iterator[Json]:
         """The premises of a sum: what may fall with what outgrows it, then each of the other parts ``alone``."""
