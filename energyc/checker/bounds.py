@@ -12,7 +12,7 @@ from typing import Any
 from energyc.checker.algebra import EXPONENT
 from energyc.checker.formulas import Formulas, items_of, name_of, primes_of
 from energyc.checker.ranges import COMPACT, FREE, NONE, Facts, held, number
-from energyc.checker.syntax import Left, NotCovered, expression, items
+from energyc.checker.syntax import Left, NotCovered, expression, items, same
 
 CONVEX, COMPACT_SETS = ("", "box", "nonnegative", "simplex"), ("simplex", "sphere", "standardized")
 #: Rising functions with a continuous slope on the whole line: their bounds, and their values in floats.
@@ -82,10 +82,10 @@ class Bounds:
 
     def product(self, left: ast.expr, right: Any, a: Facts, b: Facts) -> Facts:
         """A square, ``u * log(u)``, which has a value at 0, or another product."""
-        if ast.dump(left) == ast.dump(right):
+        if same(left, right):
             return a.power(Fraction(2))
         logarithm = isinstance(right, ast.Call) and name_of(right.func) == "log" and "log" not in self.spec["functions"]
-        if logarithm and [ast.dump(left)] == [ast.dump(each) for each in right.args] and a.low >= 0:
+        if logarithm and same([left], right.args) and a.low >= 0:
             smooth = a.smooth and a.positive
             return Facts(-1, above=a.above, continuous=a.continuous, top=smooth, bottom=smooth, reads=a.reads).settled()
         return a * b

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Collection, Mapping
 from fractions import Fraction
 
 from energyc.checker.algebra import Poly, cleared, has_gathered
 from energyc.checker.formulas import Formulas
-from energyc.checker.syntax import NotCovered, expression, read_spec
+from energyc.checker.syntax import NotCovered, expression, read_spec, same
 
 
 class Refused(Exception):
@@ -37,8 +36,8 @@ class Case:
         """Compare the formulas that a proof lists with those of the spec. Raises Refused for another one."""
         for left, right in listed.items():
             known = self.spec["equations"].get(left)
-            same = known is not None and ast.dump(expression(known.body)) == ast.dump(expression(right))
-            require(same, f"{left} is another formula in the spec")
+            agrees = known is not None and same(expression(known.body), expression(right))
+            require(agrees, f"{left} is another formula in the spec")
 
 
 def equal(a: Poly, b: Poly, otherwise: str) -> None:

@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _WORDS = (
     "network|dim|const|data|clamp|target|param|noise|state|tie|let|start|clamped|energy|force|flow|next|readout|cost"
@@ -62,6 +62,15 @@ def expression(text: str) -> ast.expr:
     except (SyntaxError, MemoryError, RecursionError):
         pass
     raise NotCovered(f"the expression {text!r}")
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two trees are of the same expression."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, ast.AST):
+        return all(same(getattr(a, name, None), getattr(b, name, None)) for name in a._fields)
+    return len(a) == len(b) and all(map(same, a, b)) if isinstance(a, list) else bool(a == b)
 
 
 def left_side(word: str, text: str, body: str = "") -> Left:
