@@ -1,7 +1,8 @@
 """Checks certificates of proofs independently: it reads a file of them and a spec, and imports nothing else of energyc.
 
 ``python -m energyc.checker FILE SPEC`` prints an answer to each certificate. The formulas of the spec are read anew
-(``syntax``), brought to one form (``algebra``, ``formulas``) and compared with each step (``judge``).
+(``syntax``), brought to one form (``algebra``, ``formulas``) and compared with each step (``judge``, ``case``). Rule
+trees (``claims``) rest on what is known of values (``ranges``, ``bounds``) and of their growth (``growth``).
 
 Imports: nothing.
 """

@@ -28,10 +28,11 @@ class Atom(NamedTuple):
 
 #: Its bound indices, and its atoms with their exponents.
 Product = tuple[tuple[Atom, ...], frozenset[tuple[Atom, Any]]]
+_KINKS = ("sign", "max", "entry", "first")
 _EVEN, _ODD, _CONDITIONS = ("cos", "lcosh"), ("sin", "sign", "tanh", "erf"), ("eq", "le", "training")
 #: The most orders of indices that look alike, terms of a product, new indices of a case, and the largest exponent.
 ORDERS, TERMS, INDICES, EXPONENT = 720, 1_000, 10_000, 1000
-_named_so_far = [0]
+_named_so_far, _most_names = [0], [INDICES]
 
 
 class Poly(frozenset[tuple[Product, Any]]):
@@ -192,7 +193,7 @@ def product(bound: tuple[Atom, ...], factors: Iterable[tuple[Atom, Any]], value:
         if atom.name in _CONDITIONS:
             powers[atom] = 1
         elif atom.name == "sign":
-            powers[atom] = exponent % 2
+            powers[atom] = exponent % 2 or (2 if exponent > 0 and _is_kinked(atom.args[0]) else 0)
         elif atom.name == "power" and exponent > 0 and Fraction(exponent).denominator == 1:
             del powers[atom]
             return summed(bound, product((), powers.items(), value) * atom.args[0] ** exponent)
@@ -206,6 +207,14 @@ def product(bound: tuple[Atom, ...], factors: Iterable[tuple[Atom, Any]], value:
     for unused in (Atom("size", index.below) for index in bound if index not in used):
         powers[unused] = powers.get(unused, 0) + 1
     return _named(tuple(i for i in bound if i in used), frozenset(item for item in powers.items() if item[1]), value)
+
+
+@lru_cache(50_000)
+def _is_kinked(poly: Poly) -> bool:
+    """Whether it may be 0 near a place without being 0 everywhere, as ``relu(z)`` is: its sign is not 1 or -1 there."""
+    atoms = [atom for (_, factors), _ in poly for atom, _ in factors if atom.kind == "function"]
+    kinks = any(atom.name in _KINKS or atom.name.startswith("integral ") for atom in atoms)
+    return kinks or any(_is_kinked(part) for atom in atoms for part in atom.args)
 
 
 def _solutions(bound: tuple[Atom, ...], powers: Iterable[Atom]) -> Iterator[tuple[Atom, Atom, Poly]]:
@@ -225,14 +234,14 @@ def summed(indices: tuple[Atom, ...], poly: Poly) -> Poly:
 def new_index(dim: str) -> Atom:
     """An index that occurs nowhere else in a case."""
     _named_so_far[0] += 1
-    if _named_so_far[0] > INDICES:
+    if _named_so_far[0] > _most_names[0]:
         raise NotCovered("too many steps")
     return Atom("index", f"#{_named_so_far[0]}", (), dim)
 
 
 def begin() -> None:
     """Begin a case: the steps of one are limited."""
-    _named_so_far[0] = 0
+    _most_names[0] = _named_so_far[0] + INDICES
 
 
 def cleared(poly: Poly) -> Poly:

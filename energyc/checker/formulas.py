@@ -56,6 +56,7 @@ class Formulas:
         self.exchange: dict[str, str] = {}
         self.used: set[str] = set()
         self.kept: dict[Any, Any] = {}
+        self.dims: dict[str, tuple[str, ...]] = {}
         if spec["functions"].keys() & TAKEN:
             raise NotCovered("a function of the language that is declared anew")
 
@@ -73,7 +74,9 @@ class Formulas:
             return self.signature(left.on)
         if left.word not in ("let", "tie", "energy"):
             return tuple(name for name, _ in left.indices)
-        return tuple(dim or self.range_of(name, expression(left.body)) for name, dim in left.indices)
+        if left.key not in self.dims:
+            self.dims[left.key] = tuple(dim or self.range_of(n, expression(left.body)) for n, dim in left.indices)
+        return self.dims[left.key]
 
     def signature(self, name: str) -> tuple[str, ...]:
         """The dims of a tensor, a direction or a let. Raises NotCovered for any other name."""
@@ -87,13 +90,13 @@ class Formulas:
         """The dim over which an index runs, by where it stands alone. Raises NotCovered."""
         for part in (part for tree in trees for part in ast.walk(tree)):
             match part:
-                case ast.Subscript(value=owner) if _name(owner) in self.spec["tensors"] | self.spec["lets"]:
-                    for place, dim in zip(_items(part), self.signature(_name(owner)), strict=False):
-                        if _name(place) == index:
+                case ast.Subscript(value=owner) if name_of(owner) in self.spec["tensors"] | self.spec["lets"]:
+                    for place, dim in zip(items_of(part), self.signature(name_of(owner)), strict=False):
+                        if name_of(place) == index:
                             return dim
-                case ast.Compare(left=a, ops=[ast.Eq()], comparators=[b]) if index in (_name(a), _name(b)):
+                case ast.Compare(left=a, ops=[ast.Eq()], comparators=[b]) if index in (name_of(a), name_of(b)):
                     for side in (side for side in (a, b) if isinstance(side, ast.Subscript)):
-                        tensor = self.spec["tensors"].get(_name(side.value))
+                        tensor = self.spec["tensors"].get(name_of(side.value))
                         if tensor is not None and tensor.below:
                             return tensor.below
         raise NotCovered(f"the range of the index {index}")
@@ -121,7 +124,9 @@ class Formulas:
             case ast.Call(func=ast.Subscript() as head, args=[body], keywords=options):
                 return self.reduced(head, body, options, scope)
             case ast.Call(func=head, args=arguments, keywords=[]):
-                return self.function(_name(head), _primes(head), [self.value(each, scope) for each in arguments], {})
+                return self.function(
+                    name_of(head), primes_of(head), [self.value(each, scope) for each in arguments], {}
+                )
             case ast.Name() | ast.Attribute() | ast.Subscript():
                 return self.named(tree, scope)
         raise NotCovered("an expression of another kind")
@@ -152,14 +157,14 @@ class Formulas:
     def named(self, tree: Any, scope: Scope) -> Poly:
         """An index as a number, a parameter, a const, the size of a dim, or an element."""
         plain = not isinstance(tree, ast.Subscript)
-        name, const = _name(tree if plain else tree.value), self.spec["consts"].get(_name(tree))
+        name, const = name_of(tree if plain else tree.value), self.spec["consts"].get(name_of(tree))
         if plain and name in scope:
             return lone(scope[name]) if isinstance(scope[name], Atom) else scope[name]
         if plain and const is None and name not in self.spec["tensors"] and name in ("pi", "training"):
             return _PI if name == "pi" else lone(Atom("function", name))
         if const is not None:
             return self.const(const)
-        places = () if plain else tuple(self.value(place, scope) for place in _items(tree))
+        places = () if plain else tuple(self.value(place, scope) for place in items_of(tree))
         dims, name = self.signature(name), self.exchange[name] if name[:2] in ("u.", "w.") else name
         if len(dims) != len(places):
             raise NotCovered(f"the name {name}")
@@ -213,11 +218,13 @@ class Formulas:
 
     def reduced(self, head: Any, body: ast.expr, options: list[ast.keyword], scope: Scope) -> Poly:
         """A reduction along indices; one that is in scope keeps its name. Raises NotCovered."""
-        name, items, inner = _name(head.value), _items(head), dict(scope)
-        guarded = len(items) > 1 and _name(items[-2]) == "guard"
+        name, items, inner = name_of(head.value), items_of(head), dict(scope)
+        guarded = len(items) > 1 and name_of(items[-2]) == "guard"
         guard, bound = items[-1] if guarded else ast.Constant("1"), list[Atom]()
         for item in items[:-2] if guarded else items:
-            index, *dims = [_name(item)] if isinstance(item, ast.Name) else map(_name, (item.left, *item.comparators))
+            index, *dims = (
+                [name_of(item)] if isinstance(item, ast.Name) else map(name_of, (item.left, *item.comparators))
+            )
             if index == "batch" and name in ("mean", "median"):
                 return function(f"{name} of a batch", self.value(body, scope))
             if index not in scope:
@@ -227,7 +234,7 @@ class Formulas:
         own = self.spec["functions"].get(name)
         if own is not None:
             names = [index for index, _ in own.indices]
-            return self.function(name, _primes(head.value), [value], dict(zip(names, along, strict=True)))
+            return self.function(name, primes_of(head.value), [value], dict(zip(names, along, strict=True)))
         if name == "sum":
             return summed(along, test * value)
         if name in ("max", "argmax"):
@@ -284,16 +291,18 @@ def _power(a: Poly, b: Poly) -> Poly:
     return a**exponent if exponent is not None else function("exp", b * function("log", a))
 
 
-def _name(tree: Any) -> str:
+def name_of(tree: Any) -> str:
     """The name that an expression consists of, without its primes; else nothing."""
     if isinstance(tree, ast.Attribute):
-        return f"{_name(tree.value)}.{tree.attr[3:]}"
+        return f"{name_of(tree.value)}.{tree.attr[3:]}"
     return (tree.id[3:] or tree.id) if isinstance(tree, ast.Name) and tree.id != "guard" else getattr(tree, "id", "")
 
 
-def _items(tree: Any) -> list[Any]:
+def items_of(tree: Any) -> list[Any]:
+    """What stands in the brackets of an expression."""
     return list(tree.slice.elts) if isinstance(tree.slice, ast.Tuple) else [tree.slice]
 
 
-def _primes(tree: Any) -> int:
+def primes_of(tree: Any) -> int:
+    """The number of primes of a name."""
     return int(tree.id[1])

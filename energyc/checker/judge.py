@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from typing import Any, NamedTuple
 
-from energyc.checker.algebra import Atom, Poly, begin, cleared, has_gathered, lone, number, summed, total
-from energyc.checker.formulas import Formulas
-from energyc.checker.syntax import Left, NotCovered, expression, left_side, read_spec
+from energyc.checker.algebra import Atom, Poly, begin, lone, number, summed, total
+from energyc.checker.case import Case, Refused, equal, require
+from energyc.checker.claims import reader
+from energyc.checker.syntax import Left, NotCovered, expression, left_side
 
-FORMAT, VERSION = "energyc certificates", 1
+FORMAT, VERSION = "energyc certificates", 2
 #: For what every statement holds.
 QUANTIFIERS = "all params, inputs, states and sizes at which the formulas have a value and a slope"
-
-
-class Refused(Exception):
-    """A step that does not hold."""
 
 
 class Answer(NamedTuple):
@@ -30,17 +25,21 @@ class Answer(NamedTuple):
 
 
 def judge(file: Mapping[str, Any], text: str) -> list[Answer]:
-    """An answer to each certificate of a file, given the text of the spec; ``consts`` are those set from outside."""
+    """An answer to each certificate and each claim of a file, given the text of the spec.
+
+    ``consts`` are those set from outside.
+    """
     if (file.get("format"), file.get("version")) != (FORMAT, VERSION):
         return [Answer("the file", "not covered", "another format or version")]
-    return [_answer(certificate, text, file["consts"]) for certificate in file["certificates"]]
+    certificates = [_answer(_judge_certificate, each, text, file["consts"]) for each in file["certificates"]]
+    return certificates + [_answer(_judge_claim, each, text, file["consts"]) for each in file["claims"]]
 
 
-def _answer(certificate: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> Answer:
-    claim = str(certificate.get("claim"))
+def _answer(check: Callable[..., None], entry: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> Answer:
+    claim = str(entry.get("claim"))
     begin()
     try:
-        _Case(certificate, text, consts).check()
+        check(entry, text, consts)
     except (NotCovered, RecursionError) as reason:
         return Answer(claim, "not covered", str(reason))
     except Refused as step:
@@ -50,40 +49,41 @@ def _answer(certificate: Mapping[str, Any], text: str, consts: Mapping[str, str]
     return Answer(claim, "yes")
 
 
-class _Case:
+def _judge_certificate(entry: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> None:
+    _Certificate(entry, text, consts).check()
+
+
+def _judge_claim(entry: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> None:
+    reader(entry["statement"]["layer"], text, tuple(consts.items())).check(entry)
+
+
+class _Certificate(Case):
     """One certificate beside the spec."""
 
     def __init__(self, certificate: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> None:
-        statement, self.steps, self.listed = certificate["statement"], [*certificate["steps"]], certificate["formulas"]
-        _require(statement.keys() == {"kind", "of", "by", "layer", "for"}, "the statement has other fields")
-        _require(statement["for"] == QUANTIFIERS, "the statement has other quantifiers")
+        statement, self.steps = certificate["statement"], [*certificate["steps"]]
+        require(statement.keys() == {"kind", "of", "by", "layer", "for"}, "the statement has other fields")
+        require(statement["for"] == QUANTIFIERS, "the statement has other quantifiers")
         self.kind, self.of, self.by = statement["kind"], statement["of"], statement["by"]
         of = [self.of] if isinstance(self.of, str) else self.of
-        _require(len({*of}) == len(of) > 0 and len({*self.by}) == len(self.by) > 0, "the statement repeats a name")
-        self.spec = {part: dict(found) for part, found in read_spec(text, statement["layer"]).items()}
-        for name, value in ((k, v) for k, v in consts.items() if k in self.spec["consts"]):
-            const = self.spec["consts"][name]
-            _require(const.word == "const", f"{name} is not a const")
-            self.spec["consts"][name] = const._replace(body=f"= {Fraction(value)}")
+        require(len({*of}) == len(of) > 0 and len({*self.by}) == len(self.by) > 0, "the statement repeats a name")
         named = str([step["is"] for step in self.steps if step["rule"] == "slope"])
-        self.formulas = Formulas(self.spec, self.by, {*re.findall(r"\w+", named)})
+        super().__init__(statement["layer"], text, consts, self.by, {*re.findall(r"\w+", named)})
+        self.listed = certificate["formulas"]
 
     def check(self) -> None:
         """Check all steps. Raises Refused for one that fails, NotCovered for what cannot be judged."""
-        for left, right in self.listed.items():
-            known = self.spec["equations"].get(left)
-            same = known is not None and ast.dump(expression(known.body)) == ast.dump(expression(right))
-            _require(same, f"{left} is another formula in the spec")
+        self.compare(self.listed)
         {"gradient": self.gradient, "symmetric": self.symmetric, "matrix": self.matrix}[self.kind]()
-        _require(not self.steps, "there are more steps than the proof has")
+        require(not self.steps, "there are more steps than the proof has")
         missing = self.formulas.used & self.spec["equations"].keys() - self.listed.keys()
-        _require(not missing, f"the formula of {min(missing, default='')} is missing")
+        require(not missing, f"the formula of {min(missing, default='')} is missing")
 
     def take(self, rule: str, *fields: str) -> list[Any]:
         """The fields of the next step, which is one of this rule."""
         step = self.steps.pop(0) if self.steps else {}
         known = step.get("rule") == rule and step.keys() == {"rule", *fields}
-        _require(known, f"the step {rule} is missing or has other fields")
+        require(known, f"the step {rule} is missing or has other fields")
         return [step[field] for field in fields]
 
     def gradient(self) -> None:
@@ -93,18 +93,18 @@ class _Case:
             self.of_all_states()
             (energy,) = self.take("potential", "energy")
             change = self.formulas.differential(self.formulas.value(expression(energy), {}))
-            _equal(total(map(self.work, terms)), -change, "the step potential: this is not minus its slope")
+            equal(total(map(self.work, terms)), -change, "the step potential: this is not minus its slope")
             return
-        _require(len(self.by) == 1 or {*self.by} <= self.spec["states"].keys(), "these are not states")
+        require(len(self.by) == 1 or {*self.by} <= self.spec["states"].keys(), "these are not states")
         for name in self.by:
             force = left_side("force", *self.take("slope", "force", "is"))
             self.formulas.along = [name]
             self.formulas.kept.clear()
-            _require(force.on == name, f"the slope by {name} is missing")
-            _equal(self.work(force), total(map(self.work, terms)), f"the step slope: this is not minus that by {name}")
+            require(force.on == name, f"the slope by {name} is missing")
+            equal(self.work(force), total(map(self.work, terms)), f"the step slope: this is not minus that by {name}")
 
     def of_all_states(self) -> None:
-        _require({*self.by} == self.spec["states"].keys(), "these are not all states")
+        require({*self.by} == self.spec["states"].keys(), "these are not all states")
 
     def work(self, term: Left, direction: str = "w") -> Poly:
         """The force of a term times a direction; ``next z = G`` is the force G - z, an energy has minus its change."""
@@ -120,12 +120,12 @@ class _Case:
         if isinstance(self.of, str):
             (state,), (indices, value) = self.by, self.formulas.equation(self.spec["lets"][self.of])
             square = self.formulas.signature(self.of) == self.formulas.signature(state)
-            _require(square, "the Jacobian is not square")
+            require(square, "the Jacobian is not square")
             form = summed(indices, value * self.formulas.element(f"u.{state}", tuple(map(lone, indices))))
         else:
             terms = [self.spec["terms"][name] for name in self.of]
             self.of_all_states()
-            _require(all(term.word != "energy" for term in terms), "an energy is a gradient")
+            require(all(term.word != "energy" for term in terms), "an energy is a gradient")
             form = total(self.work(term, "u") for term in terms)
         self.mirrored(self.formulas.differential(form), {}, {})
 
@@ -134,7 +134,7 @@ class _Case:
         (a, b), let, self.formulas.along = self.by, self.spec["lets"][self.of], []
         indices, value = self.formulas.equation(let)
         scope = {name: index for (name, _), index in zip(let.indices, indices, strict=True)}
-        _require(scope[a].below == scope[b].below, "the indices are of two dims")
+        require(scope[a].below == scope[b].below, "the indices are of two dims")
         u, w = (lone(Atom("element", name, (lone(scope[at]),))) for name, at in (("u", a), ("w", b)))
         self.mirrored(value, scope, {a: scope[b], b: scope[a]}, lambda part: summed((scope[a], scope[b]), part * u * w))
 
@@ -145,23 +145,10 @@ class _Case:
         self.formulas.exchange = {name: name for name in names}
         trees = [expression(term) for term in self.take("expansion", "terms")[0]]
         values = [whole(self.formulas.value(tree, scope)) for tree in trees]
-        _equal(total(values), whole(form), "the step expansion: the terms add up to another form")
+        equal(total(values), whole(form), "the step expansion: the terms add up to another form")
         self.formulas.exchange, (pairs,) = names, self.take("mirror", "pairs")
         images = [whole(self.formulas.value(tree, {**scope, **turned})) for tree in trees]
         each_once = sorted(k for pair in pairs for k in {*pair}) == [*range(len(trees))]
-        _require(each_once, "the step mirror: not each term once")
+        require(each_once, "the step mirror: not each term once")
         for a, b in pairs:
-            _equal(images[a], values[b], f"the step mirror: term {a} is not the image of term {b}")
-
-
-def _equal(a: Poly, b: Poly, otherwise: str) -> None:
-    """Raises Refused for other forms, NotCovered where an equation of gathered indices may make them the same."""
-    gap = cleared(a - b)
-    if has_gathered(gap):
-        raise NotCovered("an equation of gathered indices")
-    _require(not gap, otherwise)
-
-
-def _require(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise Refused(otherwise)
+            equal(images[a], values[b], f"the step mirror: term {a} is not the image of term {b}")

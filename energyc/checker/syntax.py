@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _WORDS = (
     "network|dim|const|data|clamp|target|param|noise|state|tie|let|start|clamped|energy|force|flow|next|readout|cost"
@@ -64,6 +64,15 @@ def expression(text: str) -> ast.expr:
     raise NotCovered(f"the expression {text!r}")
 
 
+def same(a: Any, b: Any) -> bool:
+    """Whether two trees are of the same expression."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, ast.AST):
+        return all(same(getattr(a, name, None), getattr(b, name, None)) for name in a._fields)
+    return len(a) == len(b) and all(map(same, a, b)) if isinstance(a, list) else bool(a == b)
+
+
 def left_side(word: str, text: str, body: str = "") -> Left:
     """A left side. Raises NotCovered for what is none."""
     spelled = re.sub(r"\s*([\[\](),'])\s*", r"\1", " ".join(text.split()))
@@ -71,8 +80,8 @@ def left_side(word: str, text: str, body: str = "") -> Left:
     if found is None:
         raise NotCovered(f"the left side {text!r}")
     term, name, primes, indices, parameters, below = found.groups()
-    binders = tuple((i.split()[0], i.split()[2] if " in " in i else None) for i in _items(indices or ""))
-    key, inside = f"{word} {spelled}", tuple(_items(parameters or ""))
+    binders = tuple((i.split()[0], i.split()[2] if " in " in i else None) for i in items(indices or ""))
+    key, inside = f"{word} {spelled}", tuple(items(parameters or ""))
     return Left(key, word, name, term or name, len(primes), binders, inside, below, " ".join(body.split()))
 
 
@@ -98,7 +107,8 @@ def _split(text: str, at: str) -> Iterator[tuple[str, str]]:
     yield word, text[start:]
 
 
-def _items(text: str) -> list[str]:
+def items(text: str) -> list[str]:
+    """What stands between the commas outside of brackets."""
     return [item.strip() for _, item in _split(text, "comma") if item.strip()]
 
 
@@ -111,7 +121,7 @@ def _read(text: str, layer: str | None, spec: Spec) -> None:
             _read(tail.rpartition("}")[0], layer if word == "repeat" else None, inside)
             spec["tensors"].update({f"{head.strip()}.{k}": v for k, v in inside["states"].items() if not own})
         elif word in ("dim", "const", "clamp", "target", "param", "noise", "state"):
-            for item in _items(rest):
+            for item in items(rest):
                 end = re.match(r"\w*\s*(\[[^\]]*\])?(\s*:\s*\w+)?", item).end()  # type: ignore[union-attr]
                 left = left_side(word, item[:end], item[end:])
                 spec["consts" if word in ("dim", "const") else "tensors"][left.name] = left

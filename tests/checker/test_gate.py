@@ -44,16 +44,17 @@ def refuse(monkeypatch: pytest.MonkeyPatch, which: Callable[[Json], bool]) -> No
     says = gate.judge
 
     def judge(file: Json, text: str) -> list[Answer]:
-        (certificate,) = file["certificates"]
-        no = Answer(certificate["claim"], "no", "the step slope: it is another one")
-        return [no] if which(certificate) else says(file, text)
+        entries = [*file["certificates"], *file["claims"]]
+        no = Answer("", "no", "the step slope: it is another one")
+        answers = zip(entries, says(file, text), strict=True)
+        return [no._replace(claim=entry["claim"]) if which(entry) else answer for entry, answer in answers]
 
     monkeypatch.setattr(gate, "judge", judge)
 
 
 def test_a_refused_term_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     assert classes_of(LONE).verdict == "conservative"
-    refuse(monkeypatch, lambda certificate: certificate["statement"]["of"] == ["mem"])
+    refuse(monkeypatch, lambda certificate: certificate["statement"].get("of") == ["mem"])
     classes = classes_of(LONE)
     assert {term.name: term.verdict for term in classes.terms} == {"own": "conservative", "mem": "undecided"}
     (mem,) = (term for term in classes.terms if term.name == "mem")
@@ -69,7 +70,7 @@ def test_a_refused_sum_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     before = classes_of(FORCES)
     assert before.together is not None
     assert (before.verdict, before.together.verdict) == ("conservative", "conservative")
-    refuse(monkeypatch, lambda certificate: len(certificate["statement"]["of"]) == 2)
+    refuse(monkeypatch, lambda certificate: len(certificate["statement"].get("of")) == 2)
     classes = classes_of(FORCES)
     assert classes.together is not None
     assert (classes.verdict, classes.together.verdict) == ("undecided", "undecided")
@@ -79,12 +80,25 @@ def test_a_refused_sum_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_flow_descends_by_a_refused_metric(monkeypatch: pytest.MonkeyPatch) -> None:
     assert classes_of(text_of("cem_mlp")).verdict == "metric-descent"
-    refuse(monkeypatch, lambda certificate: isinstance(certificate["statement"]["of"], str))
+    refuse(monkeypatch, lambda certificate: isinstance(certificate["statement"].get("of"), str))
     classes = classes_of(text_of("cem_mlp"))
     assert classes.verdict not in ("metric-descent", "conservative")
     (claim,) = (claim for claim in classes.claims if claim.claim == "symmetric")
     assert claim.verdict == "undecided"
     assert BUG in claim.evidence
+
+
+def test_a_refused_floor_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {claim.claim: claim.verdict for claim in classes_of(text_of("hopfield")).claims}
+    assert (before["bounded below"], before["an equilibrium exists"]) == ("proved", "proved")
+    refuse(monkeypatch, lambda certificate: certificate["statement"]["kind"] == "floor")
+    classes = classes_of(text_of("hopfield"))
+    claims = {claim.claim: claim for claim in classes.claims}
+    assert claims["bounded below"].verdict == "undecided"
+    assert BUG in claims["bounded below"].evidence
+    assert claims["an equilibrium exists"].verdict == "proved"
+    assert classes.verdict == "conservative"
+    assert [entry["statement"]["kind"] for entry in classes.certificates["claims"]] == ["rest"]
 
 
 def test_what_is_not_covered_stays_proved_with_the_reason() -> None:

@@ -10,6 +10,7 @@ import re
 
 import pytest
 
+from energyc.checker.judge import QUANTIFIERS
 from energyc.pipeline import parse, read, resolve
 from energyc.proofs.conservativeness.classify import field_from
 from energyc.proofs.conservativeness.prover import prove
@@ -156,3 +157,16 @@ def test_the_sign_of_indices_is_exact() -> None:
     ):
         steps = [{"rule": "slope", "force": "z[d]", "is": force}]
         assert answer({**entry, "steps": steps}, text).verdict == verdict
+
+
+def test_a_sign_is_0_where_its_argument_is() -> None:
+    """``sign(relu(z))^2`` is 0 for negative z, where this energy has a force; ``sign(z)^2`` is 1 off 0."""
+    for inner, verdict in (("relu(z[d])", "no"), ("z[d]", "yes"), ("z[d] + tanh(z[d])", "yes"), ("max(z[d], 0)", "no")):
+        text = f"network n\ndim D = 2\nstate z[D]\nenergy e = -sum[d](z[d]^4 * (1 - sign({inner})^2))\n"
+        entry = {
+            "claim": "e",
+            "statement": {"kind": "gradient", "of": ["e"], "by": ["z"], "layer": None, "for": QUANTIFIERS},
+            "formulas": {"energy e": f"-sum[d](z[d]^4 * (1 - sign({inner})^2))"},
+            "steps": [{"rule": "slope", "force": "z[d]", "is": "0"}],
+        }
+        assert answer(entry, text).verdict == verdict, inner

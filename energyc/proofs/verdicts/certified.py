@@ -125,7 +125,7 @@ class Writer:
     # ------------------------------------------------------------ claims
 
     def claims(self, classification: Classification, claims: Iterable[Claim]) -> Iterator[tuple[Claim, Written | None]]:
-        """The claims beside the classes, with proofs of those that are proved; of these only symmetries have steps."""
+        """The claims beside the classes, with the proofs of those that are proved, but for rule trees."""
         metrics = {f"{d.metric} of flow {d.state}": d for d in classification.descents.values()}
         for claim in claims:
             symmetric = claim.claim == "symmetric"

@@ -18,9 +18,13 @@ from energyc.proofs.claims.classes import Claim
 from energyc.proofs.conservativeness.classify import Classification, classify
 from energyc.proofs.conservativeness.term_sums import TermSum
 from energyc.proofs.conservativeness.verdict import Verdict
-from energyc.proofs.verdicts.certified import Writer, Written
+from energyc.proofs.verdicts.certified import OTHER_KIND, Writer, Written
+from energyc.proofs.verdicts.trees import Trees
 
 Json = dict[str, Any]
+#: The claims that have rule trees.
+WITH_TREES = ("bounded below", "an equilibrium exists")
+LISTS = ("certificates", "claims")
 ON_SETS = "it is proved on the sets of its states and params alone"
 
 
@@ -61,12 +65,20 @@ class Gate:
         self, classification: Classification, claims: Iterable[Claim]
     ) -> tuple[Classification, tuple[Claim, ...]]:
         """The claims beside the classes; where a symmetry is refused, no flow descends by it."""
+        found = [
+            (claim, self._tree_of(claim) if written == OTHER_KIND else written)
+            for claim, written in self.writer.claims(classification, claims)
+        ]
+        trees = [{"claim": _named(claim), **tree} for claim, tree in found if isinstance(tree, dict) and "rule" in tree]
+        answers = {answer.claim: answer for answer in self._answers(claims=trees)}
         judged = []
-        for claim, written in self.writer.claims(classification, claims):
-            answer = self._judged(f"{claim.about}: {claim.claim}", written) if written is not None else None
+        for claim, written in found:
+            name = _named(claim)
+            answer = self._noted(name, written, answers.get(name)) if written is not None else None
             if answer is not None and answer.verdict == "no":
                 judged.append(Claim(claim.about, claim.claim, "undecided", _bug(answer)))
-                classification = replace(classification, descents={})
+                if claim.claim == "symmetric":
+                    classification = replace(classification, descents={})
             elif answer is not None and answer.verdict != "yes" and claim.claim == "symmetric":
                 judged.append(replace(claim, uncertified=answer.reason))
             else:
@@ -96,6 +108,14 @@ class Gate:
         consts = {name: value for name, value in values.items() if spec["consts"][name].word == "const"}
         return {name: str(value) for name, value in consts.items() if formulas.exact(spec["consts"][name]) != value}
 
+    def _tree_of(self, claim: Claim) -> Written:
+        return self.trees.of(claim.proof) if claim.claim in WITH_TREES and claim.proof is not None else OTHER_KIND
+
+    @cached_property
+    def trees(self) -> Trees:
+        """Writes rule trees."""
+        return Trees(self.writer.equations, self._text, self.writer.layer, self.consts)
+
     @property
     def _text(self) -> str:
         return self.writer.network.source.text
@@ -106,6 +126,11 @@ class Gate:
         if answer.verdict == "no" and on_sets:
             written = self.off_sets.get(claim, on_sets)
             answer = self._answer(claim, written)
+        return self._noted(claim, written, answer)
+
+    def _noted(self, claim: str, written: Written, answer: Answer | None = None) -> Answer:
+        """The answer to a proof, whose claim is then accepted or left out."""
+        answer = answer or self._answer(claim, written)
         claim = self.writer.where + claim
         if answer.verdict == "yes" and not isinstance(written, str):
             self.accepted.append({"claim": claim, **written})
@@ -116,9 +141,12 @@ class Gate:
     def _answer(self, claim: str, certificate: Written) -> Answer:
         if isinstance(certificate, str):
             return Answer(claim, "not covered", certificate)
-        file = {"format": FORMAT, "version": VERSION, "consts": self.consts}
-        (answer,) = judge({**file, "certificates": [{"claim": claim, **certificate}]}, self._text)
-        return answer._replace(reason=f"the checker answers {answer.verdict}: {answer.reason}")
+        return self._answers(certificates=[{"claim": claim, **certificate}])[0]
+
+    def _answers(self, **proofs: Sequence[Json]) -> list[Answer]:
+        file = {"format": FORMAT, "version": VERSION, "consts": self.consts, **dict.fromkeys(LISTS, ()), **proofs}
+        answers = judge(file, self._text)
+        return [each._replace(reason=f"the checker answers {each.verdict}: {each.reason}") for each in answers]
 
 
 def file_of(name: str, gates: Sequence[Gate]) -> Json:
@@ -129,10 +157,18 @@ def file_of(name: str, gates: Sequence[Gate]) -> Json:
         "version": VERSION,
         "network": name,
         "consts": {const: value for gate in gates for const, value in gate.consts.items()},
-        "certificates": [entry for gate in gates for entry in gate.accepted],
-        "claims": [],
+        **{part: [e for gate in gates for e in gate.accepted if _list_of(e) == part] for part in LISTS},
         "uncertified": [entry for gate in gates for entry in gate.left_out],
     }
+
+
+def _list_of(entry: Json) -> str:
+    """The list of a file that a proof belongs to."""
+    return LISTS["rule" in entry]
+
+
+def _named(claim: Claim) -> str:
+    return f"{claim.about}: {claim.claim}"
 
 
 def _bug(answer: Answer) -> str:

@@ -1,0 +1,347 @@
+"""Reads from the formulas of a spec what is known of their values as the states move on their sets."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from energyc.checker.algebra import EXPONENT
+from energyc.checker.formulas import Formulas, items_of, name_of, primes_of
+from energyc.checker.ranges import COMPACT, FREE, NONE, Facts, held, number
+from energyc.checker.syntax import Left, NotCovered, expression, items, same
+
+CONVEX, COMPACT_SETS = ("", "box", "nonnegative", "simplex"), ("simplex", "sphere", "standardized")
+#: Rising functions with a continuous slope on the whole line: their bounds, and their values in floats.
+RISING: dict[str, tuple[Any, Any, Callable[[float], float]]] = {
+    "tanh": (-1, 1, math.tanh),
+    "erf": (-1, 1, math.erf),
+    "softsign": (-1, 1, lambda x: x / (1 + abs(x))),
+    "sigmoid": (0, 1, lambda x: 1 / (1 + math.exp(-x))),
+    "exp": (0, math.inf, math.exp),
+    "softplus": (0, math.inf, lambda x: math.log1p(math.exp(x))),
+    "logsigmoid": (-math.inf, 0, lambda x: -math.log1p(math.exp(-x))),
+}
+#: Beyond this they are not computed; computed ends are widened by a share, but for values at 0 that are exact.
+FAR, SLACK, INEXACT = 30, Fraction(1, 10**9), ("softplus", "logsigmoid")
+#: Those that have the sign of their argument, those that are nowhere 0, and others with continuous slopes.
+SIGNED, NEVER_ZERO = ("tanh", "erf", "softsign"), ("sigmoid", "exp", "softplus", "logsigmoid")
+WAVES: dict[str, tuple[Any, Any]] = {"sin": (-1, 1), "cos": (-1, 1)}
+#: Those that rise in the end as their argument does: none is below this.
+UNITS = {"silu": Fraction(-3, 10), "gelu": Fraction(-1, 5), "gelu_tanh": Fraction(-1, 5)}
+Scope = Mapping[str, Any]
+_FREE = Facts(continuous=True, top=True, bottom=True)
+
+
+def set_of(left: Left) -> tuple[str, list[str]]:
+    """The kind of the set of a state or a param, and the ends of a box; nothing where there is none of these."""
+    parts = [part.strip() for part in f" {left.body}".rpartition(" in ")[2].split(" and ")] if left.body else []
+    boxes = [items(part[1:-1]) for part in parts if part.startswith("[") and part.endswith("]")]
+    if " in " not in f" {left.body}":
+        return "", []
+    return ("box", boxes[0]) if boxes else (re.split(r"\W", parts[0])[0], [])
+
+
+class Bounds:
+    """What is known of the values of expressions; ``formulas`` reads the same spec."""
+
+    def __init__(self, formulas: Formulas) -> None:
+        self.formulas, self.spec = formulas, formulas.spec
+        self.known: dict[str, Facts] = {}
+        self.functions: dict[str, Callable[..., Facts]] = {
+            "abs": _abs, "relu": _relu, "log": _log, "sqrt": lambda u: u.power(Fraction(1, 2)), "leaky_relu": _leaky,
+            "max": _largest, "min": lambda u, *rest: -_largest(-u, *(-v for v in rest)), "clip": _clip,
+        }  # fmt: skip
+
+    def of(self, tree: Any, scope: Scope) -> Facts:
+        """The facts of an expression; ``scope`` gives the dims of indices, and parameters. Raises NotCovered."""
+        match tree:
+            case ast.Constant(value=str(digits)):
+                return number(Fraction(digits))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self.of(operand, scope)
+            case ast.BinOp(left=left, op=ast.Pow(), right=right):
+                return self.power(left, right, scope)
+            case ast.BinOp(left=left, op=sign, right=right):
+                a, b = self.of(left, scope), self.of(right, scope)
+                if isinstance(sign, ast.Mult):
+                    return self.product(left, right, a, b)
+                return a * b.inverse() if isinstance(sign, ast.Div) else a + (b if isinstance(sign, ast.Add) else -b)
+            case ast.UnaryOp(op=ast.Not()) | ast.BoolOp() | ast.Compare():
+                return self.condition(tree, scope)
+            case ast.Call(func=ast.Subscript() as head, args=[body], keywords=options):
+                return self.reduced(head, body, options, scope)
+            case ast.Call(func=head, args=[first, *rest], keywords=[]):
+                return self.function(name_of(head), primes_of(head), [first, *rest], scope)
+            case ast.Name() | ast.Attribute() | ast.Subscript():
+                return self.named(tree, scope)
+        raise NotCovered("an expression of another kind")
+
+    def product(self, left: ast.expr, right: Any, a: Facts, b: Facts) -> Facts:
+        """A square, ``u * log(u)``, which has a value at 0, or another product."""
+        if same(left, right):
+            return a.power(Fraction(2))
+        logarithm = isinstance(right, ast.Call) and name_of(right.func) == "log" and "log" not in self.spec["functions"]
+        if logarithm and same([left], right.args) and a.low >= 0:
+            smooth = a.smooth and a.positive
+            return Facts(-1, above=a.above, continuous=a.continuous, top=smooth, bottom=smooth, reads=a.reads).settled()
+        return a * b
+
+    def condition(self, tree: ast.AST, scope: Scope) -> Facts:
+        """That of a condition as 1 or 0, which jumps where it reads a state."""
+        match tree:
+            case ast.UnaryOp(operand=operand):
+                return self.condition(operand, scope)
+            case ast.BoolOp(values=parts):
+                return Facts(0, 1, reads=max(self.condition(part, scope).reads for part in parts)).settled()
+            case ast.Compare(left=left, comparators=others):
+                return Facts(0, 1, reads=max(self.of(side, scope).reads for side in (left, *others))).settled()
+        return self.of(tree, scope)
+
+    def power(self, base: Any, exponent: ast.expr, scope: Scope) -> Facts:
+        """A power by a number, or of a positive number by what no state is in."""
+        u, by = self.of(base, scope), self.of(exponent, scope)
+        if by.low == by.high:
+            kinked = isinstance(base, ast.Call) and name_of(base.func) == "relu" and by.low >= 2
+            if kinked and not self.spec["functions"].get("relu"):
+                found, inner = self.powered(u, by.low), self.of(base.args[0], scope)
+                return found._replace(top=inner.smooth, bottom=inner.smooth)
+            return self.powered(u, by.low)
+        if not u.positive or u.reads != NONE or by.reads != NONE:
+            raise NotCovered("a power by what is no number")
+        return held(0, zero=False)
+
+    def powered(self, u: Facts, exponent: Fraction) -> Facts:
+        """A power by a number. Raises NotCovered for a very large one."""
+        if max(abs(exponent.numerator), exponent.denominator) > EXPONENT:
+            raise NotCovered("a very large exponent")
+        return u.power(exponent)
+
+    # ---------------------------------------------------------------- names
+
+    def named(self, tree: Any, scope: Scope) -> Facts:
+        """That of an index, a parameter, a const, the size of a dim, or an element."""
+        plain = not isinstance(tree, ast.Subscript)
+        name, spec = name_of(tree if plain else tree.value), self.spec
+        if plain and name in scope:
+            return held(0) if isinstance(scope[name], str) else scope[name]
+        if name in spec["consts"]:
+            const = spec["consts"][name]
+            return held(1, zero=False) if const.word == "dim" else self.of(expression(const.body[1:]), {})
+        if name not in spec["tensors"] and name in ("pi", "training") and plain:
+            return held(3, 4) if name == "pi" else held(0, 1)
+        dims, places = self.formulas.signature(name), [] if plain else items_of(tree)
+        if len(dims) != len(places):
+            raise NotCovered(f"the name {name}")
+        inside = [self.place(place, scope) == dim for place, dim in zip(places, dims, strict=True)]
+        element = self.element(name)
+        return element if all(inside) else element.joined(number(0)).settled()
+
+    def place(self, tree: ast.expr, scope: Scope) -> str:
+        """The dim of a plain index; nothing for another place, which may be out of range. Raises NotCovered."""
+        if isinstance(tree, ast.Name) and isinstance(scope.get(name_of(tree)), str):
+            return str(scope[name_of(tree)])
+        if self.of(tree, scope).reads != NONE:
+            raise NotCovered("a place that a state gives")
+        return ""
+
+    def element(self, name: str) -> Facts:
+        """That of an element of a tensor or a let, at any place in it."""
+        if name not in self.known:
+            tensor, let = self.spec["tensors"].get(name), self.spec["lets"].get(name)
+            if tensor is not None:
+                self.known[name] = self.tensor(tensor, name in self.spec["states"])
+            elif let is not None:
+                self.known[name] = self.of(expression(let.body), self.scope(let))
+        return self.known[name]
+
+    def scope(self, left: Left) -> dict[str, str]:
+        """The indices of a left side with their dims."""
+        return {name: dim for (name, _), dim in zip(left.indices, self.formulas.dims_of(left), strict=True)}
+
+    def tensor(self, left: Left, moves: bool) -> Facts:
+        """That of an element of a tensor, by its set."""
+        kind, ends = set_of(left)
+        low, high, reads = -math.inf, math.inf, NONE if not moves else COMPACT if self.is_compact(left) else FREE
+        if left.word in ("param", "state") and kind == "box":
+            lower, upper = (self.of(expression(end), {}) for end in ends)
+            low, high = lower.low, upper.high
+        elif left.word in ("param", "state"):
+            bounded = {"sphere": (-1, 1), "orthogonal": (-1, 1), "simplex": (0, 1), "nonnegative": (0, math.inf)}
+            low, high = bounded.get(kind, (low, high))
+        elif left.below:
+            low = 0
+        if "zero_diagonal" in left.body:
+            low, high = min(low, 0), max(high, 0)
+        return _FREE._replace(low=low, high=high, reads=reads).settled()
+
+    def is_compact(self, left: Left) -> bool:
+        """Whether the set of a state is compact."""
+        return set_of(left)[0] in (*COMPACT_SETS, "box")
+
+    # ---------------------------------------------------------------- functions and reductions
+
+    def function(self, name: str, primes: int, arguments: list[ast.expr], scope: Scope) -> Facts:
+        """A function of the spec or of the language. Raises NotCovered."""
+        own = self.spec["functions"].get(name)
+        if name == "where" and own is None:
+            if self.condition(arguments[0], scope).reads != NONE:
+                raise NotCovered("a state decides where")
+            one, other = (self.of(each, scope) for each in arguments[1:])
+            return one.joined(other)
+        values = [self.of(each, scope) for each in arguments]
+        if own is not None and primes <= own.primes:
+            integral = primes < own.primes
+            return self.integral(own, values[0]) if integral else self.applied(own, values, {})
+        if primes:
+            raise NotCovered("the derivative of a function")
+        if name in self.functions:
+            return self.functions[name](*values)
+        if len(values) != 1:
+            raise NotCovered(f"the function {name}")
+        return scalar(name, values[0])
+
+    def applied(self, own: Left, values: list[Facts], indices: Scope) -> Facts:
+        """The body of a function at values."""
+        return self.of(expression(own.body), {**dict(zip(own.parameters, values, strict=True)), **indices})
+
+    def integral(self, own: Left, u: Facts) -> Facts:
+        """The integral of a function from 0; where that has the sign of its argument, no value is below that at 0."""
+        if own.primes != 1 or own.indices or self.applied(own, [held()], {}).reads != NONE:
+            raise NotCovered("an integral of another kind")
+        line = (_FREE, _FREE._replace(low=0, below=True), _FREE._replace(high=0, above=True))
+        slope, right, left = (self.applied(own, [part], {}) for part in line)
+        smooth = slope.continuous
+        floor = smooth and right.low >= 0 and left.high <= 0
+        known = Facts(below=(smooth and u.bounded) or floor, above=smooth and u.bounded, reads=u.reads)
+        smooth = smooth and u.smooth
+        return known._replace(continuous=slope.continuous and u.continuous, top=smooth, bottom=smooth).settled()
+
+    def reduced(self, head: Any, body: ast.expr, options: list[ast.keyword], scope: Scope) -> Facts:
+        """A reduction along indices. Raises NotCovered."""
+        name, places, inner = name_of(head.value), items_of(head), dict(scope)
+        guarded = len(places) > 1 and name_of(places[-2]) == "guard"
+        guard: Any = places[-1] if guarded else ast.Constant("1")
+        for item in places[:-2] if guarded else places:
+            index, *dims = (
+                [name_of(item)] if isinstance(item, ast.Name) else map(name_of, (item.left, *item.comparators))
+            )
+            if index == "batch":
+                raise NotCovered("a statistic of the batch")
+            if index not in scope:
+                inner[index] = dims[0] if dims else self.formulas.range_of(index, body, guard)
+        own, u = self.spec["functions"].get(name), self.of(body, inner)
+        if self.condition(guard, inner).reads != NONE:
+            raise NotCovered("a guard that reads a state")
+        if own is not None and primes_of(head.value) == own.primes and not guarded:
+            names = [index for index, _ in own.indices]
+            along = [inner[name_of(item) or name_of(item.left)] for item in places]
+            return self.applied(own, [u], dict(zip(names, along, strict=True)))
+        if own is not None or primes_of(head.value):
+            raise NotCovered("the derivative of a function")
+        eps = self.of(options[0].value, scope) if options else number(1)
+        return reduction(name, u, guarded, eps)
+
+
+def scalar(name: str, u: Facts) -> Facts:
+    """A function of one number that has a continuous slope. Raises NotCovered."""
+    if name in RISING:
+        low, high, value = RISING[name]
+        exact = name not in INEXACT
+        low = max(low, _rounded(value, min(u.low, FAR), -1, exact)) if u.low >= -FAR else low
+        high = min(high, _rounded(value, max(u.high, -FAR), 1, exact)) if u.high <= FAR else high
+        away = (name in NEVER_ZERO and (u.above if name == "logsigmoid" else u.below)) or (name in SIGNED and u.away)
+        return u._replace(low=low, high=high, zero=name in SIGNED and u.zero, away=away).settled()
+    smooth = u.smooth
+    if name in WAVES:
+        low, high = WAVES[name]
+        found = Facts(low, high, continuous=u.continuous, top=smooth, bottom=smooth, reads=u.reads)
+    elif name in UNITS:
+        low = 0 if u.low >= 0 else UNITS[name]
+        found = Facts(low, math.inf if u.high > 0 else 0, u.zero, True, u.above, False, u.continuous, smooth, smooth)
+    else:
+        raise NotCovered(f"the function {name}")
+    return found._replace(reads=u.reads).settled()
+
+
+def _rounded(function: Callable[[float], float], at: Any, way: int, exact: bool) -> Any:
+    """The value of a function, widened."""
+    value = Fraction(function(float(at)))
+    return value if exact and at == 0 else value + way * SLACK * abs(value)
+
+
+def reduction(name: str, u: Facts, guarded: bool, eps: Facts) -> Facts:
+    """A reduction of numbers, of none of them perhaps where it is ``guarded``. Raises NotCovered."""
+    smooth = u.smooth
+    if name == "sum":
+        return u.repeated(guarded)
+    if name == "mean":
+        found = u._replace(zero=u.zero or not u.signed, away=u.away and u.signed)
+        return found.joined(number(0)).settled() if guarded else found.settled()
+    if name == "softmax":
+        return Facts(0, 1, guarded, continuous=u.continuous, top=smooth, bottom=smooth, reads=u.reads).settled()
+    if name == "max" and not guarded:
+        return u._replace(bottom=False).settled()
+    if name == "min":
+        return -reduction("max", -u, guarded, eps)
+    if name == "logsumexp":
+        return u._replace(low=-math.inf, high=math.inf, zero=True, away=False).settled()
+    if name == "variance" and not guarded:
+        return Facts(0, above=u.bounded, continuous=u.continuous, top=smooth, bottom=smooth, reads=u.reads).settled()
+    if name in ("layernorm", "rmsnorm", "standardize") and not guarded and eps.positive:
+        known = Facts(below=True, above=True, continuous=u.continuous, top=smooth, bottom=smooth, reads=u.reads)
+        return known.settled()
+    raise NotCovered(f"the reduction {name}")
+
+
+def _abs(u: Facts) -> Facts:
+    """At 0 its computed slope is 0, also where that is a rim of what is allowed."""
+    smooth = u.smooth and not u.zero
+    return u._replace(
+        low=0, high=max(-u.low, u.high), below=True, above=u.bounded, top=u.smooth, bottom=smooth
+    ).settled()
+
+
+def _relu(u: Facts) -> Facts:
+    """The larger of a number and 0."""
+    return _largest(u, number(0))
+
+
+def _leaky(u: Facts, *slope: Facts) -> Facts:
+    if slope:
+        raise NotCovered("a slope of leaky_relu")
+    return u._replace(low=min(u.low, 0), high=u.high, bottom=False)
+
+
+def _log(u: Facts) -> Facts:
+    low, high = 0 if u.low >= 1 else -math.inf, 0 if u.high <= 1 else math.inf
+    top, bottom = u.positive and u.top, u.positive and u.bottom
+    return Facts(
+        low, high, True, u.away and u.low >= 0, u.above, False, u.positive and u.continuous, top, bottom, u.reads
+    ).settled()
+
+
+def _largest(u: Facts, *rest: Facts) -> Facts:
+    if not rest:
+        return u
+    v = _largest(*rest)
+    zero = not (u.positive or v.positive)
+    return Facts(
+        max(u.low, v.low),
+        max(u.high, v.high),
+        zero and (u.zero or v.zero),
+        u.below or v.below,
+        u.above and v.above,
+        (u.away and u.low >= 0) or (v.away and v.low >= 0) or (u.away and v.away),
+        u.continuous and v.continuous,
+        u.top and v.top,
+        u.reads == v.reads == NONE,
+        max(u.reads, v.reads),
+    ).settled()
+
+
+def _clip(u: Facts, low: Facts, high: Facts) -> Facts:
+    return -_largest(-_largest(u, low), -high)

@@ -1,0 +1,54 @@
+"""A certificate or a rule tree beside the spec that it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from fractions import Fraction
+
+from energyc.checker.algebra import Poly, cleared, has_gathered
+from energyc.checker.formulas import Formulas
+from energyc.checker.syntax import NotCovered, expression, read_spec, same
+
+
+class Refused(Exception):
+    """A step that does not hold."""
+
+
+class Case:
+    """The spec, or a ``layer`` of it, that proofs are about: ``formulas`` reads it."""
+
+    def __init__(
+        self,
+        layer: str | None,
+        text: str,
+        consts: Mapping[str, str],
+        along: Collection[str] | None = None,
+        written: Collection[str] = (),
+    ) -> None:
+        self.spec = {part: dict(found) for part, found in read_spec(text, layer).items()}
+        for name, value in ((k, v) for k, v in consts.items() if k in self.spec["consts"]):
+            const = self.spec["consts"][name]
+            require(const.word == "const", f"{name} is not a const")
+            self.spec["consts"][name] = const._replace(body=f"= {Fraction(value)}")
+        self.formulas = Formulas(self.spec, self.spec["states"] if along is None else along, written)
+
+    def compare(self, listed: Mapping[str, str]) -> None:
+        """Compare the formulas that a proof lists with those of the spec. Raises Refused for another one."""
+        for left, right in listed.items():
+            known = self.spec["equations"].get(left)
+            agrees = known is not None and same(expression(known.body), expression(right))
+            require(agrees, f"{left} is another formula in the spec")
+
+
+def equal(a: Poly, b: Poly, otherwise: str) -> None:
+    """Raises Refused for other forms, NotCovered where an equation of gathered indices may make them the same."""
+    gap = cleared(a - b)
+    if has_gathered(gap):
+        raise NotCovered("an equation of gathered indices")
+    require(not gap, otherwise)
+
+
+def require(holds: bool, otherwise: str) -> None:
+    """Raises Refused unless a step holds."""
+    if not holds:
+        raise Refused(otherwise)

@@ -1,0 +1,140 @@
+"""How fast the products of a formula grow with the states, and which of their powers confine the states."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from energyc.checker.algebra import Atom, Poly, lone
+from energyc.checker.bounds import Bounds
+from energyc.checker.case import require
+from energyc.checker.ranges import NONE, Facts, held
+from energyc.checker.syntax import NotCovered, expression
+
+#: States, and a power p of a bound C (1 + |z|^p) by the largest of them.
+Growth = tuple[frozenset[str], Any]
+_STILL: Growth = frozenset(), 0
+_BOUNDED, _LINEAR = ("tanh", "sin", "cos", "sign", "erf"), ("lcosh", "max", "entry")
+
+
+class Growths:
+    """The growth of polynomials by the states in ``moving``; all else is held or bounded."""
+
+    def __init__(self, bounds: Bounds, moving: Collection[str]) -> None:
+        self.bounds, self.spec, self.moving = bounds, bounds.spec, moving
+
+    def of(self, poly: Poly) -> Growth:
+        """A bound on the absolute value. Raises NotCovered where there is none."""
+        parts = [self.of_product(factors) for (_, factors), _ in poly]
+        states = frozenset[str]().union(*(states for part in parts for states, _ in part))
+        return states, max((sum(power for _, power in part) for part in parts), default=0)
+
+    def of_product(self, factors: Iterable[tuple[Atom, Any]]) -> list[Growth]:
+        """The growth of each factor."""
+        return [self.of_power(atom, exponent) for atom, exponent in factors]
+
+    def of_power(self, atom: Atom, exponent: Any) -> Growth:
+        """The growth of a power of an atom. Raises NotCovered where there is none."""
+        if not self.moves(atom):
+            return _STILL
+        if exponent > 0 and atom.kind == "element":
+            return (frozenset({atom.name}), exponent) if atom.name in self.moving else _STILL
+        if exponent > 0 and atom.name in _BOUNDED:
+            return _STILL
+        if atom.name == "log" and exponent == 1:
+            return self.of(Poly((form, 1) for form in self.logarithm(atom.args[0])))
+        inner = self.of(atom.args[0]) if exponent > 0 and atom.name in ("power", "exp", *_LINEAR) else None
+        if inner is None or (atom.name == "exp" and inner[1] > 0):
+            raise NotCovered(f"how fast the function {atom.name} grows")
+        return inner[0], inner[1] * exponent
+
+    def logarithm(self, poly: Poly) -> Iterable[Any]:
+        """The exponents in a sum of exponentials: the logarithm grows as the largest of them."""
+        for (_, factors), value in poly:
+            exponentials = [atom for atom, _ in factors if (atom.kind, atom.name) == ("function", "exp")]
+            rest = [atom for atom, _ in factors if atom not in exponentials]
+            if value <= 0 or not all(atom.kind == "size" or is_condition(atom) for atom in rest):
+                raise NotCovered("the logarithm of what is no sum of exponentials")
+            yield from (form for atom in exponentials for form, _ in atom.args[0])
+
+    def moves(self, atom: Atom) -> bool:
+        """Whether an atom reads a state, or a function that is not looked into."""
+        own = atom.kind == "element" and atom.name in self.spec["states"]
+        inner = any(self.moves(part) for poly in atom.args for (_, factors), _ in poly for part, _ in factors)
+        return own or inner or atom.name.startswith("integral ")
+
+    def facts(self, atom: Atom) -> Facts:
+        """The range of an atom; of most functions nothing."""
+        if atom.kind in ("size", "pi"):
+            return held(1, zero=False)
+        if atom.kind == "function" and (atom.name == "exp" or is_condition(atom)):
+            return Facts(low=0)
+        if atom.kind != "element":
+            return Facts()
+        const = self.spec["consts"].get(atom.name.removeprefix("const "))
+        if " " in atom.name and const is not None:
+            return self.bounds.of(expression(const.body[1:]), {})
+        return self.bounds.element(atom.name)
+
+    def is_nonnegative(self, factors: Iterable[tuple[Atom, Any]], value: Any) -> bool:
+        """Whether a product is nowhere negative."""
+        return value > 0 and all(exponent % 2 == 0 or self.facts(atom).low >= 0 for atom, exponent in factors)
+
+    def is_positive(self, factors: Iterable[tuple[Atom, Any]]) -> bool:
+        """Whether a product of what no state is in is positive."""
+        known = [self.facts(atom) for atom, _ in factors]
+        return all(each.positive and each.reads == NONE for each in known)
+
+    def gain(
+        self, bound: Collection[Atom], factors: Collection[tuple[Atom, Any]], value: Any
+    ) -> tuple[str, Any] | None:
+        """z and p of a positive multiple of ``|z|^p``, summed over all elements of z."""
+        ends = [factor for factor in factors if factor[0].kind == "element" and factor[0].name in self.moving]
+        if len(ends) != 1 or value <= 0 or not self.is_each(ends[0][0], bound):
+            return None
+        (state, power), sign = ends[0], (Atom("function", "sign", (lone(ends[0][0]),)), 1)
+        rest = [factor for factor in factors if factor not in (ends[0], sign)]
+        even = Fraction(power).denominator == 1 and (power + (sign in factors)) % 2 == 0
+        known = even or (sign not in factors and self.facts(state).low >= 0)
+        return (state.name, Fraction(power)) if power > 0 and known and self.is_positive(rest) else None
+
+    def is_damping(self, bound: Collection[Atom], factors: frozenset[tuple[Atom, Any]], value: Any, name: str) -> bool:
+        """Whether a product is a positive multiple of ``z w``, summed over all elements of z, w being its direction."""
+        for direction in (atom for atom, _ in factors if atom.name == f"w.{name}"):
+            ends = {(direction, 1), (direction._replace(name=name), 1)}
+            return value > 0 and ends <= factors and self.is_each(direction, bound) and self.is_positive(factors - ends)
+        return False
+
+    def is_each(self, element: Atom, bound: Collection[Atom]) -> bool:
+        """Whether a sum over ``bound`` has each element of a state once or more."""
+        dims = self.bounds.formulas.signature(element.name)
+        indices = [next((index for index in bound if place == lone(index)), None) for place in element.args]
+        return len({*indices}) == len(dims) and all(i and i.below == dim for i, dim in zip(indices, dims, strict=True))
+
+    def confined(self, poly: Poly) -> dict[str, Any]:
+        """The powers of states that outgrow all else. Raises Refused where they do not."""
+        gains: dict[str, Any] = {}
+        loads: list[list[Growth]] = []
+        for (bound, factors), value in poly:
+            found = self.gain(bound, factors, value)
+            if found is not None:
+                gains[found[0]] = max(found[1], gains.get(found[0], 0))
+            elif not self.is_nonnegative(factors, value):
+                loads.append(self.of_product(factors))
+        for load in loads:
+            require(is_outgrown(load, gains), "the rule outgrown: no powers of the states outgrow a product")
+        return gains
+
+
+def is_condition(atom: Atom) -> bool:
+    """Whether an atom is 1 or 0, by indices."""
+    return atom.kind == "function" and atom.name in ("eq", "le")
+
+
+def is_outgrown(load: Iterable[Growth], powers: Mapping[str, Any]) -> bool:
+    """Whether powers of the states outgrow a product of factors that grow so (Young's inequality)."""
+    moving = [(states, power) for states, power in load if power > 0]
+    if not all(states <= powers.keys() for states, _ in moving):
+        return False
+    return sum(power / Fraction(min(powers[state] for state in states)) for states, power in moving) < 1
