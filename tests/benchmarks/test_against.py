@@ -38,6 +38,7 @@ def test_what_is_wrong_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
         compare(CASES["deq"], ("generated", "by_hand"), 0.0, quick=True)
 
 
+@pytest.mark.slow
 def test_results_are_written_and_those_of_other_networks_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

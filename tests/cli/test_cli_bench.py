@@ -30,6 +30,7 @@ def test_every_way_is_timed_and_the_generated_one_is_the_measure(capfd: pytest.C
     assert all(t["milliseconds"] > 0 for t in found["timings"])
 
 
+@pytest.mark.slow
 def test_what_is_no_gradient_has_no_energy_to_differentiate() -> None:
     network = pipeline.resolve(pipeline.read(ROOT / "specs" / "thick.energy"), pipeline.Choices("verify"))
     report = bench(network, batch=2, seconds=0)

@@ -24,6 +24,7 @@ DRIFTING = (
 )
 
 
+@pytest.mark.slow
 def test_a_kink_is_named(tmp_path: Path, capfd: Capture) -> None:
     done = energyc(capfd, "train", written(tmp_path, KINK), "--out", tmp_path / "run", "--format", "json")
     assert done.status == 0, done.err
@@ -39,6 +40,7 @@ def test_an_energy_without_a_floor_is_named(rule: str, tmp_path: Path, capfd: Ca
     assert done.status in (0, 1) and "the energy has no floor" in done.out + done.err, done.err
 
 
+@pytest.mark.slow
 def test_a_drift_that_a_one_sided_rule_reads_is_named(tmp_path: Path, capfd: Capture) -> None:
     remark = "the free phase still moves"
     path = written(tmp_path, DRIFTING)

@@ -12,6 +12,7 @@ import pytest
 import energyc
 from benchmarks.terms import PASSES, spec
 from energyc.language.diagnostics import Source
+from tests.quick import few
 
 OURS = str(Path(energyc.__file__).parent)
 #: Twice the terms more may take this many times the lines more: 2 in proportion, 4 by the square.
@@ -40,7 +41,7 @@ def lines_run(run: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("name", ["resolve", "classify", "torch", "cpp", "show forces", "show plan"])
-@pytest.mark.parametrize("shape", ["one_state", "selected", "states", "lets", "params", "shared"])
+@pytest.mark.parametrize("shape", few(["one_state", "selected", "states", "lets", "params", "shared"], ["lets"]))
 def test_lines_grow_in_proportion(shape: str, name: str) -> None:
     counts = (2, 10, 20, 40)  # the first one fills the caches of what is the same for all
     _, few, more, many = (lines_run(PASSES[name](Source("many.energy", spec(shape, count)))) for count in counts)

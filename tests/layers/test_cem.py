@@ -25,6 +25,7 @@ def tiny(**settings: object) -> Any:
     return net
 
 
+@pytest.mark.slow
 def test_the_gradient_through_all_steps_is_that_of_the_transcription() -> None:
     agree(tiny(), cem.costs)
 
@@ -53,6 +54,7 @@ def test_the_flows_are_preconditioned_slopes_of_the_energies(number: int) -> Non
     torch.testing.assert_close(layer.force({"x": x}, inside)["x"], flow, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_one_step_without_preconditioner_is_tied_attention_and_a_gated_mlp() -> None:
     """With T = 1, P = 1 and d = 0: attention with V = K and O = Q, a gated MLP whose way down is its way up."""
     net = tiny(**{"attention.relax.steps": 1, "mlp.relax.steps": 1})
@@ -91,6 +93,7 @@ def transformer(p: dict[str, Tensor], idx: Tensor) -> Tensor:
     return cem.rms(h, p["g_out"]) @ p["W_head"].T
 
 
+@pytest.mark.slow
 def test_a_later_character_changes_no_earlier_answer() -> None:
     net = tiny()
     idx = torch.randint(65, (2, 5), generator=torch.Generator().manual_seed(4))
@@ -99,6 +102,7 @@ def test_a_later_character_changes_no_earlier_answer() -> None:
     torch.testing.assert_close(first, second, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_modules_at_the_papers_size_and_at_the_presets() -> None:
     small = energyc.check(SPEC, preset="small")
     whole = energyc.check(SPEC)

@@ -23,6 +23,7 @@ SETTINGS = {"steps": 30, "batch": 10, "eval_every": 10}
 IMAGE = (3, 4, 4)
 
 
+@pytest.mark.slow
 def test_all_pictures_of_an_image_run(tmp_path: Path, figures: dict[str, Figure]) -> None:
     out = tmp_path / "run"
     train(make_session(out, SETTINGS, shape=IMAGE))
