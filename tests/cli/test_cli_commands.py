@@ -12,6 +12,7 @@ import torch
 
 import energyc as package
 from tests.cli.run import LANGUAGE, SMALL, UNTIED, energyc, written
+from tests.quick import slow
 
 Capture = pytest.CaptureFixture[str]
 
@@ -151,13 +152,15 @@ def test_training_by_no_sample_says_so(tmp_path: Path, capfd: Capture) -> None:
             "nudge.snapshots = 3 does nothing: two snapshots are compared, and nudge.steps = 4 has",
         ),
         (("relax.max_steps=10",), "relax.max_steps = 10 does nothing: relax.steps = 20 are made in any case"),
-        (
-            ("train.lr.W=0.1", "train.lr.V=0.1", "train.lr.b=0.1"),
-            "train.lr = 0.01 does nothing: every param has a rate",
+        slow(
+            (
+                ("train.lr.W=0.1", "train.lr.V=0.1", "train.lr.b=0.1"),
+                "train.lr = 0.01 does nothing: every param has a rate",
+            )
         ),
         (("train.lr.W=0.1", "train.lr.V=0.1"), None),
-        (("train.penalty=jacobian",), "train.penalty does nothing: every term is conservative"),
-        (("nudge.snapshots=2", "relax.max_steps=20", "train.penalty=none"), None),
+        slow((("train.penalty=jacobian",), "train.penalty does nothing: every term is conservative")),
+        slow((("nudge.snapshots=2", "relax.max_steps=20", "train.penalty=none"), None)),
     ],
 )
 def test_settings_that_do_nothing(settings: tuple[str, ...], said: str | None, tmp_path: Path, capfd: Capture) -> None:
@@ -324,6 +327,7 @@ def test_new_checks_and_trains(tmp_path: Path, capfd: Capture, monkeypatch: pyte
     assert energyc(capfd, "new", "../x y").status == 1
 
 
+@pytest.mark.slow
 def test_verify(tmp_path: Path, capfd: Capture) -> None:
     done = energyc(capfd, "verify", written(tmp_path), "--preset", "tiny", "--rule", "centered-ep", "--format", "json")
     assert done.status == 0, done

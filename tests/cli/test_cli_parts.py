@@ -97,6 +97,7 @@ def test_a_graph_is_not_divided_and_says_which_split_it_is(tmp_path: Path, capfd
     assert done.status == 1 and "train.folds cannot divide graph" in done.err
 
 
+@pytest.mark.slow
 def test_sizes_of_a_file_are_said(tmp_path: Path, capfd: Capture) -> None:
     nodes = np.arange(30)
     features = np.random.default_rng(0).normal(size=(30, 3))

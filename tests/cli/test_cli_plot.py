@@ -55,6 +55,7 @@ def test_training_draws_the_inside_of_the_network(run: Path) -> None:
         assert 300 <= width <= 4000 and 150 <= height <= 4000, (name, width, height)
 
 
+@pytest.mark.slow
 def test_chosen_heads_and_tokens(run: Path, capfd: Capture) -> None:
     """A row for each token, a column for each head, and one for the image."""
     whole = size(run / "pictures" / "attention-att.png")

@@ -129,6 +129,9 @@ def test_nearly_all_random_specs_type() -> None:
     assert refused <= 6
 
 
+SLOPES = [(k, False) for k in range(40)] + [(k, True) for k in range(20)]
+
+
 @pytest.mark.parametrize(("seed", "real"), few(SLOPES, lambda case: case[0] < 10))
 def test_force_is_minus_the_slope_of_the_energy(seed: int, real: bool) -> None:
     """Central differences of the interpreter's energy along a random direction, against the module's force."""

@@ -44,7 +44,7 @@ SPEC_OF = {path.stem: path for path in SPECS}
 #: How much more than others a spec amplifies rounding: its diodes' currents grow exponentially.
 AMPLIFIED = {"resistive": 10}
 #: Quick to build, and between them every kind of block: boxes, masks, spheres, windows, gathers, layers, edges.
-QUICK = ("hopfield", "cet", "thick", "cem", "et_anomaly")
+QUICK = ("hopfield", "cet", "cem")
 
 
 #: Tensors that are called as loops and parts of kernels are.
@@ -232,6 +232,7 @@ def test_reductions_over_edges(spec: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert max(found.values()) < TOLERANCE, found
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_kernels_leave_out_what_is_for_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a statistic of the batch that is read in training alone does not keep a network from having them."""
@@ -447,6 +448,7 @@ def test_what_is_loaded_is_what_was_hashed(tmp_path: Path, monkeypatch: pytest.M
     assert again.content == content and hasattr(again.loaded, "good")
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_tensors_that_are_called_as_loops_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O0")

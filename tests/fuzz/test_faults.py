@@ -33,7 +33,7 @@ def without_finds(fault: Fault, every: int, first: int) -> None:
 
 @pytest.mark.parametrize("fault", few(["kill", "full"], ["kill"]))
 def test_some_operations(fault: Fault) -> None:
-    without_finds(fault, 40, 7)
+    without_finds(fault, 160, 7)
 
 
 @pytest.mark.slow

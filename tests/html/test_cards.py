@@ -86,6 +86,7 @@ def test_an_empty_batch_and_one_sample_are_shown(net: Any) -> None:
     assert "1 sample" in net.relax({"x": torch.zeros(1, 3)})._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_report_shows_classes_with_evidence() -> None:
     report = energyc.check(SPEC)
     text = read(report._repr_html_()).text

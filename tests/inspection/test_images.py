@@ -245,6 +245,7 @@ def test_no_positions(spec: str, sizes: dict[str, int]) -> None:
     assert find_positions(part(spec, sizes).network) == []
 
 
+@pytest.mark.slow
 def test_a_vector_of_zero_is_like_none() -> None:
     one = part("et_image", ET)
     (positions,) = find_positions(one.network)
@@ -266,6 +267,7 @@ def test_a_product_taken_in_pairs_is_the_same(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.undo()
 
 
+@pytest.mark.slow
 def test_many_rows_are_taken_to_the_image_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     one = part("et_image", ET)
     whole = shown(one, ET_IMAGES)["xi"]

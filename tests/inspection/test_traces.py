@@ -72,6 +72,7 @@ def test_a_network_without_energies_says_so() -> None:
         energies_over_time(part(FORCE_ALONE))
 
 
+@pytest.mark.slow
 def test_states_over_time() -> None:
     one = part("cet", CET)
     trace = states_over_time(one)

@@ -196,6 +196,7 @@ def test_what_samples_draw_is_a_function_of_seed_epoch_and_number() -> None:
 # -------------------------------------------------------------------- the run
 
 
+@pytest.mark.slow
 def test_a_run_is_a_path_with_numbers_rows_and_a_network() -> None:
     run = energyc.train(SPEC, arrays(), **OPTIONS)
     assert isinstance(run, energyc.Run)
@@ -246,6 +247,7 @@ def test_a_callback_gets_each_update_and_may_end_the_run() -> None:
     assert [row["step"] for row in run.rows if row["kind"] == "eval"] == [0, 3, 4]
 
 
+@pytest.mark.slow
 def test_what_a_callback_raises_is_raised_after_saving() -> None:
     error = LookupError("mine")
 

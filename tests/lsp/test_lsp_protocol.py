@@ -173,6 +173,7 @@ def test_positions_count_in_the_units_that_were_agreed_on(tmp_path: Path, encodi
         assert editor.close() == 0
 
 
+@pytest.mark.slow
 def test_several_documents_are_told_apart(editor: Editor) -> None:
     other = "untitled:Untitled-1"
     editor.open(URI, THICK)

@@ -103,6 +103,7 @@ def backpropagation(net: Any, clamps: dict[str, Tensor], weighted: Tensor) -> di
     return {name: param.grad for name, param in params.items() if param.grad is not None}
 
 
+@pytest.mark.slow
 def test_predictive_coding_is_the_slope_of_the_least_energy() -> None:
     net = loaded(PREDICTIONS)
     data = drawn(net, 0.5)

@@ -77,6 +77,7 @@ def test_one_phase_from_the_start_is_enough() -> None:
     assert float(found.residual.max()) < 1e-6
 
 
+@pytest.mark.slow
 def test_auto_chooses_beta() -> None:
     for spec, rule in ((PREDICTIONS, "dual-propagation"), (TURNED, "dyadic-ep")):
         net = loaded(spec)

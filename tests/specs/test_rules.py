@@ -124,7 +124,7 @@ def test_the_bias_goes_with_a_power_of_beta(net: Network, rule: str, order: int)
     assert errors[0] / errors[1] == pytest.approx(2**order, rel=0.05)
 
 
-@named(EXACT)
+@named(EXACT, slow=LONG)
 def test_ep_run_to_convergence_is_implicit(net: Network) -> None:
     sides, free, at_rest = settled(net)
     coarse, fine = (sides.gradient("centered-ep", beta=b, nudge_steps=None, **at_rest) for b in (BETA, BETA / 2))
@@ -225,7 +225,7 @@ def test_backpropagation_through_a_network_in_a_host(net: Network) -> None:
     assert_close(found, rules.bptt(problem, 9), 1e-9)
 
 
-@named(SHIPPED)
+@named(SHIPPED, slow=LONG)
 def test_in_a_host_each_sample_has_its_own_steps(net: Network) -> None:
     _, tolerance, _ = stopping(net)
     sides = pair(net, 6, batch=4, relax={**STOPS, "relax.steps": 2, "relax.tolerance": tolerance})

@@ -52,6 +52,7 @@ def test_shown_pixels_are_those_of_the_data(tmp_path: Path, figures: dict[str, F
     assert np.allclose(shown, expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_network_without_images(tmp_path: Path) -> None:
     out = tmp_path / "run"
     train(make_session(out, SETTINGS))

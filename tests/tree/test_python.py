@@ -24,6 +24,7 @@ def shown(node: ast.expr) -> str:
     return ast.dump(node).replace(", ctx=Load()", "").replace("ctx=Load()", "")
 
 
+@pytest.mark.slow
 def test_brackets_are_those_that_python_needs():
     for k in range(3000):
         draw = random.Random(f"{SEED}/{k}")

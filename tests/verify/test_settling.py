@@ -230,6 +230,7 @@ def test_too_large_a_step_is_told_with_the_largest_stable_one() -> None:
     assert told == pytest.approx(0.2, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_real_part_above_zero_wants_a_lower_gain() -> None:
     """Eigenvalues 2 +- 3i: the state goes round in a circle at every step size."""
     found = judged(turning([[3.0, -3.0], [3.0, 3.0]]), zero())
@@ -297,6 +298,7 @@ def test_a_step_too_large_for_some_samples() -> None:
     assert found.helps == ("a smaller step: --set relax.step=0.125",)
 
 
+@pytest.mark.slow
 def test_without_a_fixed_point_verify_says_so() -> None:
     net = turning([[3.0, -3.0], [3.0, 3.0]])
     found = measure_fidelity(net, net, zero(), ["tracking-aep"], most_steps=2000)

@@ -111,6 +111,7 @@ def test_a_trained_implicit_rule_that_cannot_be_solved_is_no_bug(tmp_path: Path,
     assert "the free phase and so the nudged phases of all 4 samples diverged" in " ".join(done.out.split())
 
 
+@pytest.mark.slow
 def test_without_a_fixed_point_there_is_no_table(tmp_path: Path, capfd: Capture) -> None:
     spec = written(tmp_path, UNTIED.replace("(z[d] - x[d])^2", "(x[d] - z[d] / 2) * z[d]"), "pushed")
     for sweep in ([], ["--sweep", "beta"]):
