@@ -16,7 +16,6 @@ import pytest
 
 from energyc import files
 from tests.fuzz.injection import WHERE, Fault, Faults, File, Module
-from tests.quick import few
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "ENERGYC_TARGET": "torch"}
@@ -31,9 +30,10 @@ def without_finds(fault: Fault, every: int, first: int) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("fault", few(["kill", "full"], ["kill"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["kill", "full"])
 def test_some_operations(fault: Fault) -> None:
-    without_finds(fault, 160, 7)
+    without_finds(fault, 40, 7)
 
 
 @pytest.mark.slow

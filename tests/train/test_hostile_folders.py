@@ -288,7 +288,11 @@ def test_names_in_a_manifest_stay_inside(name: str, run: Path, tried: Try) -> No
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("value", [1e308, -1e308, 5e-324, 10**400], ids=["large", "small", "subnormal", "no float"])
+@pytest.mark.parametrize(
+    "value",
+    few([1e308, -1e308, 5e-324, 10**400], (1e308, 5e-324, 10**400)),
+    ids=["large", "small", "subnormal", "no float"],
+)
 def test_rows_of_extreme_numbers(value: float, command: str, run: Path, tried: Try) -> None:
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     text = "".join(json.dumps({**row, "cost": value, "residual": value, "step": row["step"]}) + "\n" for row in rows)
