@@ -165,6 +165,7 @@ def test_a_negative_direction_can_be_replayed() -> None:
     assert numbers["value"] < 0
 
 
+@pytest.mark.slow
 def test_random_quadratic_forms_are_never_called_positive_wrongly() -> None:
     """Sums of products of random factors: where `proved`, no eigenvalue is negative at random weights."""
     generator = np.random.default_rng(20261122)

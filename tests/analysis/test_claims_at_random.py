@@ -171,6 +171,7 @@ AROUND = {
 }
 
 
+@pytest.mark.slow
 def test_steps_of_known_slopes() -> None:
     """``next y = a f(y) + b``: its slope is between those of f, times a."""
     print(f"ENERGYC_SEED={SEED}")

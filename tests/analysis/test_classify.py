@@ -89,6 +89,7 @@ force {second} on z[j,e] = sum[i,d]({softmax}[i,j] * {matrix}[d,e] * z[i,d])
 """
 
 
+@pytest.mark.slow
 def test_halves_of_an_attention_are_a_gradient_together() -> None:
     found = classify(network(halves()))
     assert found.terms["query"].kind == found.terms["key"].kind == "not-conservative"
@@ -141,6 +142,7 @@ def test_an_undecided_term_decides_beside_two_that_are_a_gradient() -> None:
     assert (verdict.verdict, verdict.why) == ("unproved", "odd")
 
 
+@pytest.mark.slow
 def test_what_is_proved_in_parts_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     def short(field: ForceField, surfaces: Surfaces, generator: np.random.Generator, seconds: float) -> Verdict:
         found = decide(field, generator, seconds)

@@ -109,6 +109,7 @@ def test_normal_forms_mean_the_same() -> None:
     check_expansions(range(SEED, SEED + 30))
 
 
+@pytest.mark.slow
 def test_nothing_false_is_proved_or_refuted() -> None:
     print(f"ENERGYC_SEED={SEED}")
     check_verdicts(range(SEED, SEED + 30))

@@ -92,6 +92,7 @@ def run(count: int) -> list[str]:
     return undecided
 
 
+@pytest.mark.slow
 def test_no_written_force_is_classified_wrongly() -> None:
     run(4)
 

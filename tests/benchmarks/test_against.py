@@ -19,7 +19,7 @@ QUICK = ("generated", "by_hand", "published", "torchdeq")
 
 
 #: The others take ten seconds each.
-FAST = ("hopfield", "hopfield_conv", "deq")
+FAST = ("hopfield", "deq")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in FAST else pytest.mark.slow) for n in CASES])
@@ -38,6 +38,7 @@ def test_what_is_wrong_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
         compare(CASES["deq"], ("generated", "by_hand"), 0.0, quick=True)
 
 
+@pytest.mark.slow
 def test_results_are_written_and_those_of_other_networks_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -57,6 +58,7 @@ def test_a_column_is_the_fastest_of_its_ways() -> None:
     assert report.row("a", cells) == "| a | 1 |  | 5 |  |  |  | **2** |  |  |"
 
 
+@pytest.mark.slow
 def test_a_case_has_equal_inputs_in_either_dtype() -> None:
     wide, narrow = (problem(CASES["et"], dtype, True) for dtype in (torch.float64, torch.float32))
     for name, value in wide.params.items():

@@ -19,6 +19,7 @@ IN_KERNELS = ["in kernels"] if any(map(shutil.which, ("c++", "g++", "clang++")))
 DIMS = {"I": 12, "J": 9, "K": 4}
 
 
+@pytest.mark.slow
 def test_every_way_is_timed_and_the_generated_one_is_the_measure(capfd: pytest.CaptureFixture[str]) -> None:
     spec = str(ROOT / "specs" / "hopfield.energy")
     done = energyc(capfd, "bench", spec, "--preset", "verify", "--seconds", "0", "--batch", "2", "--format", "json")
@@ -30,6 +31,7 @@ def test_every_way_is_timed_and_the_generated_one_is_the_measure(capfd: pytest.C
     assert all(t["milliseconds"] > 0 for t in found["timings"])
 
 
+@pytest.mark.slow
 def test_what_is_no_gradient_has_no_energy_to_differentiate() -> None:
     network = pipeline.resolve(pipeline.read(ROOT / "specs" / "thick.energy"), pipeline.Choices("verify"))
     report = bench(network, batch=2, seconds=0)

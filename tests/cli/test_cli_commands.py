@@ -12,6 +12,7 @@ import torch
 
 import energyc as package
 from tests.cli.run import LANGUAGE, SMALL, UNTIED, energyc, written
+from tests.quick import slow
 
 Capture = pytest.CaptureFixture[str]
 
@@ -39,6 +40,7 @@ def test_check(tmp_path: Path, capfd: Capture) -> None:
     assert package.check(SMALL).network == "small"
 
 
+@pytest.mark.slow
 def test_compile_gives_the_same_bytes_and_a_module_that_needs_torch_alone(tmp_path: Path, capfd: Capture) -> None:
     path = written(tmp_path)
     first = energyc(capfd, "compile", path, "-o", tmp_path / "a", "--rule", "ep")
@@ -50,6 +52,7 @@ def test_compile_gives_the_same_bytes_and_a_module_that_needs_torch_alone(tmp_pa
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "a", check=True, env={"PATH": ""})
 
 
+@pytest.mark.slow
 def test_a_run_from_training_to_pictures(tmp_path: Path, capfd: Capture) -> None:
     path, run = written(tmp_path), tmp_path / "run"
     done = energyc(capfd, "train", path, "--preset", "tiny", "--set", "train.steps=5", "--out", run, "--format", "json")
@@ -69,6 +72,7 @@ def test_a_run_from_training_to_pictures(tmp_path: Path, capfd: Capture) -> None
     assert "--resume" in refused.err
 
 
+@pytest.mark.slow
 def test_the_kept_spec_is_resolved(tmp_path: Path, capfd: Capture) -> None:
     run = tmp_path / "run"
     flags = ["--preset", "tiny", "--set", "nudge.beta=1/4", "--set", "relax.tolerance=1e-3", "--steps", "0"]
@@ -83,6 +87,7 @@ def test_the_kept_spec_is_resolved(tmp_path: Path, capfd: Capture) -> None:
     assert net.params["W"].shape == (64, 3)
 
 
+@pytest.mark.slow
 def test_a_loaded_run_has_the_trained_weights(tmp_path: Path, capfd: Capture) -> None:
     path, run = written(tmp_path), tmp_path / "run"
     assert energyc(capfd, "train", path, "--out", run, "--steps", "3", "--seed", "4").status == 0
@@ -92,6 +97,7 @@ def test_a_loaded_run_has_the_trained_weights(tmp_path: Path, capfd: Capture) ->
     assert (fresh.params["W"] - trained.params["W"]).abs().max() < 0.1
 
 
+@pytest.mark.slow
 def test_training_in_double_precision(tmp_path: Path, capfd: Capture) -> None:
     run = tmp_path / "run"
     done = energyc(capfd, "train", written(tmp_path), "--out", run, "--steps", "2", "--set", "train.dtype=float64")
@@ -102,6 +108,7 @@ def test_training_in_double_precision(tmp_path: Path, capfd: Capture) -> None:
     assert json.loads((run / "run.json").read_text())["dtype"] == "float64"
 
 
+@pytest.mark.slow
 def test_the_rule_and_the_reason_for_it_are_in_the_head_and_in_json(tmp_path: Path, capfd: Capture) -> None:
     silent = written(tmp_path, SMALL.replace("rule = centered-ep, ", ""), "silent")
     arguments = ("train", silent, "--steps", "1", "--out")
@@ -115,6 +122,7 @@ def test_the_rule_and_the_reason_for_it_are_in_the_head_and_in_json(tmp_path: Pa
     assert "health: " in chosen.out
 
 
+@pytest.mark.slow
 def test_a_resumed_run_says_which_steps_its_time_counts(tmp_path: Path, capfd: Capture) -> None:
     run = tmp_path / "run"
     assert "2 steps in " in energyc(capfd, "train", written(tmp_path), "--steps", "2", "--out", run).out
@@ -127,6 +135,7 @@ def test_beta_auto_is_no_note(tmp_path: Path, capfd: Capture) -> None:
     assert "beta = auto" not in energyc(capfd, "check", spec).out
 
 
+@pytest.mark.slow
 def test_training_by_no_sample_says_so(tmp_path: Path, capfd: Capture) -> None:
     arguments = ("train", written(tmp_path), "--set", "train.gate=1e-30", "--steps", "2", "--quiet", "--out")
     assert "warning: no sample took part in 2 of 2 updates" in energyc(capfd, *arguments, tmp_path / "a").out
@@ -143,13 +152,15 @@ def test_training_by_no_sample_says_so(tmp_path: Path, capfd: Capture) -> None:
             "nudge.snapshots = 3 does nothing: two snapshots are compared, and nudge.steps = 4 has",
         ),
         (("relax.max_steps=10",), "relax.max_steps = 10 does nothing: relax.steps = 20 are made in any case"),
-        (
-            ("train.lr.W=0.1", "train.lr.V=0.1", "train.lr.b=0.1"),
-            "train.lr = 0.01 does nothing: every param has a rate",
+        slow(
+            (
+                ("train.lr.W=0.1", "train.lr.V=0.1", "train.lr.b=0.1"),
+                "train.lr = 0.01 does nothing: every param has a rate",
+            )
         ),
         (("train.lr.W=0.1", "train.lr.V=0.1"), None),
-        (("train.penalty=jacobian",), "train.penalty does nothing: every term is conservative"),
-        (("nudge.snapshots=2", "relax.max_steps=20", "train.penalty=none"), None),
+        slow((("train.penalty=jacobian",), "train.penalty does nothing: every term is conservative")),
+        slow((("nudge.snapshots=2", "relax.max_steps=20", "train.penalty=none"), None)),
     ],
 )
 def test_settings_that_do_nothing(settings: tuple[str, ...], said: str | None, tmp_path: Path, capfd: Capture) -> None:
@@ -190,6 +201,7 @@ def test_a_rule_that_hangs_on_what_is_undecided(tmp_path: Path, capfd: Capture) 
     assert first.startswith("train.rule = vf is unproved on untied: exact only if ffn is conservative (use tracking")
 
 
+@pytest.mark.slow
 def test_a_network_of_forces_alone_trains_and_is_drawn(tmp_path: Path, capfd: Capture) -> None:
     energies = [line for line in SMALL.splitlines() if line.startswith("energy")]
     forces = "force fs on s[j] = sum[i](x[i] * W[i,j]) - s[j]\nforce fy on y[k] = b[k] + sum[j](s[j] * V[j,k]) - y[k]"
@@ -202,6 +214,7 @@ def test_a_network_of_forces_alone_trains_and_is_drawn(tmp_path: Path, capfd: Ca
 TURN = "param T[J, J] ~ normal(0.1)\nforce turn on s[j] = sum[i in J](T[j,i] * s[i])\nrelax {"
 
 
+@pytest.mark.slow
 def test_a_biased_rule_is_warned_of_wherever_it_trains(tmp_path: Path, capfd: Capture) -> None:
     run, path = tmp_path / "run", written(tmp_path, SMALL.replace("relax {", TURN).replace("centered-ep", "vf"))
     begun = energyc(capfd, "train", path, "--allow-biased", "--out", run, "--steps", "1", "--format", "json")
@@ -216,6 +229,7 @@ def test_an_unproved_force_is_penalised(tmp_path: Path, capfd: Capture) -> None:
     assert not any("does nothing" in note for note in report["notes"])
 
 
+@pytest.mark.slow
 def test_seeds(tmp_path: Path, capfd: Capture) -> None:
     run = tmp_path / "runs"
     done = energyc(capfd, "train", written(tmp_path), "--seeds", "2", "--steps", "2", "--out", run, "--format", "json")
@@ -300,6 +314,7 @@ def test_fmt(tmp_path: Path, capfd: Capture) -> None:
     assert energyc(capfd, "fmt", "-", stdin=path.read_text()).out == path.read_text()
 
 
+@pytest.mark.slow
 def test_new_checks_and_trains(tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert energyc(capfd, "new", "mine").status == 0
@@ -312,6 +327,7 @@ def test_new_checks_and_trains(tmp_path: Path, capfd: Capture, monkeypatch: pyte
     assert energyc(capfd, "new", "../x y").status == 1
 
 
+@pytest.mark.slow
 def test_verify(tmp_path: Path, capfd: Capture) -> None:
     done = energyc(capfd, "verify", written(tmp_path), "--preset", "tiny", "--rule", "centered-ep", "--format", "json")
     assert done.status == 0, done
@@ -321,6 +337,7 @@ def test_verify(tmp_path: Path, capfd: Capture) -> None:
     assert done.json["spectrum"]["step_radius"] < 1
 
 
+@pytest.mark.slow
 def test_a_run_is_verified_by_the_rule_that_trained_it(tmp_path: Path, capfd: Capture) -> None:
     run = tmp_path / "run"
     flags = ("--preset", "tiny", "--rule", "ep", "--steps", "1", "--out", run, "--quiet")
@@ -347,6 +364,7 @@ def test_the_operations_of_a_step_are_those_of_its_matrix_products(tmp_path: Pat
     assert report["flops_per_step"] == products_with_v
 
 
+@pytest.mark.slow
 def test_sample(tmp_path: Path, capfd: Capture) -> None:
     run = tmp_path / "run"
     assert energyc(capfd, "train", written(tmp_path, LANGUAGE, "chars"), "--out", run, "--quiet").status == 0

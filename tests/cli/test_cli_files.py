@@ -37,6 +37,7 @@ def test_fmt_leaves_a_spec_as_it_was_where_the_disk_is_full(tmp_path: Path) -> N
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.slow
 def test_explain_and_compile_keep_what_was_there(tmp_path: Path) -> None:
     path = written(tmp_path)
     for name, arguments in (

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import SMALL, energyc, written
+from tests.quick import few
 
 Capture = pytest.CaptureFixture[str]
 FREE = SMALL.replace("s[J] in [0, 1], y[K] in [0, 1]", "s[J], y[K]")
@@ -24,6 +25,7 @@ DRIFTING = (
 )
 
 
+@pytest.mark.slow
 def test_a_kink_is_named(tmp_path: Path, capfd: Capture) -> None:
     done = energyc(capfd, "train", written(tmp_path, KINK), "--out", tmp_path / "run", "--format", "json")
     assert done.status == 0, done.err
@@ -32,13 +34,14 @@ def test_a_kink_is_named(tmp_path: Path, capfd: Capture) -> None:
     assert "force jumps" in energyc(capfd, "verify", tmp_path / "run").out
 
 
-@pytest.mark.parametrize("rule", ["implicit", "centered-ep"])
+@pytest.mark.parametrize("rule", few(["implicit", "centered-ep"], ["centered-ep"]))
 def test_an_energy_without_a_floor_is_named(rule: str, tmp_path: Path, capfd: Capture) -> None:
     path = written(tmp_path, FALLING.replace("centered-ep", rule))
     done = energyc(capfd, "train", path, "--out", tmp_path / "run")
     assert done.status in (0, 1) and "the energy has no floor" in done.out + done.err, done.err
 
 
+@pytest.mark.slow
 def test_a_drift_that_a_one_sided_rule_reads_is_named(tmp_path: Path, capfd: Capture) -> None:
     remark = "the free phase still moves"
     path = written(tmp_path, DRIFTING)

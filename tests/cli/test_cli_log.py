@@ -48,6 +48,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         del sys.modules[imported]
 
 
+@pytest.mark.slow
 def test_a_logger_of_ones_own_from_the_working_directory(mine: str, tmp_path: Path, capfd: Capture) -> None:
     done = energyc(capfd, "train", written(tmp_path), "--out", "run", "--steps", 2, "--log", f"{mine}:Lines")
     assert done.status == 0, done.err
@@ -63,6 +64,7 @@ def test_a_logger_of_ones_own_from_the_working_directory(mine: str, tmp_path: Pa
     assert several.status == 0 and (tmp_path / "lines-seed 1.txt").read_text() == "start small 0\nfinish finished 1\n"
 
 
+@pytest.mark.slow
 def test_a_failing_logger_is_a_warning(mine: str, tmp_path: Path, capfd: Capture) -> None:
     done = energyc(capfd, "train", written(tmp_path), "--steps", 1, "--log", f"{mine}:Broken", "--format", "json")
     warning = "the logger Broken failed in scalars at update 0 and was left out: ConnectionError: no route to host"
@@ -97,6 +99,7 @@ def test_a_module_that_cannot_be_imported(mine: str, tmp_path: Path, capfd: Capt
         assert done.status == 1 and f"raised {reason}" in done.err and "Traceback" not in done.err
 
 
+@pytest.mark.slow
 def test_tensorboard_is_written_and_continued(mine: str, tmp_path: Path, capfd: Capture) -> None:
     pytest.importorskip("tensorboard")
     from tests.loggers.test_tensorboard import assert_series_of, events
@@ -109,6 +112,7 @@ def test_tensorboard_is_written_and_continued(mine: str, tmp_path: Path, capfd: 
     assert load_run("run").info["loggers"] == ["tensorboard"]
 
 
+@pytest.mark.slow
 def test_a_resumed_run_goes_on_where_tensorboard_is_missing(
     mine: str, tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +125,7 @@ def test_a_resumed_run_goes_on_where_tensorboard_is_missing(
     assert refused.status == 1 and "E0952" in refused.err
 
 
+@pytest.mark.slow
 def test_a_run_folder_names_nothing_that_is_called(mine: str, tmp_path: Path, capfd: Capture) -> None:
     assert energyc(capfd, "train", written(tmp_path), "--out", "run", "--steps", 1).status == 0
     info = json.loads((tmp_path / "run" / "run.json").read_text())

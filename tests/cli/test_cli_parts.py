@@ -34,6 +34,7 @@ train { rule = implicit, lr = 0.1, lr.w = [0.1, 0.05, 0.02], epochs = 4, best = 
 """
 
 
+@pytest.mark.slow
 def test_folds_from_training_to_pictures(tmp_path: Path, capfd: Capture) -> None:
     path, out = written(tmp_path), tmp_path / "folds"
     settings = ("--set", "train.folds=3", "--set", "train.validation=1/5")
@@ -58,6 +59,7 @@ def test_folds_from_training_to_pictures(tmp_path: Path, capfd: Capture) -> None
         load_run(out)
 
 
+@pytest.mark.slow
 def test_a_fold_is_continued_alone(tmp_path: Path, capfd: Capture) -> None:
     path, out = written(tmp_path), tmp_path / "folds"
     energyc(capfd, "train", path, "--set", "train.folds=2", "--out", out, "--format", "json")
@@ -71,6 +73,7 @@ def test_seeds_and_folds_exclude_each_other(tmp_path: Path, capfd: Capture) -> N
     assert done.status == 2 and "--seeds and train.folds = 2 exclude each other" in done.err
 
 
+@pytest.mark.slow
 def test_a_graph_as_the_only_sample(tmp_path: Path, capfd: Capture) -> None:
     path, run = written(tmp_path, HEAD), tmp_path / "run"
     done = energyc(capfd, "train", path, "--out", run)
@@ -94,6 +97,7 @@ def test_a_graph_is_not_divided_and_says_which_split_it_is(tmp_path: Path, capfd
     assert done.status == 1 and "train.folds cannot divide graph" in done.err
 
 
+@pytest.mark.slow
 def test_sizes_of_a_file_are_said(tmp_path: Path, capfd: Capture) -> None:
     nodes = np.arange(30)
     features = np.random.default_rng(0).normal(size=(30, 3))

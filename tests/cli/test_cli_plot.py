@@ -36,6 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_training_draws_the_inside_of_the_network(run: Path) -> None:
     inside = [
         "energies",
@@ -54,6 +55,7 @@ def test_training_draws_the_inside_of_the_network(run: Path) -> None:
         assert 300 <= width <= 4000 and 150 <= height <= 4000, (name, width, height)
 
 
+@pytest.mark.slow
 def test_chosen_heads_and_tokens(run: Path, capfd: Capture) -> None:
     """A row for each token, a column for each head, and one for the image."""
     whole = size(run / "pictures" / "attention-att.png")
@@ -83,6 +85,7 @@ def test_a_token_is_numbers(run: Path, capfd: Capture) -> None:
     assert done.status == 2 and "'a,1' is not a place of a token" in done.err
 
 
+@pytest.mark.slow
 def test_what_has_no_meaning_is_said_in_a_line(tmp_path: Path, capfd: Capture) -> None:
     out = tmp_path / "run"
     sizes = ["--set", "C=6", "--set", "train.eval_samples=8", "--steps", "2"]
@@ -112,6 +115,7 @@ def test_of_several_seeds_one_is_to_be_named(tmp_path: Path, capfd: Capture) -> 
     assert done.status == 1 and "holds the runs of several seeds" in done.err and str(out / "seed-0") in done.err
 
 
+@pytest.mark.slow
 def test_without_matplotlib_one_message(run: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
@@ -138,6 +142,7 @@ train { rule = bptt, steps = 1, batch = 4, eval_samples = 4 }
 """
 
 
+@pytest.mark.slow
 def test_one_of_several_that_is_left_out_is_named(tmp_path: Path, capfd: Capture) -> None:
     spec = tmp_path / "two.energy"
     spec.write_text(TWO)

@@ -177,6 +177,7 @@ def test_data_that_is_not_clear(given: str, code: str, said: str, tmp_path: Path
     assert f"error[{code}]" in done.err and said in done.err, done.err
 
 
+@pytest.mark.slow
 def test_what_a_run_was_made_with_is_gone(tmp_path: Path, capfd: Capture) -> None:
     run, text, moved = tmp_path / "run", tmp_path / "text.txt", tmp_path / "moved.txt"
     text.write_text("To be or not to be, that is the question. " * 40)
@@ -216,6 +217,7 @@ def test_numbers_that_nothing_can_be_done_with(arguments: tuple[str, ...], capfd
     assert f"Invalid value for '{arguments[2]}': {arguments[3]} is not" in done.err
 
 
+@pytest.mark.slow
 def test_dtypes_and_seeds_of_a_loaded_network(tmp_path: Path) -> None:
     path = written(tmp_path)
     for dtype in ("float17", "nn", "int32", torch.int32, torch.complex64, 64, np.int32):
@@ -257,6 +259,7 @@ def test_a_device_that_is_not_there(tmp_path: Path, capfd: Capture) -> None:
     assert "error[E0902]" in done.err
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_training_saves_and_says_how_to_resume(tmp_path: Path) -> None:
     run = tmp_path / "run"
     arguments = ["train", str(written(tmp_path)), "--steps", "100000", "--out", str(run), "--set", "train.log_every=1"]

@@ -17,6 +17,7 @@ from energyc.surfaces.doctor.finding import Finding, carried_out
 from energyc.surfaces.doctor.installing import compiler_install, pip_install
 from energyc.surfaces.doctor.requirements import Requirement
 from tests.cli.run import energyc
+from tests.quick import slow
 
 ROOT = Path(__file__).resolve().parents[2]
 Capture = pytest.CaptureFixture[str]
@@ -45,6 +46,7 @@ def shadow(folder: Path, name: str, text: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_this_machine(tmp_path: Path) -> None:
     """The core of energyc works where its tests run, and a fresh cache is filled."""
     status, found, _ = doctor(XDG_CACHE_HOME=str(tmp_path))
@@ -63,7 +65,7 @@ def test_this_machine(tmp_path: Path) -> None:
     ("text", "state", "says"),
     [
         ("raise ModuleNotFoundError('No module named torch', name='torch')", "missing", "No module named torch"),
-        ("raise ImportError('libcudart.so: cannot open shared object file')", "broken", "libcudart.so"),
+        slow(("raise ImportError('libcudart.so: cannot open shared object file')", "broken", "libcudart.so")),
         ("import os; os.kill(os.getpid(), 11)", "broken", "was ended by SIGSEGV"),
         ("import os; os._exit(3)", "broken", "ended with exit status 3"),
         ("raise SystemExit('no licence')", "broken", "exit status 1 (no licence)"),
@@ -76,6 +78,7 @@ def test_torch_that_does_not_work(text: str, state: str, says: str, tmp_path: Pa
     assert found["C++ kernels"]["mend"] is None or state == "broken"
 
 
+@pytest.mark.slow
 def test_torch_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(shadow(tmp_path, "torch", "import time; time.sleep(1000)"))
     found = trial_findings.run_trial(limit=3)
@@ -93,15 +96,17 @@ def compiler(folder: Path, script: str) -> str:
 @pytest.mark.parametrize(
     ("script", "says"),
     [
-        ("exit 1", "does not compile C++17"),
+        slow(("exit 1", "does not compile C++17")),
         (
             'case "$*" in *-E*) exec c++ "$@";; *--version*) echo mine;; *) echo "error: no space" >&2; exit 1;; esac',
             "no space",
         ),
-        (
-            'case "$*" in *-E*) exec c++ "$@";; *--version*) echo mine; exit;; esac\n'
-            'for last; do :; done; echo junk > "$last"',
-            ".so: ",
+        slow(
+            (
+                'case "$*" in *-E*) exec c++ "$@";; *--version*) echo mine; exit;; esac\n'
+                'for last; do :; done; echo junk > "$last"',
+                ".so: ",
+            )
         ),
     ],
 )
@@ -112,6 +117,7 @@ def test_a_compiler_that_does_not_work(script: str, says: str, tmp_path: Path) -
     assert says in kernels["says"] and "torch operations" in kernels["says"]
 
 
+@pytest.mark.slow
 def test_no_compiler_at_all(tmp_path: Path) -> None:
     status, found, _ = doctor(PATH=str(tmp_path), CXX="")
     assert status == 0 and found["C++ kernels"]["state"] == "missing"

@@ -12,6 +12,7 @@ from energyc.mathematics.ir.interpreter import evaluate, key
 from tests.drawing import seeds
 from tests.emit.judge import Judged, disagreements, judged, resolved
 from tests.emit.random_specs import random_spec
+from tests.quick import few
 
 QUICK = (*range(40), 1095, 1150)
 
@@ -29,7 +30,7 @@ def case(seed: int, passes: Passes = Passes(), timed: bool = False, real: bool =
     return judged(network, np.random.default_rng(seed), passes)
 
 
-@pytest.mark.parametrize("seed", QUICK)
+@pytest.mark.parametrize("seed", few(QUICK, range(1, 16)))
 def test_every_routine(seed: int) -> None:
     assert disagreements(case(seed)) == {}
 
@@ -76,12 +77,12 @@ cost c = sum[{read.rpartition(",")[0]}](detach(s[{read}]) * p[name[m]]) - t
     assert disagreements(judged(network, np.random.default_rng(0))) == {}
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", few(range(20), range(6)))
 def test_every_routine_of_what_the_runtime_sets(seed: int) -> None:
     assert disagreements(case(seed, timed=True)) == {}
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(range(12), range(4)))
 def test_every_routine_of_selections_by_real_values(seed: int) -> None:
     assert disagreements(case(seed, real=True)) == {}
 
@@ -104,7 +105,7 @@ def test_every_routine_at_length(seed: int) -> None:
     assert disagreements(case(seed)) == {}
 
 
-@pytest.mark.parametrize("seed", range(100, 116))
+@pytest.mark.parametrize("seed", few(range(100, 116), (101, 103, 105, 106, 110, 113)))
 def test_every_mixture_of_passes(seed: int) -> None:
     on = [bool(seed >> k & 1) for k in range(5)]
     passes = Passes(hoist=on[0], share=on[1], segments=on[2], inplace=on[3], separate=on[4])
@@ -117,6 +118,7 @@ def test_every_mixture_of_passes_at_length(seed: int) -> None:
     test_every_mixture_of_passes(seed)
 
 
+@pytest.mark.slow
 def test_nearly_all_random_specs_type() -> None:
     refused = 0
     for seed in range(60):
@@ -127,7 +129,10 @@ def test_nearly_all_random_specs_type() -> None:
     assert refused <= 6
 
 
-@pytest.mark.parametrize(("seed", "real"), [(k, False) for k in range(40)] + [(k, True) for k in range(20)])
+SLOPES = [(k, False) for k in range(40)] + [(k, True) for k in range(20)]
+
+
+@pytest.mark.parametrize(("seed", "real"), few(SLOPES, lambda case: case[0] < 10))
 def test_force_is_minus_the_slope_of_the_energy(seed: int, real: bool) -> None:
     """Central differences of the interpreter's energy along a random direction, against the module's force."""
     j = case(seed, real=real)

@@ -44,7 +44,7 @@ SPEC_OF = {path.stem: path for path in SPECS}
 #: How much more than others a spec amplifies rounding: its diodes' currents grow exponentially.
 AMPLIFIED = {"resistive": 10}
 #: Quick to build, and between them every kind of block: boxes, masks, spheres, windows, gathers, layers, edges.
-QUICK = ("hopfield", "cet", "thick", "cem", "et_anomaly")
+QUICK = ("hopfield", "cet", "cem")
 
 
 #: Tensors that are called as loops and parts of kernels are.
@@ -148,6 +148,7 @@ def test_the_result_does_not_depend_on_threads_or_the_batch(threads: int, monkey
         torch.set_num_threads(before)
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_two_networks_in_one_process_share_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """One with tiles of many samples and one with tiles of one."""
@@ -176,6 +177,7 @@ def test_the_residual_of_what_explodes(size: float, monkeypatch: pytest.MonkeyPa
         assert torch.allclose(net._residual(states, fixed, net.relax_step), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_gradients_by_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same contrast at a given strength, which leaves rounding alone between them."""
@@ -192,6 +194,7 @@ def test_gradients_by_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
             assert torch.allclose(one.params[name], gradient, rtol=1e-9, atol=1e-12), (spec, name)
 
 
+@pytest.mark.slow
 def test_layers_relax_in_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each with the params of its copy; a gradient through the steps records its own."""
     monkeypatch.setenv("CXXFLAGS", "-O1")
@@ -229,6 +232,7 @@ def test_reductions_over_edges(spec: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert max(found.values()) < TOLERANCE, found
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_kernels_leave_out_what_is_for_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a statistic of the batch that is read in training alone does not keep a network from having them."""
@@ -246,6 +250,7 @@ def test_projections_on_simplices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(found.values()) < TOLERANCE, found
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_proximal_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O1")
@@ -308,6 +313,7 @@ train { rule = implicit }
 """
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_layers_and_params_that_are_called_as_kernels_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O0")
@@ -376,6 +382,7 @@ void killed(int64_t, int64_t, p*, p*, p, p, int64_t) { raise(SIGKILL); }
 """
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_kernel_that_dies_is_tried_once_and_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -441,6 +448,7 @@ def test_what_is_loaded_is_what_was_hashed(tmp_path: Path, monkeypatch: pytest.M
     assert again.content == content and hasattr(again.loaded, "good")
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_tensors_that_are_called_as_loops_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O0")

@@ -10,6 +10,7 @@ from energyc.code.tree import cpp, facts, python
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 from energyc.language.diagnostics import Source, SpecError
+from tests.quick import few
 
 #: As many lets, each of which reads the one before, as once ended in a RecursionError: there were more than a hundred.
 LETS = 200
@@ -17,7 +18,7 @@ LETS = 200
 TERMS = 3000
 
 
-@pytest.mark.parametrize("target", ["torch", "cpp", "triton"])
+@pytest.mark.parametrize("target", few(["torch", "cpp", "triton"], ["torch"]))
 def test_lets_may_chain(target: str) -> None:
     compiled = pipeline.emit(pipeline.resolve(Source("deep.energy", spec("lets", LETS))), target=target)
     assert compiled.fallback is None

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import few
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import resource, sys, torch, energyc
@@ -26,7 +28,7 @@ print(peaks[2] - peaks[1], states)
 """
 
 
-@pytest.mark.parametrize("spec", ["thick", "deep_hopfield"])
+@pytest.mark.parametrize("spec", few(["thick", "deep_hopfield"], ["deep_hopfield"]))
 def test_memory_does_not_grow_with_the_steps(spec: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(

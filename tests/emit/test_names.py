@@ -84,6 +84,7 @@ def test_every_name_at_the_head_of_a_module_is_one_of_the_runtime() -> None:
         assert named - library().definitions.keys() <= own
 
 
+@pytest.mark.slow
 def test_what_a_module_reads_is_defined_and_what_is_its_own_is_read() -> None:
     """A module of any rules lacks nothing private, and no equation is left over."""
     for tree in every_module():

@@ -25,6 +25,7 @@ from energyc.surfaces.report.check import force_flops
 from tests.drawing import seeds
 from tests.emit.judge import disagreements, distance, judged, resolved, routines
 from tests.emit.random_edges import edge_spec
+from tests.quick import few
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,7 +36,7 @@ def agree(seed: int, passes: Passes = Passes()) -> None:
     assert disagreements(judged(resolved(text), np.random.default_rng(seed), passes)) == {}
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", few(range(30), range(10)))
 def test_every_routine(seed: int) -> None:
     agree(seed)
 
@@ -46,7 +47,7 @@ def test_every_routine_at_length(seed: int) -> None:
     agree(seed)
 
 
-@pytest.mark.parametrize("seed", range(200, 216))
+@pytest.mark.parametrize("seed", few(range(200, 216), range(200, 206)))
 def test_every_mixture_of_passes(seed: int) -> None:
     on = [bool(seed >> k & 1) for k in range(4)]
     agree(seed, Passes(hoist=on[0], share=on[1], segments=on[2], inplace=on[3]))

@@ -17,6 +17,7 @@ from energyc.code.module import Options
 from energyc.code.targets.torch.module import torch_module
 from tests.emit.judge import RULES, resolved
 from tests.emit.random_specs import random_spec
+from tests.quick import few
 
 ROOT = Path(__file__).parents[2]
 SPECS = sorted((ROOT / "specs").glob("*.energy"))
@@ -41,12 +42,19 @@ def text_of(path: Path) -> str:
     return pipeline.emit(network, pipeline.ALL).text
 
 
+QUICK = ("hopfield", "cet", "thick", "deq", "edges")
+
+
 def random_text(seed: int) -> str:
     options = Options(rules=RULES, label="spec", version="test")
     return torch_module(options.plan(resolved(random_spec(seed))), options).text
 
 
-@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    few(SPECS, lambda path: path.stem in QUICK),
+    ids=lambda path: path.stem,
+)
 def test_it_imports_torch_alone(path: Path) -> None:
     for node in ast.walk(ast.parse(text_of(path))):
         names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
@@ -68,6 +76,7 @@ def test_modules_with_kernels_lack_no_name(target: str, tmp_path: Path) -> None:
     assert lint(tmp_path, "E501", "--select=F") == ""
 
 
+@pytest.mark.slow
 def test_modules_of_random_specs_have_no_name_too_many_or_too_few(tmp_path: Path) -> None:
     for seed in (1, 2, 3, 5, 8, 13):
         (tmp_path / f"random_{seed}.py").write_text(random_text(seed))
@@ -94,6 +103,7 @@ def digests() -> dict[str, str]:
     return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
 
 
+@pytest.mark.slow
 def test_the_same_bytes_in_two_processes() -> None:
     """Hashes of strings, and so the orders of sets, differ from this process."""
     environment = {**os.environ, "PYTHONHASHSEED": str(1 + hash("this process") % 1000), "PYTHONPATH": str(ROOT)}

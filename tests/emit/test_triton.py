@@ -359,6 +359,7 @@ def test_without_a_gpu_the_phases_run_as_torch_operations(monkeypatch: pytest.Mo
         assert not net.kernels.serve("free", x)
 
 
+@pytest.mark.slow
 def test_a_module_works_where_triton_is_missing(tmp_path: Path) -> None:
     path = spec_path("hopfield")
     made = pipeline.emit(shipped(path), None, target="triton")

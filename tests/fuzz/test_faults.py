@@ -30,6 +30,7 @@ def without_finds(fault: Fault, every: int, first: int) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["kill", "full"])
 def test_some_operations(fault: Fault) -> None:
     without_finds(fault, 40, 7)

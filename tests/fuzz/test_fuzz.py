@@ -28,6 +28,7 @@ def mutants_without_finds(seeds: range, deep: float) -> None:
         assert found is None, f"python -m tests.fuzz mutants --count 1 --seed {seed}\n{found.cause}\n{found.about}"
 
 
+@pytest.mark.slow
 def test_mutants_are_answered_by_diagnostics() -> None:
     mutants_without_finds(range(60), 0.0)
 
@@ -50,6 +51,7 @@ def agree(seeds: range, *targets: str) -> None:
         assert differential.disagreements(seed, targets) == {}, random_spec(seed).text()
 
 
+@pytest.mark.slow
 def test_torch_and_the_interpreter_do_what_autograd_does() -> None:
     agree(range(3), "torch", "interpreter")
 
@@ -79,6 +81,7 @@ def test_the_language_server_answers() -> None:
         assert found is None, f"python -m tests.fuzz requests --count 1 --seed {seed}\n{found.cause}\n{found.about}"
 
 
+@pytest.mark.slow
 def test_random_specs_are_right() -> None:
     for seed in range(20):
         text = random_spec(seed).text()
@@ -99,6 +102,7 @@ def test_an_exception_that_escapes_is_a_find(monkeypatch: pytest.MonkeyPatch) ->
     assert found is not None and "KeyError" in found.cause
 
 
+@pytest.mark.slow
 def test_a_hang_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
     def endless(*_: object) -> None:
         while True:
@@ -127,6 +131,7 @@ def test_an_error_of_torch_is_not_one_of_ours() -> None:
         assert cases.raised_by_us(error)
 
 
+@pytest.mark.slow
 def test_a_case_is_repeated_by_its_seed() -> None:
     command = [sys.executable, "-m", "tests.fuzz", "mutants", "--count", "2", "--seed", "5"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -27,6 +27,7 @@ def test_ising_goes_to_a_file_or_to_standard_output(tmp_path: Path, capfd: Captu
     assert (tmp_path / "problem.coo").read_text().startswith("# vartype=SPIN\n")
 
 
+@pytest.mark.slow
 def test_a_run_is_exported_with_its_trained_weights(tmp_path: Path, capfd: Capture) -> None:
     path, run = written(tmp_path), tmp_path / "run"
     assert energyc(capfd, "train", path, "--steps", 2, "--out", run).status == 0

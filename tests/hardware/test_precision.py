@@ -134,6 +134,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@pytest.mark.slow
 def test_the_metrics_are_those_of_a_network_with_rounded_params(run: Path) -> None:
     session = to_evaluate(run, "test")
     feed = Feed(session.feeds, "test", "cpu", torch.float32)

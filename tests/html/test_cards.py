@@ -19,6 +19,7 @@ from energyc.surfaces.html.run_card import run_html, run_latex
 from tests.html.browser import opened
 from tests.html.hostile import ATTACKS, SPEC, harmless, hostile
 from tests.html.test_markup import read
+from tests.quick import few
 
 CLAMPS = {"x": torch.rand(5, 3, generator=torch.Generator().manual_seed(1))}
 TARGETS = {"t": torch.rand(5, 2, generator=torch.Generator().manual_seed(2))}
@@ -49,7 +50,7 @@ def test_a_network_as_latex(net: Any) -> None:
     assert r"\mathrm{pull} &= -\sum_{i, j} x_{i}\, W_{i, j}\, s_{j}" in text
 
 
-@pytest.mark.parametrize("name", ["thick", "cem", "tel", "et_image"])
+@pytest.mark.parametrize("name", few(["thick", "cem", "tel", "et_image"], ["thick", "tel"]))
 def test_forces_flows_and_layers_are_shown(name: str) -> None:
     dims = {"thick": {"T": 4, "D": 8, "H": 2}}.get(name, {})
     made = energyc.load(resource("specs", f"{name}.energy"), dims=dims)
@@ -86,6 +87,7 @@ def test_an_empty_batch_and_one_sample_are_shown(net: Any) -> None:
     assert "1 sample" in net.relax({"x": torch.zeros(1, 3)})._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_report_shows_classes_with_evidence() -> None:
     report = energyc.check(SPEC)
     text = read(report._repr_html_()).text

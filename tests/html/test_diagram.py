@@ -103,6 +103,7 @@ def test_every_one_of_several_costs_is_drawn() -> None:
     assert {"cost mse", "cost size"} <= {box.findtext("title") for box in svg.findall("g")}
 
 
+@pytest.mark.slow
 def test_boxes_do_not_overlap() -> None:
     for name in SIZES:
         network = resolved(name)

@@ -53,6 +53,7 @@ def drawn(run: Path) -> int:
     return len(list((run / "pictures").glob("*.png")))
 
 
+@pytest.mark.slow
 def test_it_shows_all_of_a_run(made: Path) -> None:
     page = view([made / "one"])
     text = read(page).text
@@ -70,6 +71,7 @@ def test_it_shows_all_of_a_run(made: Path) -> None:
     assert "http" not in re.sub(r"http://www\.w3\.org/\S+", "", page).replace("http-equiv", "")
 
 
+@pytest.mark.slow
 def test_the_command_makes_the_run_again(made: Path, capfd: Capture, tmp_path: Path) -> None:
     command = shlex.split(run_facts(load_run(made / "two")).command)
     assert energyc(capfd, *command[1:], "--out", tmp_path / "again").status == 0

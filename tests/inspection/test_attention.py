@@ -117,6 +117,7 @@ def test_a_token_that_no_guard_lets_in_has_no_weights() -> None:
         np.testing.assert_allclose(sums, expected, atol=TOLERANCE)
 
 
+@pytest.mark.slow
 def test_too_large_a_table_is_refused_before_it_is_made() -> None:
     one = part("et_anomaly", {"F": 3, "D": 4, "H": 1, "Y": 2, "K": 3, "U": 3})
     (attention,) = find_attention(one.network)

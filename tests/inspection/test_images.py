@@ -45,6 +45,7 @@ def test_what_the_data_call_an_image() -> None:
     assert image_inputs(Feeds(data, clamps, targets)) == {"x": (1, 5, 5), "t": (3, 8, 8)}  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_patches_of_an_answer_are_put_together() -> None:
     """The readout of et_image is compared patch by patch with the target."""
     one = part("et_image", ET)
@@ -189,6 +190,7 @@ def test_tokens_stand_amid_their_patches(
 # ------------------------------------------------------------------ forces
 
 
+@pytest.mark.slow
 def test_the_flow_of_the_energy_transformer_through_its_decoder() -> None:
     one = part("et_image", ET)
     found = moved_by(one.network, find_decoders(one.network, ET_IMAGES))
@@ -243,6 +245,7 @@ def test_no_positions(spec: str, sizes: dict[str, int]) -> None:
     assert find_positions(part(spec, sizes).network) == []
 
 
+@pytest.mark.slow
 def test_a_vector_of_zero_is_like_none() -> None:
     one = part("et_image", ET)
     (positions,) = find_positions(one.network)
@@ -251,6 +254,7 @@ def test_a_vector_of_zero_is_like_none() -> None:
     assert np.all(similarity(one, positions)[1, 2] == 0)
 
 
+@pytest.mark.slow
 def test_a_product_taken_in_pairs_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Above ``LARGE`` products the interpreter sums in pairs of factors: else paper sizes would take days."""
     for spec, sizes in (("et_image", ET), ("cet", CET)):
@@ -263,6 +267,7 @@ def test_a_product_taken_in_pairs_is_the_same(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.undo()
 
 
+@pytest.mark.slow
 def test_many_rows_are_taken_to_the_image_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     one = part("et_image", ET)
     whole = shown(one, ET_IMAGES)["xi"]

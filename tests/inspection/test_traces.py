@@ -56,6 +56,7 @@ def test_energies_over_time_are_the_interpreters(spec: str, sizes: dict[str, int
     assert (TOTAL in trace.values) == (len(names) > 1)
 
 
+@pytest.mark.slow
 def test_each_copy_of_each_layer_has_energies_of_its_own() -> None:
     sizes = {"J": 5, "D": 6, "K": 2, "R": 3, "M": 7, "Ra": 2, "Rm": 2, "L": 2}
     found = parts("cem", sizes, scale=0.1)
@@ -71,6 +72,7 @@ def test_a_network_without_energies_says_so() -> None:
         energies_over_time(part(FORCE_ALONE))
 
 
+@pytest.mark.slow
 def test_states_over_time() -> None:
     one = part("cet", CET)
     trace = states_over_time(one)

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import energyc
+from tests.quick import few
 
 SPEC = """
 network cell
@@ -442,7 +443,7 @@ torch.save({"out": out.detach(), "rest": rest.states["y"], "state": net.state_di
 """
 
 
-@pytest.mark.parametrize("target", ["torch", "cpp"])
+@pytest.mark.parametrize("target", few(["torch", "cpp"], ["torch"]))
 def test_a_network_is_pickled_in_one_process_and_used_in_another(target: str, tmp_path: Path) -> None:
     net, x = loaded(target=target), inputs()
     rest = net.relax({"x": x})
@@ -461,6 +462,7 @@ def test_a_network_is_pickled_in_one_process_and_used_in_another(target: str, tm
     torch.testing.assert_close(other(x)["out"], net(x)["out"], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_record_alone_survives_another_process(tmp_path: Path) -> None:
     path = tmp_path / "rest.pkl"
     path.write_bytes(pickle.dumps(loaded().relax({"x": inputs()})))
@@ -497,6 +499,7 @@ class Outputs(torch.utils.data.Dataset[torch.Tensor]):
         return out
 
 
+@pytest.mark.slow
 def test_workers_of_a_data_loader_get_their_own() -> None:
     net, x = loaded(), inputs()
     loader = torch.utils.data.DataLoader(Outputs(net, x), batch_size=5, num_workers=1, multiprocessing_context="spawn")

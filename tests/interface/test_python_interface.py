@@ -246,6 +246,7 @@ def test_check_gives_the_report_as_an_object() -> None:
     assert {"terms", "states", "params", "flops_per_step", "claims", "diagnostics"} <= set(report)
 
 
+@pytest.mark.slow
 def test_register_data_makes_a_binding_of_ones_own() -> None:
     text = TIED.replace("clamp x[I]", "data d = my_digits(side = 8)\nclamp x[I] = d.image").replace("I = 3", "I = 64")
     program = f"""

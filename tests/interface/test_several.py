@@ -127,6 +127,7 @@ def test_a_family_of_costs_is_refused() -> None:
     assert codes(SPEC.replace("cost size =", "cost size[l in K] =")) == ["E0431"]
 
 
+@pytest.mark.slow
 def test_a_run_reports_each_cost(tmp_path: Path) -> None:
     digits = """
 network two

@@ -97,6 +97,7 @@ def checkpoint(run: Any) -> dict[str, torch.Tensor]:
 # -------------------------------------------------------------------- forms of data
 
 
+@pytest.mark.slow
 def test_the_same_samples_in_any_form_make_the_same_run() -> None:
     data, held = arrays(), arrays(12, seed=1)
 
@@ -137,6 +138,7 @@ def test_a_validation_part_decides_which_checkpoint_is_best() -> None:
     assert run.validation["samples"] == 10 and run.best["samples"] == 8
 
 
+@pytest.mark.slow
 def test_fields_of_a_binding_and_inputs_by_name() -> None:
     data = arrays()
     by_field = {"x": data["x"], "y": data["label"]}
@@ -158,6 +160,7 @@ def test_pictures_are_read_as_rows_and_bytes_are_scaled() -> None:
     assert {"  x: uint8, scaled from 0 to 255 to [0, 1]", "  x: [1, 2, 2] read as [4]"} <= set(run.notes)
 
 
+@pytest.mark.slow
 def test_an_adapter_is_given_for_a_binding_that_is_not_registered() -> None:
     with pytest.raises(energyc.SpecError, match="no data adapter named waves"):
         energyc.train(BOUND, **OPTIONS)
@@ -177,6 +180,7 @@ class Drawn(Pairs):
         return x + 0.1 * torch.randn(4), label
 
 
+@pytest.mark.slow
 def test_what_samples_draw_is_a_function_of_seed_epoch_and_number() -> None:
     torch.manual_seed(1)
     whole = energyc.train(SPEC, Drawn(arrays()), out="whole", **OPTIONS)
@@ -192,6 +196,7 @@ def test_what_samples_draw_is_a_function_of_seed_epoch_and_number() -> None:
 # -------------------------------------------------------------------- the run
 
 
+@pytest.mark.slow
 def test_a_run_is_a_path_with_numbers_rows_and_a_network() -> None:
     run = energyc.train(SPEC, arrays(), **OPTIONS)
     assert isinstance(run, energyc.Run)
@@ -211,6 +216,7 @@ def test_what_is_set_is_set_as_by_load() -> None:
     assert energyc.load(run).W.shape == (4, 7)
 
 
+@pytest.mark.slow
 def test_a_run_of_other_sizes_than_the_spec_s_data_is_one_that_loads(capfd: pytest.CaptureFixture[str]) -> None:
     """Inputs that the program feeds are not bound in the folder's spec, whose data would not fit."""
     data = {**arrays(), "x": np.random.default_rng(0).random((40, 6))}
@@ -241,6 +247,7 @@ def test_a_callback_gets_each_update_and_may_end_the_run() -> None:
     assert [row["step"] for row in run.rows if row["kind"] == "eval"] == [0, 3, 4]
 
 
+@pytest.mark.slow
 def test_what_a_callback_raises_is_raised_after_saving() -> None:
     error = LookupError("mine")
 
@@ -257,6 +264,7 @@ def test_what_a_callback_raises_is_raised_after_saving() -> None:
     assert steps == [6] and rest.final == whole.final
 
 
+@pytest.mark.slow
 def test_a_run_is_resumed_and_evaluated_only_with_its_data() -> None:
     run = energyc.train(SPEC, arrays(), steps=3, **OPTIONS)
     with pytest.raises(energyc.UserError, match=r"made with data that a program gave.*data \(dict\)") as caught:
@@ -268,6 +276,7 @@ def test_a_run_is_resumed_and_evaluated_only_with_its_data() -> None:
     assert energyc.resume(run, arrays(), steps=6, quiet=True).final == energyc.train(SPEC, arrays(), **OPTIONS).final
 
 
+@pytest.mark.slow
 def test_the_package_can_be_called_whatever_was_imported() -> None:
     importlib.import_module("energyc.running.training.loop")
     assert callable(energyc.train)
@@ -408,6 +417,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert energyc.resume(run, arrays(), steps=np.int64(4), quiet=True).steps == 4  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_run_is_loaded_for_a_target_and_rules() -> None:
     run = energyc.train(SPEC, arrays(), steps=1, **OPTIONS)
     x = arrays()["x"][:3]
@@ -445,6 +455,7 @@ def run_main(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
     return status, *capfd.readouterr()
 
 
+@pytest.mark.slow
 def test_factories_on_the_command_line(capfd: pytest.CaptureFixture[str]) -> None:
     Path("own_data.py").write_text(OWN)
     Path("own.energy").write_text(SPEC)
@@ -575,6 +586,7 @@ def test_two_packages_with_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         Registry(group="energyc.data").find("odd")
 
 
+@pytest.mark.slow
 def test_the_page_on_training_from_python_runs() -> None:
     page = (Path(__file__).parents[2] / "docs" / "interface.md").read_text()
     section = page.split("## Training from Python")[1].split("\n## ")[0]

@@ -14,6 +14,7 @@ from torch.nn.functional import silu
 import energyc
 from tests.layers import cem
 from tests.layers.judging import agree, drawn, randomised
+from tests.quick import few
 
 SPEC = Path(__file__).parents[2] / "specs" / "cem.energy"
 TINY = {"J": 5, "D": 4, "K": 2, "R": 3, "M": 6, "Ra": 2, "Rm": 2, "L": 2}
@@ -25,11 +26,12 @@ def tiny(**settings: object) -> Any:
     return net
 
 
+@pytest.mark.slow
 def test_the_gradient_through_all_steps_is_that_of_the_transcription() -> None:
     agree(tiny(), cem.costs)
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", few([0, 1], [1]))
 def test_the_flows_are_preconditioned_slopes_of_the_energies(number: int) -> None:
     net = tiny()
     clamps, _ = drawn(net)
@@ -53,6 +55,7 @@ def test_the_flows_are_preconditioned_slopes_of_the_energies(number: int) -> Non
     torch.testing.assert_close(layer.force({"x": x}, inside)["x"], flow, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_one_step_without_preconditioner_is_tied_attention_and_a_gated_mlp() -> None:
     """With T = 1, P = 1 and d = 0: attention with V = K and O = Q, a gated MLP whose way down is its way up."""
     net = tiny(**{"attention.relax.steps": 1, "mlp.relax.steps": 1})
@@ -91,6 +94,7 @@ def transformer(p: dict[str, Tensor], idx: Tensor) -> Tensor:
     return cem.rms(h, p["g_out"]) @ p["W_head"].T
 
 
+@pytest.mark.slow
 def test_a_later_character_changes_no_earlier_answer() -> None:
     net = tiny()
     idx = torch.randint(65, (2, 5), generator=torch.Generator().manual_seed(4))
@@ -99,6 +103,7 @@ def test_a_later_character_changes_no_earlier_answer() -> None:
     torch.testing.assert_close(first, second, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_modules_at_the_papers_size_and_at_the_presets() -> None:
     small = energyc.check(SPEC, preset="small")
     whole = energyc.check(SPEC)

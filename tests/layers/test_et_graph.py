@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -49,6 +50,7 @@ def transcribed(p: Tensors, clamps: Tensors, targets: Tensors) -> Tensor:
     return F.cross_entropy(logits, targets["label"], reduction="none")
 
 
+@pytest.mark.slow
 def test_without_noise_it_is_the_transcription() -> None:
     net = tiny()
     assert net.rules == ("bptt",)  # where steps are numbered nothing rests

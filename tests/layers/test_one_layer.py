@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -122,6 +123,7 @@ def test_a_layer_that_does_not_settle_says_why() -> None:
     assert loaded(ONE).non_convergence(clamps) is None
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_a_state_holds_nothing_alive() -> None:
     """The state is kept for the way back: as the answer itself it would keep the whole operation in memory."""
     text = "dim D = 3\nclamp x[D]\nstate z[D]\nenergy e = sum[d]((z[d] - x[d])^2)\nreadout y[d] = z[d]\n"

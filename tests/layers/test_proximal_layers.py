@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 import energyc
@@ -29,6 +30,7 @@ train { rule = bptt }
 """
 
 
+@pytest.mark.slow
 def test_a_layer_with_kinks() -> None:
     network = resolve(read(TEXT))
     net = energyc.load(TEXT, rules=["bptt"], dtype=torch.float64, seed=1)

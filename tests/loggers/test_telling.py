@@ -73,6 +73,7 @@ def logged(out: Path, *loggers: Logger, **options: Any) -> Any:
     return train(replace(session, feeds=feeds, loggers=loggers), **options)
 
 
+@pytest.mark.slow
 def test_a_logger_is_told_every_row_in_order_then_the_pictures_then_the_end(tmp_path: Path) -> None:
     recorder, picture = Recorder(), tmp_path / "a picture.png"
     outcome = logged(tmp_path / "run", recorder, label="seed 3", pictures=lambda: [picture])

@@ -471,6 +471,7 @@ def test_every_word_has_its_sentence() -> None:
         assert entry.says and (words.options_of(name) or name == "cifar10")
 
 
+@pytest.mark.slow
 def test_neither_torch_nor_sympy_is_imported() -> None:
     """The work while someone types: the server's module, a reading, and every feature."""
     code = (

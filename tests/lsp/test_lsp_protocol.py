@@ -56,6 +56,7 @@ def test_what_the_server_offers(editor: Editor) -> None:
     assert editor.close() == 0
 
 
+@pytest.mark.slow
 def test_a_run_over_a_shipped_spec_with_mistakes(editor: Editor) -> None:
     """Each mistake is typed, reported, mended by its quick fix, and everything else is asked on the way."""
     editor.open(URI, THICK)
@@ -172,6 +173,7 @@ def test_positions_count_in_the_units_that_were_agreed_on(tmp_path: Path, encodi
         assert editor.close() == 0
 
 
+@pytest.mark.slow
 def test_several_documents_are_told_apart(editor: Editor) -> None:
     other = "untitled:Untitled-1"
     editor.open(URI, THICK)
@@ -187,6 +189,7 @@ def test_several_documents_are_told_apart(editor: Editor) -> None:
     assert editor.complaints == []
 
 
+@pytest.mark.slow
 def test_hostile_texts_do_not_end_the_server(editor: Editor) -> None:
     texts = (
         "",
@@ -215,6 +218,7 @@ def test_hostile_texts_do_not_end_the_server(editor: Editor) -> None:
     assert editor.close() == 0
 
 
+@pytest.mark.slow
 def test_malformed_messages_do_not_end_the_server(editor: Editor) -> None:
     editor.open(URI, THICK)
     editor.send_raw(b"{ no json")
@@ -230,6 +234,7 @@ def test_malformed_messages_do_not_end_the_server(editor: Editor) -> None:
     assert late.value.code == -32600
 
 
+@pytest.mark.slow
 def test_a_request_can_be_taken_back(editor: Editor) -> None:
     editor.open(URI, THICK)
     numbers = [editor.ask("textDocument/hover", editor.at(URI, 12, 7)) for _ in range(20)]
@@ -242,17 +247,20 @@ def test_a_request_can_be_taken_back(editor: Editor) -> None:
     assert editor.close() == 0
 
 
+@pytest.mark.slow
 def test_an_editor_that_is_gone_ends_the_server(editor: Editor) -> None:
     assert editor.process.stdin is not None
     editor.process.stdin.close()
     assert editor.process.wait(30) == 1
 
 
+@pytest.mark.slow
 def test_exit_without_shutdown_is_a_failure(editor: Editor) -> None:
     editor.notify("exit", None)
     assert editor.process.wait(30) == 1
 
 
+@pytest.mark.slow
 def test_saving_analyses_in_the_background(tmp_path: Path) -> None:
     """A force that a tie would make a gradient: the class is told, and a quick fix writes the tie."""
     pytest.importorskip("pygls")
@@ -322,6 +330,7 @@ def test_an_analysis_that_is_no_longer_wanted_is_killed(tmp_path: Path, end: str
         until(lambda: not Path(f"/proc/{child}").exists() or child not in children_of(editor.process.pid))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
 def test_many_open_documents_are_analysed_a_few_at_a_time(tmp_path: Path) -> None:
     """Each has a report in the end; an editor that is gone takes those that are under way with it."""

@@ -117,6 +117,7 @@ def test_batches_keep_within_their_seconds_and_begin_with_the_quickest_of_each_f
     assert record.batches(list(seconds), (1.5, 2.0)) == [["a.py::x[1]", "b.py::x"], ["a.py::y"]]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="the files of a repository are listed by git")
 def test_a_toy_is_measured(tmp_path: Path) -> None:
     (tmp_path / "energyc" / "calculus").mkdir(parents=True)

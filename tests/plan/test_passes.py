@@ -30,7 +30,7 @@ def test_every_routine_against_the_interpreter(net: Network) -> None:
     assert disagreements(under(net, ALL), TOLERANCE) == {}
 
 
-@named(SHIPPED)
+@named(SHIPPED, slow=("cet", "thick", "thick_tied", "thin", "hopfield_conv"))
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_a_switch_changes_no_result(net: Network, switch: str) -> None:
     without = under(net, replace(ALL, **{switch: False}))

@@ -103,6 +103,7 @@ def backpropagation(net: Any, clamps: dict[str, Tensor], weighted: Tensor) -> di
     return {name: param.grad for name, param in params.items() if param.grad is not None}
 
 
+@pytest.mark.slow
 def test_predictive_coding_is_the_slope_of_the_least_energy() -> None:
     net = loaded(PREDICTIONS)
     data = drawn(net, 0.5)
@@ -111,6 +112,7 @@ def test_predictive_coding_is_the_slope_of_the_least_energy() -> None:
     assert distance(gradient(net, "chl", data), expected) < 1e-9, "nothing is wrong in a free phase of predictions"
 
 
+@pytest.mark.slow
 def test_predictive_coding_tends_to_backpropagation_as_outputs_become_imprecise() -> None:
     """Its error is of the order of the output's precision 1 / v; times v it is that of backpropagation."""
     apart = []
@@ -309,6 +311,7 @@ def test_verify_compares_a_surrogate_with_what_it_follows(factor: float) -> None
 # ---------------------------------------------------------------- from the command line
 
 
+@pytest.mark.slow
 def test_training_by_each_rule_from_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     clamped = SMALL.replace("energy leak", "clamped y[k] = where(k == label, 1, 0)\nenergy leak", 1)
     spec = tmp_path / "small.energy"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
+from tests.quick import few
 from tests.rules.networks import HOPFIELD, PREDICTIONS, TURNED, distance, drawn, gradient, loaded, scaled
 from tests.rules.test_clamped_phases import backpropagation, feedforward
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.0, 0.3, 1.0])
-@pytest.mark.parametrize("beta", [0.5, 0.05])
+@pytest.mark.parametrize("beta", few([0.5, 0.05], [0.05]))
 def test_dual_propagation_is_backpropagation_times_a_factor(alpha: float, beta: float) -> None:
     """With half a squared error, at any beta: the mean is the free network, and the halves are apart by
     beta (t - m) / ((1 + alpha beta) (1 - (1 - alpha) beta)).
@@ -24,6 +25,7 @@ def test_dual_propagation_is_backpropagation_times_a_factor(alpha: float, beta: 
     assert distance(found, expected) < 1e-9
 
 
+@pytest.mark.slow
 def test_its_error_goes_with_beta_squared_where_the_cost_is_not_quadratic() -> None:
     spec = PREDICTIONS.replace("1/2 * sum[k]((y[k] - t[k])^2)\nrelax", "sum[k](exp(y[k] - t[k]))\nrelax")
     net = loaded(spec)
@@ -33,6 +35,7 @@ def test_its_error_goes_with_beta_squared_where_the_cost_is_not_quadratic() -> N
     assert apart[1] > 1e-9 and apart[0] / apart[1] == pytest.approx(4, rel=0.1)
 
 
+@pytest.mark.slow
 def test_precisions_weigh_errors() -> None:
     spec = PREDICTIONS.replace("energy second = 1/2", "energy second = 3/2")
     net = loaded(spec, v=0.5, relax__step=0.05)
@@ -74,6 +77,7 @@ def test_one_phase_from_the_start_is_enough() -> None:
     assert float(found.residual.max()) < 1e-6
 
 
+@pytest.mark.slow
 def test_auto_chooses_beta() -> None:
     for spec, rule in ((PREDICTIONS, "dual-propagation"), (TURNED, "dyadic-ep")):
         net = loaded(spec)

@@ -29,6 +29,7 @@ def test_operations_are_those_of_the_products() -> None:
     assert gpu.floating_operations(net, BENCH) == counted.get_total_flops()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:products in tf32")
 def test_what_disagrees_gets_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     built = gpu.Bench.network
@@ -66,6 +67,7 @@ def test_it_runs(tmp_path: Path) -> None:
     assert "failed" not in done.stdout
 
 
+@pytest.mark.slow
 def test_without_a_gpu_it_says_how_it_runs() -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,14 +14,15 @@ import torch
 
 import energyc
 from tests.independent import ALL, Network, Random, Tensors, rules
+from tests.quick import few
 
 SPECS = Path(__file__).parents[2] / "specs"
 SHIPPED = tuple(net for net in ALL if (SPECS / f"{net.name}.energy").exists())
 
 
-def named(nets: tuple[Network, ...]) -> pytest.MarkDecorator:
-    """One test for each network."""
-    return pytest.mark.parametrize("net", nets, ids=lambda net: net.name)
+def named(nets: tuple[Network, ...], slow: Collection[str] = ()) -> pytest.MarkDecorator:
+    """One test for each network, marked slow for those named."""
+    return pytest.mark.parametrize("net", few(nets, lambda net: net.name not in slow), ids=lambda net: net.name)
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ def text_of(capfd: Capture, run: Path, *flags: str) -> str:
     return done.out
 
 
+@pytest.mark.slow
 def test_the_seed_decides_the_text(run: Path, capfd: Capture) -> None:
     drawn = [text_of(capfd, run, "--prompt", "To be", "--length", "20", "--seed", str(k)) for k in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
@@ -99,6 +100,7 @@ def test_what_stands_behind_a_text_changes_nothing(run: Path) -> None:
     assert not torch.allclose(logits[1:, 3:], logits[:1, 3:].expand(5, -1, -1), rtol=0, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_network_that_looks_ahead_is_refused(tmp_path: Path, capfd: Capture) -> None:
     """Without its guards the attention sees what stands behind a text."""
     text = (SPECS / "thick.energy").read_text().replace("[s | s <= t]", "[s]").replace("normal(0.02)", "normal(0.5)")
@@ -111,6 +113,7 @@ def test_a_network_that_looks_ahead_is_refused(tmp_path: Path, capfd: Capture) -
     assert not done.out
 
 
+@pytest.mark.slow
 def test_a_run_that_is_no_language_model_is_told_so(tmp_path: Path, capfd: Capture) -> None:
     from tests.cli.run import written
 
@@ -123,6 +126,7 @@ def test_a_run_that_is_no_language_model_is_told_so(tmp_path: Path, capfd: Captu
 # ---------------------------------------------------------------- verify
 
 
+@pytest.mark.slow
 def test_verify_measures_a_run_by_its_own_rule(run: Path, capfd: Capture) -> None:
     done = energyc(capfd, "verify", run, "--format", "json")
     assert done.status == 0, done.err
@@ -131,6 +135,7 @@ def test_verify_measures_a_run_by_its_own_rule(run: Path, capfd: Capture) -> Non
     assert done.json["rules"]["tracking-aep"]["params"]["W_q"]["limit"]["cosine"] > 0.9999
 
 
+@pytest.mark.slow
 def test_verify_draws_its_sweeps(run: Path, capfd: Capture) -> None:
     done = energyc(capfd, "verify", run, "--sweep", "residual", "--rule", "tracking-aep")
     assert done.status == 0, done.err

@@ -17,6 +17,8 @@ from tests.specs.judging import SHIPPED, Pair, assert_close, named, pair
 
 EXACT = tuple(net for net in SHIPPED if net in CONSERVATIVE)
 BETA = 1e-3
+#: Those that take seconds where an equilibrium or a host is made for each.
+LONG = ("cet", "thick", "thick_tied", "thin", "hopfield_conv")
 
 
 def settled(net: Network, seed: int = 2) -> tuple[Pair, Tensors, dict[str, Any]]:
@@ -122,14 +124,14 @@ def test_the_bias_goes_with_a_power_of_beta(net: Network, rule: str, order: int)
     assert errors[0] / errors[1] == pytest.approx(2**order, rel=0.05)
 
 
-@named(EXACT)
+@named(EXACT, slow=LONG)
 def test_ep_run_to_convergence_is_implicit(net: Network) -> None:
     sides, free, at_rest = settled(net)
     coarse, fine = (sides.gradient("centered-ep", beta=b, nudge_steps=None, **at_rest) for b in (BETA, BETA / 2))
     assert_close(rules.extrapolate(coarse, fine, 2), rules.implicit(sides.problem, free), 1e-7)
 
 
-@named(SHIPPED)
+@named(SHIPPED, slow=LONG)
 def test_implicit_is_the_slope_of_the_cost_at_equilibrium(net: Network) -> None:
     sides, _, at_rest = settled(net)
     direction = {name: sides.random.normal(*value.shape) for name, value in sides.problem.params.items()}
@@ -176,7 +178,7 @@ def averaged(parts: Sequence[Tensors]) -> Tensors:
     return {name: torch.stack([part[name] for part in parts]).mean(0) for name in parts[0]}
 
 
-@named(SHIPPED)
+@named(SHIPPED, slow=LONG)
 def test_backpropagation_through_the_steps_that_each_sample_took(net: Network) -> None:
     sides, tolerance, counts = stopping(net)
     each = [rules.bptt(alone(sides.problem, k), count) for k, count in enumerate(counts)]
@@ -217,13 +219,13 @@ def weighted(sides: Pair, rule: str) -> tuple[rules.Problem, Tensors, Tensors]:
     return problem, rules.differentiate(value, by), weights
 
 
-@named(SHIPPED)
+@named(SHIPPED, slow=LONG)
 def test_backpropagation_through_a_network_in_a_host(net: Network) -> None:
     problem, found = in_host(net, "bptt", NINE)
     assert_close(found, rules.bptt(problem, 9), 1e-9)
 
 
-@named(SHIPPED)
+@named(SHIPPED, slow=LONG)
 def test_in_a_host_each_sample_has_its_own_steps(net: Network) -> None:
     _, tolerance, _ = stopping(net)
     sides = pair(net, 6, batch=4, relax={**STOPS, "relax.steps": 2, "relax.tolerance": tolerance})
@@ -236,7 +238,7 @@ def test_in_a_host_each_sample_has_its_own_steps(net: Network) -> None:
     assert_close(found, {name: sum(part[name] for part in parts) for name in found}, 1e-9)
 
 
-@named(SHIPPED)
+@named(SHIPPED, slow=LONG)
 def test_implicit_gradient_through_a_network_in_a_host(net: Network) -> None:
     problem, found = in_host(net, "implicit", TIGHT)
     assert_close(found, rules.implicit(problem, rules.converge(problem)), 1e-7)

@@ -21,7 +21,7 @@ def test_every_param_has_a_gradient(net: Network) -> None:
     assert all(torch.isfinite(value).all() and value.norm() > 0 for value in gradient.values())
 
 
-@named(ALL)
+@named(ALL, slow=("hopfield_conv", "thick_tied", "cet"))
 def test_implicit_is_the_slope_of_the_cost_at_equilibrium(net: Network) -> None:
     random = Random(1)
     p = rules.problem(net, random)

@@ -39,6 +39,7 @@ def test_the_gallery_is_in_canonical_layout(path) -> None:
     assert formatted(path.read_text()) == path.read_text()
 
 
+@pytest.mark.slow
 def test_any_blanks_and_breaks_lead_to_the_same_tree() -> None:
     seed = random.randrange(2**32)
     print("seed", seed)

@@ -176,6 +176,7 @@ def test_a_file_without_a_network() -> None:
     assert codes("dim N = 3\n") == ["E0102"]
 
 
+@pytest.mark.slow
 def test_no_name_of_the_grammar_reaches_a_user() -> None:
     """Random damage to every spec: each answer comes, in words, with few consequences of one mistake."""
     seed = random.randrange(2**32)

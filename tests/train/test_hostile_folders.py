@@ -18,6 +18,7 @@ import energyc as energyc_of_python
 from energyc.language.diagnostics import UserError
 from energyc.surfaces.cli import main
 from tests.cli.run import SMALL, Done, energyc, written
+from tests.quick import few
 
 #: Commands that read a run, and whether they write into it.
 COMMANDS = {
@@ -268,7 +269,7 @@ def test_other_relaxations_are_refused(run: Path, tried: Try) -> None:
     assert done.status == 1 and "relaxations.jsonl does not fit" in done.err and "residuals" in done.err, done.err
 
 
-@pytest.mark.parametrize("rest", ['{"step": 4, "cos', "\0" * 40, ""])
+@pytest.mark.parametrize("rest", few(['{"step": 4, "cos', "\0" * 40, ""], ['{"step": 4, "cos']))
 @pytest.mark.parametrize("command", READING_ROWS)
 def test_a_last_line_that_was_not_finished_is_skipped(command: str, rest: str, run: Path, tried: Try) -> None:
     with (run / "metrics.jsonl").open("a") as file:
@@ -287,7 +288,11 @@ def test_names_in_a_manifest_stay_inside(name: str, run: Path, tried: Try) -> No
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("value", [1e308, -1e308, 5e-324, 10**400], ids=["large", "small", "subnormal", "no float"])
+@pytest.mark.parametrize(
+    "value",
+    few([1e308, -1e308, 5e-324, 10**400], (1e308, 5e-324, 10**400)),
+    ids=["large", "small", "subnormal", "no float"],
+)
 def test_rows_of_extreme_numbers(value: float, command: str, run: Path, tried: Try) -> None:
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     text = "".join(json.dumps({**row, "cost": value, "residual": value, "step": row["step"]}) + "\n" for row in rows)

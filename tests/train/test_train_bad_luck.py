@@ -189,6 +189,7 @@ def test_a_lock_names_its_holder_and_ends_with_it(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_one_process_at_a_time_resumes_a_run(tmp_path: Path) -> None:
     out = tmp_path / "run"
     first = start(out, pause=0.01)
@@ -202,6 +203,7 @@ def test_one_process_at_a_time_resumes_a_run(tmp_path: Path) -> None:
     assert [row["step"] for row in rows] == list(range(1, 81))
 
 
+@pytest.mark.slow
 def test_several_processes_resume_a_run_at_once(tmp_path: Path) -> None:
     out = tmp_path / "run"
     first = start(out, pause=0.02)

@@ -16,6 +16,7 @@ NEWTON = (
 )
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_run_resumes_with_its_kernels(tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped halfway and resumed, it writes the rows of a run that went through."""

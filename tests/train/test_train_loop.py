@@ -254,6 +254,7 @@ def test_no_run_there(tmp_path: Path) -> None:
         load_run(tmp_path)
 
 
+@pytest.mark.slow
 def test_interrupted_seeds_go_on(tmp_path: Path) -> None:
     settings = {"steps": 30, "batch": 10, "eval_every": 10}
 

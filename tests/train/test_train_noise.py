@@ -35,6 +35,7 @@ def params(folder: Path) -> dict[str, torch.Tensor]:
     return {name: value.detach() for name, value in energyc.load(folder).params.items()}
 
 
+@pytest.mark.slow
 def test_a_resumed_run_is_the_same_bit_for_bit(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     spec = tmp_path / "noisy.energy"
     spec.write_text(SPEC)

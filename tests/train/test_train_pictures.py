@@ -23,6 +23,7 @@ SETTINGS = {"steps": 30, "batch": 10, "eval_every": 10}
 IMAGE = (3, 4, 4)
 
 
+@pytest.mark.slow
 def test_all_pictures_of_an_image_run(tmp_path: Path, figures: dict[str, Figure]) -> None:
     out = tmp_path / "run"
     train(make_session(out, SETTINGS, shape=IMAGE))
@@ -51,6 +52,7 @@ def test_shown_pixels_are_those_of_the_data(tmp_path: Path, figures: dict[str, F
     assert np.allclose(shown, expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_network_without_images(tmp_path: Path) -> None:
     out = tmp_path / "run"
     train(make_session(out, SETTINGS))

@@ -26,6 +26,7 @@ from energyc.running.training.identity import files_digest
 from energyc.running.training.loop import train
 from energyc.running.training.outcome import Interrupted
 from energyc.running.training.session import Session
+from tests.quick import few
 from tests.train.tiny import TinyData, make_session
 
 HERE = Path(__file__).parent
@@ -82,6 +83,7 @@ def assert_same_run(one: Path, other: Path) -> None:
     assert (one / "metrics.jsonl").read_bytes() == (other / "metrics.jsonl").read_bytes()
 
 
+@pytest.mark.slow
 def test_killed_twice_and_resumed(tmp_path: Path, uninterrupted: Path) -> None:
     out, seed = tmp_path / "run", random.randrange(10**6)
     print(f"seed {seed}")
@@ -98,7 +100,7 @@ def test_killed_twice_and_resumed(tmp_path: Path, uninterrupted: Path) -> None:
     assert_same_run(uninterrupted, out)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", few([signal.SIGINT, signal.SIGTERM], [signal.SIGINT]))
 def test_asked_to_stop(tmp_path: Path, uninterrupted: Path, number: signal.Signals) -> None:
     out = tmp_path / "run"
     worker = start(out, pause=0.02)
@@ -114,6 +116,7 @@ def test_asked_to_stop(tmp_path: Path, uninterrupted: Path, number: signal.Signa
     assert_same_run(uninterrupted, out)
 
 
+@pytest.mark.slow
 def test_second_interrupt_quits_at_once(tmp_path: Path) -> None:
     out = tmp_path / "run"
     worker = start(out, pause=30)

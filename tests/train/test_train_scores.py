@@ -86,6 +86,7 @@ def test_classes_are_told_by_the_highest_score(classes: int) -> None:
     assert auc == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_the_best_threshold_is_that_of_all_there_are() -> None:
     seed = int(np.random.default_rng().integers(2**31))
     print(f"seed {seed}")

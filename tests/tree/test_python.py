@@ -24,6 +24,7 @@ def shown(node: ast.expr) -> str:
     return ast.dump(node).replace(", ctx=Load()", "").replace("ctx=Load()", "")
 
 
+@pytest.mark.slow
 def test_brackets_are_those_that_python_needs():
     for k in range(3000):
         draw = random.Random(f"{SEED}/{k}")
@@ -33,6 +34,7 @@ def test_brackets_are_those_that_python_needs():
         assert shown(read) == shown(theirs), f"seed {SEED}, tree {k}: {text}"
 
 
+@pytest.mark.slow
 def test_lines_that_are_broken_mean_the_same():
     for k in range(1000):
         draw = random.Random(f"{SEED}/{k}/lines")

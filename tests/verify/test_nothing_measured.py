@@ -84,6 +84,7 @@ def test_the_directions_of_differences_are_not_the_weights(seed: int) -> None:
     assert len(found.sweep.points) == 3 and max(error for _, error in found.sweep.points) < 1e-6
 
 
+@pytest.mark.slow
 def test_the_verification_of_such_a_spec_passes(tmp_path: Path) -> None:
     assert main(["verify", str(written(tmp_path / "sphere.energy", SPHERE)), "--quiet"]) == 0
 
@@ -107,6 +108,7 @@ def test_a_cost_without_a_slope_is_no_evidence() -> None:
     assert "no slope" in found.law
 
 
+@pytest.mark.slow
 def test_a_param_whose_gradient_cancels_is_not_measured(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = written(tmp_path / "simplex.energy", SIMPLEX)
     found = verify(path)

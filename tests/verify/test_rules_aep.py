@@ -95,6 +95,7 @@ def test_a_correction_on_the_attention_alone_is_not_enough(seed: int) -> None:
     assert error(wholly.limit("tracking-aep", nudge_steps=200), exact) < 1e-7
 
 
+@pytest.mark.slow
 def test_in_thin_the_attention_is_all_there_is_to_correct() -> None:
     thin = next(net for net in NOT_CONSERVATIVE if net.name == "thin")
     s = side(thin, 0, unproved=("attention",))

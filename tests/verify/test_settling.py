@@ -166,6 +166,7 @@ nudge { beta = 1/100, steps = 60 }
 """
 
 
+@pytest.mark.slow
 def test_nudged_phases_are_as_long_as_the_slowest_sample_needs() -> None:
     """On a sphere each sample settles at its own pace; a phase cut short leaves an error that no beta lowers."""
     rules = ["centered-ep", "holomorphic-ep"]
@@ -229,6 +230,7 @@ def test_too_large_a_step_is_told_with_the_largest_stable_one() -> None:
     assert told == pytest.approx(0.2, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_real_part_above_zero_wants_a_lower_gain() -> None:
     """Eigenvalues 2 +- 3i: the state goes round in a circle at every step size."""
     found = judged(turning([[3.0, -3.0], [3.0, 3.0]]), zero())
@@ -279,6 +281,7 @@ def scaled(matrix: list[list[float]], step: float) -> Settling:
     return judged(net, Probe({**zero().clamps, "a": factors}, {}))
 
 
+@pytest.mark.slow
 def test_samples_that_do_not_settle_are_not_judged_by_one_that_does() -> None:
     """Eigenvalues 2 +- 3i: more steps help none of them."""
     found = scaled([[3.0, -3.0], [3.0, 3.0]], 0.1)
@@ -295,6 +298,7 @@ def test_a_step_too_large_for_some_samples() -> None:
     assert found.helps == ("a smaller step: --set relax.step=0.125",)
 
 
+@pytest.mark.slow
 def test_without_a_fixed_point_verify_says_so() -> None:
     net = turning([[3.0, -3.0], [3.0, 3.0]])
     found = measure_fidelity(net, net, zero(), ["tracking-aep"], most_steps=2000)
@@ -305,6 +309,7 @@ def test_without_a_fixed_point_verify_says_so() -> None:
 # ---------------------------------------------------------------- the rules
 
 
+@pytest.mark.slow
 def test_verify_tells_biased_rules_from_exact_ones() -> None:
     net = turning([[0.5, -1.5], [0.7, 0.1]])
     probe = Probe({"x": torch.tensor([[0.5, -0.2], [0.1, 0.9]], dtype=torch.float64)}, {})
@@ -443,6 +448,7 @@ def test_an_order_too_low_is_a_breach_at_any_floor(order: int, law: int, floor: 
         assert "law not met: measured" in breach(sweep, law)
 
 
+@pytest.mark.slow
 def test_a_relu_in_the_way_of_the_nudge_is_said() -> None:
     found = verify(SPECS / "cet_lm.energy", rules=["centered-ep"], gain=0.5).fidelity.rules["centered-ep"]
     assert found.passed and found.limit is not None and found.limit.relative_error < 1e-11
@@ -460,6 +466,7 @@ def test_an_error_keeps_to_its_order() -> None:
     assert not breach(sweep(2), 1)
 
 
+@pytest.mark.slow
 def test_a_loose_free_phase_spoils_frozen_aep_first() -> None:
     """``thick`` at six times its weights, from a residual of 1e-2: the correction at the midpoint holds alone."""
     net = energyc.load(

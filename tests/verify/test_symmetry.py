@@ -172,6 +172,7 @@ def said(text: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], *rules: s
     return " ".join(capfd.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_a_metric_is_reported_with_its_remedy(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     text = said(FIVE, tmp_path, capfd, "centered-ep", "vf")
     assert "With the force on h times 0.2, and step.h divided by as much, it relaxes as before" in text

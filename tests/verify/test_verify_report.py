@@ -88,6 +88,7 @@ def test_each_rule_has_its_verdict(tmp_path: Path, capfd: Capture) -> None:
 EXPLODING = {"relax.step": 3, "relax.steps": 200}
 
 
+@pytest.mark.slow
 def test_of_a_network_that_explodes_no_empty_section_is_shown(tmp_path: Path, capfd: Capture) -> None:
     """There is a fixed point, so that the limit can be measured; as configured there is not one finite state."""
     spec = written(tmp_path, UNTIED.replace("bptt", "tracking-aep"), "untied")
@@ -102,6 +103,7 @@ def test_of_a_network_that_explodes_no_empty_section_is_shown(tmp_path: Path, ca
     assert found["rules"]["tracking-aep"]["configured"] is None and found["rules"]["tracking-aep"]["passed"]
 
 
+@pytest.mark.slow
 def test_a_trained_implicit_rule_that_cannot_be_solved_is_no_bug(tmp_path: Path, capfd: Capture) -> None:
     spec = written(tmp_path, UNTIED.replace("bptt", "implicit"), "untied")
     done = energyc(capfd, "verify", spec, "--set", "relax.step=3", "--set", "relax.steps=200")
@@ -109,6 +111,7 @@ def test_a_trained_implicit_rule_that_cannot_be_solved_is_no_bug(tmp_path: Path,
     assert "the free phase and so the nudged phases of all 4 samples diverged" in " ".join(done.out.split())
 
 
+@pytest.mark.slow
 def test_without_a_fixed_point_there_is_no_table(tmp_path: Path, capfd: Capture) -> None:
     spec = written(tmp_path, UNTIED.replace("(z[d] - x[d])^2", "(x[d] - z[d] / 2) * z[d]"), "pushed")
     for sweep in ([], ["--sweep", "beta"]):
@@ -153,6 +156,7 @@ def faint(folder: Path) -> Path:
     return written(folder, UNTIED.replace("rule = bptt }", "rule = vf }\nnudge { beta = 1e-12 }"), "faint")
 
 
+@pytest.mark.slow
 def test_a_nudge_that_rounding_swallows_is_a_warning(tmp_path: Path, capfd: Capture) -> None:
     spec = faint(tmp_path)
     for rule in ("vf", "aep"):

@@ -44,6 +44,7 @@ def worse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@pytest.mark.slow
 def test_the_newest_checkpoint_is_measured_and_said_to_be(worse: Path, capfd: Capture) -> None:
     said = energyc(capfd, "verify", worse).out
     assert "checkpoint of step 5, the newest (--checkpoint best: step 0)" in said
@@ -88,6 +89,7 @@ def test_a_damaged_checkpoint_is_told(worse: Path, tmp_path: Path, capfd: Captur
     assert "checkpoint of step 4, not the newest (step 5)" in done.out
 
 
+@pytest.mark.slow
 def test_a_run_that_settles_is_said_to(tmp_path: Path, capfd: Capture) -> None:
     spec = written(tmp_path, SMALL.replace("steps = 20 }", "steps = 20, tolerance = 1e-2 }"))
     assert energyc(capfd, "train", spec, "--steps", "1", "--out", tmp_path / "run", "--quiet").status == 0
