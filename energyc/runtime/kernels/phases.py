@@ -9,7 +9,7 @@ from torch import Tensor
 
 from energyc.runtime.equations.records import Fixed
 from energyc.runtime.networks.network import EnergyNetwork
-from energyc.runtime.nudging.nudged import Drive
+from energyc.runtime.relaxation.solver import Drive
 from energyc.runtime.tensors.states import Tensors
 
 
