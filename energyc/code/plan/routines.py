@@ -125,10 +125,15 @@ def _blocks(d: Derivation) -> list[Prepared]:
     routines = []
     for number, block in enumerate(d.blocks.order):
         forces = _named("force", {name: d.smooth[name] for name in block})
-        slopes = {f"slope of {name}": (f"slope_{name}", d.blocks.slopes[name]) for name in d.blocks.given(block)}
+        slopes = {slope_key(name): (f"slope_{name}", d.blocks.slopes[name]) for name in d.blocks.given(block)}
         doc = f"The force on {listed(block)}{', and the slope of that on each' if slopes else ''}."
         routines.append(_listed(f"{BLOCK}{number}", _AT, doc, {**forces, **slopes}))
     return routines
+
+
+def slope_key(state: str) -> str:
+    """The key of the slope of a state among the outputs of its block."""
+    return f"slope of {state}"
 
 
 def _slopes(d: Derivation) -> Outputs:

@@ -2,7 +2,7 @@
 
 It knows every derivative that a rule may need, but not which rule needs which.
 
-Imports: ``calculus``, ``ir``, ``network``.
+Imports: ``calculus``, ``diagnostics``, ``ir``, ``network``.
 """
 
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from energyc.derivation.derive.blocks import Blocks
 from energyc.derivation.derive.derivation import Derivation, Output, Routine, derive
+from energyc.derivation.derive.exact_blocks import check_blocks
 from energyc.derivation.derive.predictions import NoPredictions, Prediction, predictions
 from energyc.derivation.derive.proximal import Corner, Kinks, Norm, Proximal
 from energyc.language.network import Network
@@ -26,6 +27,7 @@ __all__ = [
     "Proximal",
     "Routine",
     "blocks_of",
+    "check_blocks",
     "derive",
     "predictions",
     "proximal_of",

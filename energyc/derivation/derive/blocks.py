@@ -14,7 +14,7 @@ from functools import cached_property
 from energyc.derivation.derive.proximal import Proximal
 from energyc.language.network import ConstraintSet, Network, State
 from energyc.mathematics.calculus import Signs, readers
-from energyc.mathematics.ir import ONE, Add, Einsum, Graph, Input, Node, Stop, walk
+from energyc.mathematics.ir import Add, Einsum, Graph, Input, Node, Stop, walk
 
 #: Why the force on a state is not ``b - D z``.
 BENT = "the force on it is not affine in it"
@@ -90,7 +90,11 @@ def _slope_of(network: Network, state: State, force: Node, kinks: Proximal | Non
     if not signs.positive(opposite):
         return UNSIGNED
     joint = _joint(state.constraint, kinks)
-    return f"{joint}, and the slope of the force on it is not one number" if joint and number_of(slope, network) is None else opposite
+    return (
+        f"{joint}, and the slope of the force on it is not one number"
+        if joint and number_of(slope, network) is None
+        else opposite
+    )
 
 
 def _joint(constraint: ConstraintSet | None, kinks: Proximal | None) -> str:
@@ -117,7 +121,7 @@ def _signs(network: Network) -> Signs:
 
 @dataclass(frozen=True)
 class Affine:
-    """A node ``b + slope * state``: its axes ``axes[k]`` are the axes k of the state, along the others that is spread."""
+    """A node ``b + slope * state``: its axis ``axes[k]`` is axis k of the state, which is spread along the others."""
 
     slope: Node
     axes: tuple[int, ...]
@@ -233,6 +237,6 @@ def _distances(others: Mapping[str, set[str]], first: Collection[str]) -> dict[s
     distance, front = dict.fromkeys(first, 0), list(first)
     while front:
         after = [n for n in others if n not in distance and any(_see(n, other, others) for other in front)]
-        distance |= {name: distance[front[0]] + 1 for name in after}
+        distance |= dict.fromkeys(after, distance[front[0]] + 1)
         front = after
     return {name: distance.get(name, 0) for name in others}

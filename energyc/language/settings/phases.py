@@ -13,7 +13,9 @@ from energyc.language.settings.values import Call
 
 POSITIVE = Number(above=0)
 #: What solvers of their own are called in sentences.
-SOLVERS = MappingProxyType({"newton": "Newton's method", "anderson": "Anderson acceleration", "blocks": "block descent"})
+SOLVERS = MappingProxyType(
+    {"newton": "Newton's method", "anderson": "Anderson acceleration", "blocks": "block descent"}
+)
 
 
 class Solver(Variant):

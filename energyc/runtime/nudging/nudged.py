@@ -14,6 +14,7 @@ from energyc.runtime.relaxation.solver import Drive
 from energyc.runtime.relaxation.steps import advance_, change
 from energyc.runtime.tensors.states import Tensors, subtract
 
+
 class NudgeMonitor:
     """Counts the steps of a nudged phase; one without a number of steps ends when nothing changes any more."""
 

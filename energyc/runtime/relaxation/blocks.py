@@ -87,30 +87,29 @@ def move_block_(
     block, given = net.blocks[number], net._block(number, states, fixed)
     computed, sizes = iter(given[len(block) :]), dict[int, Step]()
     for k, force in zip(block, given):
-        slope = net.block_slopes.get(k, 0.0)
-        slope = next(computed) if slope is None else slope
+        slope: Step | None = net.block_slopes.get(k)
+        if k in net.block_slopes and slope is None:
+            slope = next(computed)
         if step[k] == 0:
             continue
         push = pushes[k] if pushes else None
         if push is not None:
             factor = per_sample(strength, force) if isinstance(strength, Tensor) else strength
-            force, slope = force - factor * push, bent(slope, factor, bends.get(k))
-        if isinstance(slope, Tensor):
-            sizes[k] = 1 / slope
-            states[k].addcmul_(force, sizes[k])
+            force = force - factor * push
+            slope = None if slope is None else bent(slope, factor, bends.get(k))
+        size = step[k] if slope is None else 1 / slope
+        sizes[k] = size
+        if isinstance(size, Tensor):
+            states[k].addcmul_(force, size)
         else:
-            sizes[k] = 1 / slope if slope else step[k]
-            states[k].add_(force, alpha=sizes[k])
+            states[k].add_(force, alpha=size)
     if sizes and net.constrained:
         net._proximal_block_(number, states, fixed, sizes)
 
 
 def bent(slope: Step, factor: Step, bend: float | None) -> Step:
-    """D of a force less ``factor`` times a push of this slope; where that is not positive, or not known, D alone.
-
-    A state that is not moved exactly has none, 0.
-    """
-    if not bend or (not isinstance(slope, Tensor) and not slope):
+    """D of a force less ``factor`` times a push of this slope; where that is not positive, or not known, D alone."""
+    if not bend:
         return slope
     whole = slope + factor * bend
     if isinstance(whole, Tensor):
