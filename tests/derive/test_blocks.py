@@ -1,4 +1,4 @@
-"""Blocks of states: the slope of a force that is affine in a state, against its values; the order; what is not exact."""
+"""Blocks of states: slopes of forces that are affine in a state, the order of a sweep, and what is not exact."""
 
 from __future__ import annotations
 

@@ -315,5 +315,5 @@ def test_a_module_of_plain_steps_has_no_blocks() -> None:
     net = shipped("hopfield", "gradient")
     net.relax_solver = "blocks"
     net.blocks = ((0,), (1,))
-    with pytest.raises(ValueError, match="was compiled without relax.solver = blocks"):
+    with pytest.raises(ValueError, match=r"was compiled without relax\.solver = blocks"):
         net.relax(random_probe(net, batch=2, seed=1).clamps)

@@ -124,9 +124,9 @@ def _blocks(d: Derivation) -> list[Prepared]:
     """For each block the force on its states, and the slopes of it that are not numbers."""
     routines = []
     for number, block in enumerate(d.blocks.order):
-        forces = _named("force", {name: d.smooth[name] for name in block})
-        slopes = {slope_key(name): (f"slope_{name}", d.blocks.slopes[name]) for name in d.blocks.given(block)}
-        doc = f"The force on {listed(block)}{', and the slope of that on each' if slopes else ''}."
+        forces, given = _named("force", {name: d.smooth[name] for name in block}), d.blocks.given(block)
+        slopes = {slope_key(name): (f"slope_{name}", d.blocks.slopes[name]) for name in given}
+        doc = f"The force on {listed(block)}{f'; D of {listed(given)}' if given else ''}."
         routines.append(_listed(f"{BLOCK}{number}", _AT, doc, {**forces, **slopes}))
     return routines
 

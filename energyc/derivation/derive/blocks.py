@@ -86,7 +86,7 @@ def _slope_of(network: Network, state: State, force: Node, kinks: Proximal | Non
     slope = diagonal_slope(network.graph, force, state.node)
     if isinstance(slope, str):
         return slope
-    opposite = network.graph.scale(-1, slope)
+    opposite = _negative(network.graph, slope)
     if not signs.positive(opposite):
         return UNSIGNED
     joint = _joint(state.constraint, kinks)
@@ -95,6 +95,12 @@ def _slope_of(network: Network, state: State, force: Node, kinks: Proximal | Non
         if joint and number_of(slope, network) is None
         else opposite
     )
+
+
+def _negative(graph: Graph, node: Node) -> Node:
+    """Minus a node, term by term."""
+    terms = node.terms if isinstance(node, Add) else ((ONE, node),)
+    return graph.add([(-c, term) for c, term in terms], node.dims)
 
 
 def _joint(constraint: ConstraintSet | None, kinks: Proximal | None) -> str:
