@@ -14,7 +14,7 @@ from functools import cached_property
 from energyc.derivation.derive.proximal import Proximal
 from energyc.language.network import ConstraintSet, Network, State
 from energyc.mathematics.calculus import Signs, readers
-from energyc.mathematics.ir import Add, Einsum, Graph, Input, Node, Stop, walk
+from energyc.mathematics.ir import ONE, Add, Einsum, Graph, Input, Node, Stop, walk
 
 #: Why the force on a state is not ``b - D z``.
 BENT = "the force on it is not affine in it"

@@ -252,9 +252,7 @@ def check_solver(relax: Relax, numbered: bool, layers: Layers, reporter: Reporte
         help = "write `exit = early`, which looks every `chunk` steps"
         reporter.error(CONTRADICTION, message, given["exit"].span, help=help)
     elif relax.solver == "blocks" and relax.step is None:
-        message = (
-            "`relax.step = auto` chooses one step for all, and `relax.solver = blocks` moves states without one"
-        )
+        message = "`relax.step = auto` chooses one step for all, and `relax.solver = blocks` moves states without one"
         reporter.error(CONTRADICTION, message, given["step"].span, help="give a number, which the other states take")
     elif relax.solver == "newton" and relax.products:
         message = "`relax.solver = newton` solves in full precision, and leaves `relax.products` nothing to round"

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from energyc.runtime.equations.network_facts import NetworkFacts
 from energyc.runtime.equations.records import Fixed
-from energyc.runtime.tensors.states import Step, Tensors
+from energyc.runtime.tensors.states import Rate, Tensors
 
 
 class Flow(NetworkFacts):
@@ -118,6 +118,6 @@ class Flow(NetworkFacts):
         """Each state to the proximal point, for its step, of its kinks and its set, in place."""
         self._project_(states)
 
-    def _proximal_block_(self, number: int, states: list[Tensor], fixed: Fixed, step: Mapping[int, Step]) -> None:
+    def _proximal_block_(self, number: int, states: list[Tensor], fixed: Fixed, step: Mapping[int, Rate]) -> None:
         """Each state of a block that has a step to the proximal point for it, in place."""
         self._project_block_(number, states)

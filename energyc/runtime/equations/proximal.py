@@ -19,7 +19,7 @@ from energyc.runtime.tensors.proximal import (
     shrunk_adjoint,
     thresholds,
 )
-from energyc.runtime.tensors.states import Step, Tensors
+from energyc.runtime.tensors.states import Rate, Tensors
 
 
 class ProximalEquations(Equations):
@@ -43,7 +43,7 @@ class ProximalEquations(Equations):
         for k, weight, axes in self._norms:
             states[k].copy_(shrunk(states[k], step[k] * weights[weight], axes))
 
-    def _proximal_block_(self, number: int, states: list[Tensor], fixed: Fixed, step: Mapping[int, Step]) -> None:
+    def _proximal_block_(self, number: int, states: list[Tensor], fixed: Fixed, step: Mapping[int, Rate]) -> None:
         weights = self._weights(fixed)
         sizes = [step.get(k, 0.0) for k in range(len(states))]
         corners = self._corners_of(weights, sizes)
@@ -66,7 +66,7 @@ class ProximalEquations(Equations):
         back = self._project_adjoint(points, back)
         return [corners_adjoint(x, seed, own) if own else seed for x, seed, own in zip(at, back, corners)]
 
-    def _corners_of(self, weights: Tensors, step: Sequence[Step]) -> list[list[Corner]]:
+    def _corners_of(self, weights: Tensors, step: Sequence[Rate]) -> list[list[Corner]]:
         """The corners of each state for its step."""
         found: list[list[Corner]] = [[] for _ in step]
         for k, at, *sides in self._corners:

@@ -11,7 +11,7 @@ from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import part
 from energyc.runtime.equations.records import Fixed
 from energyc.runtime.relaxation.solver import Drive, GradientDescent, Seen
-from energyc.runtime.tensors.states import Step, Tensors, per_sample
+from energyc.runtime.tensors.states import Rate, Tensors, per_sample
 
 
 @part("solver", "blocks")
@@ -85,9 +85,9 @@ def move_block_(
     ``bends`` are the slopes of pushes that are affine as the force is.
     """
     block, given = net.blocks[number], net._block(number, states, fixed)
-    computed, sizes = iter(given[len(block) :]), dict[int, Step]()
+    computed, sizes = iter(given[len(block) :]), dict[int, Rate]()
     for k, force in zip(block, given):
-        slope: Step | None = net.block_slopes.get(k)
+        slope: Rate | None = net.block_slopes.get(k)
         if k in net.block_slopes and slope is None:
             slope = next(computed)
         if step[k] == 0:
@@ -107,7 +107,7 @@ def move_block_(
         net._proximal_block_(number, states, fixed, sizes)
 
 
-def bent(slope: Step, factor: Step, bend: float | None) -> Step:
+def bent(slope: Rate, factor: Rate, bend: float | None) -> Rate:
     """D of a force less ``factor`` times a push of this slope; where that is not positive, or not known, D alone."""
     if not bend:
         return slope

@@ -10,7 +10,7 @@ from torch import Tensor
 #: One tensor a state, [batch, ...] each.
 Tensors = Sequence[Tensor]
 #: A step of a state, or one for each entry.
-Step = float | Tensor
+Rate = float | Tensor
 
 
 def norm(x: Tensor) -> Tensor:

@@ -29,8 +29,8 @@ class Fixed(NamedTuple):
 
     x: Tensor
     x_V_part: Tensor
+    drive: Tensor
     g_part: Tensor
-    g_part_2: Tensor
 
     def rows(self, rows: Tensor) -> Fixed:
         """The same for some of the samples."""
@@ -77,11 +77,10 @@ class NBlocksEquations:
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
         x_V_part = (self.V.T @ x.T).T
-        total = -self.g.sum(1)
-        total -= 1
-        g_part = -total
-        g_part_2 = self.g.sum(0)
-        return Fixed(x, x_V_part, g_part, g_part_2)
+        drive = self.g.sum(1)
+        drive += 1
+        g_part = self.g.sum(0)
+        return Fixed(x, x_V_part, drive, g_part)
 
     def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """Each energy term of each sample.
@@ -229,24 +228,24 @@ class NBlocksEquations:
         return {"V": (total.T @ fixed.x).T, "W": (minus_y.T @ total).T + (grad_W_part.T @ plus_s).T}
 
     def _force_of_block_0(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The force on s, and the slope of that on each."""
+        """The force on s; D of s."""
         s, w, y, _ = states
         force_s_part = w[:, :, None] - s[:, None]
         force_s = (self.W @ y.T).T
         force_s += (force_s_part * self.g.T).sum(1)
         force_s += fixed.x_V_part
         force_s -= s
-        return [force_s, fixed.g_part.expand(len(states[0]), J)]
+        return [force_s, fixed.drive.expand(len(states[0]), J)]
 
     def _force_of_block_1(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The force on w and y, and the slope of that on each."""
+        """The force on w and y; D of w."""
         s, w, y, u = states
         force_w_part = w[:, :, None] - s[:, None]
         force_w = -(force_w_part * self.g.T).sum(2)
         force_y = (self.W.T @ s.T).T
         force_y.add_(u, alpha=0.5)
         force_y.add_(y, alpha=-1.5)
-        return [force_w, force_y, fixed.g_part_2.expand(len(states[0]), K)]
+        return [force_w, force_y, fixed.g_part.expand(len(states[0]), K)]
 
     def _force_of_block_2(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """The force on u."""
