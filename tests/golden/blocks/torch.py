@@ -2,7 +2,7 @@
 moves by its step.
 
 Made by energyc 0.1.0 from blocks.energy
-SHA-256 of the spec: f5259429e77fcd24dd84ca91a613896c2b2483d5e6e16175042b9ead95e551bb
+SHA-256 of the spec: 3f4562e836e6296b66c9746e258c26dc5c5f864327735e4aac2f71a9e57ed449
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace
 """
@@ -72,7 +72,7 @@ class NBlocksEquations:
         self.V = self._param(normal(random, (I, J), 0.2))
         self.W = self._param(normal(random, (J, K), 0.2))
         self.g = self._param(uniform(random, (J, K), 0.1, 1).clamp(min=0.01, max=1))
-        self.l = self._param(torch.full((), 0.1, dtype=torch.float64).clamp(min=0))
+        self.l = self._param(torch.full((), 0.01, dtype=torch.float64).clamp(min=0))
 
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
