@@ -317,3 +317,36 @@ def test_a_module_of_plain_steps_has_no_blocks() -> None:
     net.blocks = ((0,), (1,))
     with pytest.raises(ValueError, match=r"was compiled without relax\.solver = blocks"):
         net.relax(random_probe(net, batch=2, seed=1).clamps)
+
+
+# ------------------------------------------------------------------ layers
+
+
+LAYER = """\
+network lay
+dim I = 4, D = 6
+clamp x[I]
+target y[D]
+param U[D, I] ~ normal(0.3)
+let e[d] = sum[i](U[d,i] * x[i])
+layer memory {
+  param W[D, D] ~ normal(0.1)
+  state z[D] in [0, 1], h[D]
+  energy well = 1/2 * sum[d]((z[d] - e[d])^2) + 1/2 * sum[d](h[d]^2)
+  energy pair = -sum[d,k in D](W[d,k] * z[d] * h[k])
+  relax { step = 0.2, steps = 400 }
+}
+readout out[d] = memory.z[d]
+cost mse = mean[d]((out[d] - y[d])^2)
+train { rule = implicit }
+"""
+
+
+@EVERY
+def test_a_layer_relaxes_by_blocks(target: str) -> None:
+    found = []
+    for settings in ({}, {"memory.relax.solver": "blocks", "memory.relax.steps": 30}):
+        net = energyc.load(LAYER, target=target, dtype="float64", seed=3, settings=settings)
+        probe = random_probe(net, batch=4, seed=1)
+        found.append(net.gradients(probe.clamps, probe.targets, "implicit").params)
+    assert gap(*found) < 1e-9
