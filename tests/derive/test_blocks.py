@@ -16,6 +16,7 @@ from energyc.language.diagnostics import Source, SpecError
 from energyc.language.network import Network
 from energyc.mathematics.ir.interpreter import key
 from energyc.pipeline import resolve
+from energyc.surfaces.report.check import check_source
 from tests.derive.drawn_blocks import drawn
 from tests.emit.judge import judged
 from tests.emit.random_specs import random_spec
@@ -135,3 +136,23 @@ def test_where_nothing_acts_back_a_state_follows_all_that_it_reads() -> None:
 def test_states_that_only_the_cost_joins_are_not_one_block() -> None:
     assert order("ab", "ac") == (("a",), ("b", "c"))
     assert order("ab", "ac", cost="cost c0 = sum[d](b[d] * c[d])") == (("a",), ("b",), ("c",))
+
+
+RAISES = "no sweep of a free phase raises the energy by more than rounding"
+
+
+@pytest.mark.parametrize(
+    ("term", "said"),
+    [
+        ("", True),
+        ("force f on z[d] = x[d]\n", False),
+        ("energy held = sum[d](frozen(y[d]) * z[d])\n", False),
+        ("energy bent = sum[d](z[d]^4)\n", False),
+        ("let m[d] = mean[batch](y[d])\nenergy far = sum[d](m[d] * z[d])\n", False),
+    ],
+)
+def test_check_says_that_no_sweep_raises_the_energy_where_that_is_so(term: str, said: bool) -> None:
+    text = f"{HEAD}state y[D], z[D]\n{SQUARES}{term}relax {{ solver = blocks }}\n"
+    notes = check_source(Source("spec", text)).notes
+    assert any(note.startswith("moved exactly") for note in notes)
+    assert (RAISES in notes) == said

@@ -81,11 +81,18 @@ def block_notes(derivation: Derivation, classes: Classes) -> Iterator[str]:
         yield f"{name} moves by its step: {why}"
     if classes.unproved:
         yield f"a sweep goes down no energy: {listed(classes.unproved)} is not proved to be a gradient"
-    elif not (blocks.others or derivation.stopped or derivation.network.flows):
+    elif _goes_down(derivation):
         yield "no sweep of a free phase raises the energy by more than rounding"
     held = [name for name in blocks.nudged if name in blocks.slopes and name not in blocks.cost_slopes]
     if held:
         yield f"a nudge of {listed(held)} is held while it moves: the slope of dC/d{held[0]} is not one number"
+
+
+def _goes_down(derivation: Derivation) -> bool:
+    """Whether each move of a sweep is to the least energy: all states move exactly, by energies alone."""
+    network = derivation.network
+    others = derivation.blocks.others or derivation.stopped or network.forces or network.flows or network.batch_mates
+    return not others
 
 
 def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
