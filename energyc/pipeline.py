@@ -154,7 +154,14 @@ def resolve(source: Source, choices: Choices = Choices(), schemas: Schemas | Non
             schemas=schemas or (lambda adapter, options: read_schema(find_adapter(adapter), options)),
             rules=RULES,
         )
-    if not any(part.relax.certified for part in (network, *(layer.network for layer in network.layers.values()))):
+    parts = (network, *(layer.network for layer in network.layers.values()))
+    if any(part.relax.solver == "blocks" for part in parts):
+        from energyc.derivation.derive import check_blocks
+
+        with stage("derive", source.name):
+            for part in (part for part in parts if part.relax.solver == "blocks"):
+                check_blocks(part)
+    if not any(part.relax.certified for part in parts):
         return network
     from energyc.proofs.claims.certified import with_certified_steps
 

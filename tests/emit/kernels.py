@@ -110,6 +110,24 @@ cost e = 1/2 * sum[n]((s[n] - t[n])^2) + sum[n](b[n]^3) + sum[i,j](g[i,j]^3 - v[
 relax { step = 1/5, steps = 200, tolerance = 1e-13, max_steps = 4000 }
 nudge { beta = 1e-5, steps = 500 }
 """
+#: Sweeps by blocks: boxes, slopes that are computed and that read another state, kinks, a simplex, a state by its step.
+SWEEPS = """\
+network sweeping
+dim N = 7, K = 4
+clamp x[N]
+target t[K]
+param W[N, K] ~ normal(0.3), g[N, K] ~ uniform(0.1, 1) in [1/100, 2]
+param l = 0.3 in nonnegative
+state s[N] in [0, 1], w[K], y[K], u[K], p[K] in simplex[K]
+energy leak = 1/2 * sum[n](s[n]^2) - sum[n](x[n] * s[n]) - sum[n,k](s[n] * W[n,k] * y[k])
+energy current = 1/2 * sum[n,k](g[n,k] * (w[k] - s[n])^2)
+energy code = 3/4 * sum[k](y[k]^2) + l * sum[k](abs(y[k])) + 1/2 * sum[k](u[k]^2 * y[k]^2) + 1/4 * sum[k](u[k]^4)
+energy choice = sum[k](p[k]^2) - sum[k](p[k] * y[k])
+readout o[k] = y[k]
+cost mse = 1/2 * sum[k]((y[k] - t[k])^2) + sum[k](w[k]^3) + 1/2 * sum[k](p[k])^2
+relax { step = 1/5, steps = 20, solver = blocks }
+nudge { beta = 1/4, steps = 20 }
+"""
 _GRAPH = """\
 network graph
 dim N = 5, E = 13, H = 2, D = 3
@@ -203,12 +221,12 @@ def normal(shape: Sequence[int], random: torch.Generator, net: Any) -> Tensor:
     return torch.randn(*shape, generator=random, dtype=torch.float64).to(net.device, net.dtype)
 
 
-def differences(net: Any, seed: int = 0, steps: int = 3) -> dict[str, float]:
+def differences(net: Any, seed: int = 0, steps: int = 3, beta: float = 0.3) -> dict[str, float]:
     """For each kernel of a module the largest difference after some steps from random states, relative to them."""
     random = torch.Generator().manual_seed(seed)
     clamps = drawn(net.clamp_shapes, random, net)
     if not hasattr(net, "copies"):
-        return of_phases(net, clamps, random, steps)
+        return of_phases(net, clamps, random, steps, beta)
     found = {}
     for name, layer in net.layers.items():
         if hasattr(layer, "kernels"):
@@ -218,7 +236,9 @@ def differences(net: Any, seed: int = 0, steps: int = 3) -> dict[str, float]:
     return found
 
 
-def of_phases(net: Any, clamps: Mapping[str, Tensor], random: torch.Generator, steps: int) -> dict[str, float]:
+def of_phases(
+    net: Any, clamps: Mapping[str, Tensor], random: torch.Generator, steps: int, beta: float = 0.3
+) -> dict[str, float]:
     """The same for a network without layers, or a layer, and its clamps."""
     targets = list(drawn(net.target_shapes, random, net).values())
     net.train(bool(net.noise_shapes))  # or there would be none
@@ -232,7 +252,7 @@ def of_phases(net: Any, clamps: Mapping[str, Tensor], random: torch.Generator, s
         step = [0.1 + 0.05 * k for k in range(len(states))]
         found = {}
         one, two = clones(states), clones(states)
-        assert net._serving("free", one), net.kernels.failure
+        assert net._serving("sweeps" if net.blocks else "free", one), net.kernels.failure
         net._steps_(one, fixed, 0, steps, step)
         EnergyNetwork._steps_(net, two, fixed, 0, steps, step)
         found["free"] = difference(one, two)
@@ -240,8 +260,8 @@ def of_phases(net: Any, clamps: Mapping[str, Tensor], random: torch.Generator, s
         found["residual"] = difference(measured[:1], measured[1:])
         if "nudged" in net.kernels.names:
             one, two = clones(states), clones(states)
-            net._nudged_steps_(one, fixed, targets, 0.3, net._nudge, steps, step)
-            EnergyNetwork._nudged_steps_(net, two, fixed, targets, 0.3, net._nudge, steps, step)
+            net._nudged_steps_(one, fixed, targets, beta, net._nudge, steps, step)
+            EnergyNetwork._nudged_steps_(net, two, fixed, targets, beta, net._nudge, steps, step)
             found["nudged"] = difference(one, two)
         if "tracking" in net.kernels.names:
             pairs = [(clones(states), clones(others)) for _ in range(2)]

@@ -29,6 +29,7 @@ from tests.emit.kernels import (
     NUMBERED,
     SIMPLICES,
     SPECS,
+    SWEEPS,
     TOLERANCE,
     clones,
     differences,
@@ -256,6 +257,19 @@ def test_proximal_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O1")
     found = differences(kernel_module(resolved(KINKS), ["centered-ep"]))
     assert found.keys() == {"free", "residual", "nudged"}
+    assert max(found.values()) < TOLERANCE, found
+
+
+@needs_compiler
+def test_sweeps_by_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a nudge that leaves a slope, and at one that leaves none."""
+    monkeypatch.setenv("CXXFLAGS", "-O1")
+    net = kernel_module(resolved(SWEEPS), ["centered-ep"])
+    assert net.block_slopes == {0: None, 1: None, 2: None, 4: 2.0}
+    found = differences(net)
+    assert found.keys() == {"free", "residual", "nudged"}
+    assert max(found.values()) < TOLERANCE, found
+    found = differences(net, beta=-4.0)
     assert max(found.values()) < TOLERANCE, found
 
 

@@ -35,6 +35,7 @@ from tests.emit.kernels import (
     SIMPLICES,
     SMALL,
     SPECS,
+    SWEEPS,
     differences,
     drawn,
     kernel_module,
@@ -231,6 +232,20 @@ def test_projections_on_simplices() -> None:
 def test_proximal_steps() -> None:
     found = differences(kernel_module(resolved(KINKS), ["centered-ep"], target="triton"))
     assert found.keys() == {"free", "residual", "nudged"}
+    assert max(found.values()) < TOLERANCE, found
+
+
+@needs_interpreter
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+def test_sweeps_by_blocks() -> None:
+    """At a nudge that leaves a slope, and at one that leaves none."""
+    net = kernel_module(resolved(SWEEPS), ["centered-ep"], target="triton")
+    assert net.block_slopes == {0: None, 1: None, 2: None, 4: 2.0}
+    found = differences(net)
+    assert found.keys() == {"free", "residual", "nudged"}
+    assert max(found.values()) < TOLERANCE, found
+    found = differences(net, beta=-4.0)
     assert max(found.values()) < TOLERANCE, found
 
 

@@ -113,6 +113,7 @@ def test_a_module_carries_code_verbatim_and_only_what_it_reaches(name: str) -> N
     ("settings", "parts"),
     [
         ({"relax_solver": "anderson"}, {"Anderson"}),
+        ({"relax_solver": "blocks"}, {"Blocks", "move_block_"}),
         ({"relax_solver": "newton"}, {"Newton", "solved_step"}),
         ({"relax_step": "auto"}, {"CurvatureStepSize"}),
         ({"relax_exit": "early"}, {"EarlyExit"}),

@@ -9,7 +9,27 @@ Imports: ``derive``, ``expressions``, ``functions``, ``ir``, ``network``, ``spar
 from energyc.code.loops.fuse import Rows
 from energyc.code.loops.lower import NotLowered
 from energyc.code.loops.nest import Kernel
-from energyc.code.loops.phases import Equations, free_phase, nudged_phase, tracking_phases
+from energyc.code.loops.phases import (
+    Block,
+    Equations,
+    free_phase,
+    nudged_phase,
+    nudged_sweeps,
+    sweeps,
+    tracking_phases,
+)
 from energyc.code.loops.text import kernel_text
 
-__all__ = ["Equations", "Kernel", "NotLowered", "Rows", "free_phase", "kernel_text", "nudged_phase", "tracking_phases"]
+__all__ = [
+    "Block",
+    "Equations",
+    "Kernel",
+    "NotLowered",
+    "Rows",
+    "free_phase",
+    "kernel_text",
+    "nudged_phase",
+    "nudged_sweeps",
+    "sweeps",
+    "tracking_phases",
+]

@@ -5,20 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
 
 from energyc.code.loops.affine import labels_of
 from energyc.code.loops.arrange import arranged
+from energyc.code.loops.expressions import applied, unless
 from energyc.code.loops.fuse import Rows, grouped
 from energyc.code.loops.lower import Lowering, NotLowered
 from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, MatrixProduct, Scalar, Scatter, Statement
 from energyc.code.loops.sets import LARGEST_SIMPLEX, Shrinking, proximal
 from energyc.derivation.derive import Proximal
 from energyc.language.network import Network
-from energyc.mathematics.expressions import ZERO, Product, Sum
+from energyc.mathematics.expressions import ZERO, Product, Sum, expression
+from energyc.mathematics.functions import scalar_function
 from energyc.mathematics.ir import Coefficient, Input, Node
 
 #: A node for each state that has one.
 Slopes = Mapping[str, Node]
+
+
+@dataclass(frozen=True)
+class Block:
+    """States that move at once: the force on each, D of those that move exactly, and the slopes of dC/dz to add."""
+
+    force: Slopes
+    slopes: Mapping[str, Node | float]
+    cost_slopes: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -30,7 +43,7 @@ class Equations:
     functions knows. ``force`` moves the states, ``nudge`` is subtracted from it times beta, ``correction`` is by states
     and ``directions``, ``kinks`` move proximally. ``offered`` are nodes that are computed before a relaxation, with
     their names; ``text`` writes any. ``rows`` is where a group keeps them, ``prefix`` what the kernels' names begin
-    with.
+    with. ``blocks`` are those of a sweep, none where the states move at once.
     """
 
     network: Network
@@ -48,6 +61,7 @@ class Equations:
     text: Callable[[Node], str] = lambda node: ""
     rows: Rows = "array"
     prefix: str = ""
+    blocks: Sequence[Block] = ()
 
 
 class Builder:
@@ -87,27 +101,36 @@ class Builder:
         self.asked |= dict(lowering.asked)
         return found
 
-    def moved(self, at: Mapping[str, Buffer], forces: Mapping[str, Sequence[Expr]]) -> dict[str, Buffer]:
-        """The states after a step: each moves by its step times its forces, then to its proximal point."""
+    def moved(
+        self,
+        at: Mapping[str, Buffer],
+        forces: Mapping[str, Sequence[Expr]],
+        divisors: Mapping[str, Expr] = MappingProxyType({}),
+    ) -> dict[str, Buffer]:
+        """The states after a step: each moves by its step times its forces, then to its proximal point.
+
+        The step is the one that is set, or one over that of the ``divisors``.
+        """
         after = {}
         for name, state in at.items():
             place = labels_of(len(state.sizes))
-            value = Load(state, place) + Scalar(f"step_{name}") * Sum(tuple(forces[name]))
+            step = partial(_by_step, name, divisors.get(name))
+            value = Load(state, place) + step(Sum(tuple(forces[name])))
             constraint = self.network.states[name].constraint
             if constraint is not None and constraint.kind == "simplex":
                 check_simplex(name, [state.sizes[k] for k in constraint.axes])
-            shrinking = self.shrinking(name)
+            shrinking = self.shrinking(name, step)
             after[name] = proximal(self.put, f"next_{state.name}", state.sizes, value, constraint, shrinking)
         return after
 
-    def shrinking(self, name: str) -> Shrinking:
+    def shrinking(self, name: str, step: Callable[[Expr], Expr]) -> Shrinking:
         """What the kinks of a state take of it in a step."""
         kinks = self.equations.kinks.get(name)
         if kinks is None:
             return Shrinking()
 
         def threshold(weight: Node | None) -> Expr:
-            return ZERO if weight is None else Scalar(f"step_{name}") * self.weights[weight]
+            return ZERO if weight is None else step(self.weights[weight])
 
         corners = [(corner.at, threshold(corner.below), threshold(corner.above)) for corner in kinks.corners]
         norm = None if kinks.norm is None else (kinks.norm.axes, threshold(kinks.norm.weight))
@@ -163,6 +186,50 @@ def nudged_phase(equations: Equations) -> Kernel:
     return builder.kernel(
         "nudged", doc, [*states.values()], [*after.values()], ["beta", *_step_sizes(equations.network)]
     )
+
+
+def sweeps(equations: Equations) -> Kernel:
+    """z <- P(z + F(z) / D), block after block, where D is known; else by the step."""
+    return _swept(equations, "sweeps", "Sweeps of the free phase, block after block.", nudged=False)
+
+
+def nudged_sweeps(equations: Equations) -> Kernel:
+    """z <- P(z + (F(z) - beta nudge(z)) / (D + beta C)), from the last block to the first; C is the nudge's slope."""
+    return _swept(equations, "nudged", "Sweeps of a nudged phase, from the last block to the first.", nudged=True)
+
+
+def _swept(equations: Equations, name: str, doc: str, *, nudged: bool) -> Kernel:
+    builder = Builder(equations)
+    states = builder.states()
+    at = dict(states)
+    for block in reversed(equations.blocks) if nudged else equations.blocks:
+        nudge = {n: node for n, node in equations.nudge.items() if nudged and n in block.force}
+        slopes = {n: node for n, node in block.slopes.items() if isinstance(node, Node)}
+        force, push, computed = builder.slopes(builder.lowering(at), block.force, nudge, slopes)
+        forces = {n: [entry, *_nudges(push, n, -1.0)] for n, entry in force.items()}
+        divisors = {n: _divisor(block, n, computed.get(n), n in push) for n in block.slopes}
+        at |= builder.moved({n: at[n] for n in block.force}, forces, divisors)
+    scalars = [*(["beta"] if nudged else []), *_step_sizes(equations.network)]
+    return builder.kernel(name, doc, [*states.values()], [at[n] for n in states], scalars)
+
+
+def _divisor(block: Block, name: str, computed: Expr | None, pushed: bool) -> Expr:
+    """D of a state that moves exactly; where what a nudge adds leaves nothing above 0, D without it."""
+    slope = expression(block.slopes[name]) if computed is None else computed
+    bend = block.cost_slopes.get(name, 0.0) if pushed else 0.0
+    if not bend:
+        return slope
+    whole = slope + bend * Scalar("beta")
+    return unless(applied(scalar_function("step", None), whole), 0.0, whole, slope)
+
+
+def _by_step(name: str, divisor: Expr | None, value: Expr) -> Expr:
+    """A value times the step of a state, or by a divisor."""
+    if divisor is None:
+        return Scalar(f"step_{name}") * value
+    if isinstance(divisor, Product) and not divisor.parts:
+        return 1.0 / divisor.coefficient * value
+    return value / divisor
 
 
 def tracking_phases(equations: Equations) -> Kernel:

@@ -37,6 +37,11 @@ class Features:
         return self.solver == "newton"
 
     @property
+    def blocks(self) -> bool:
+        """Whether states move block after block."""
+        return self.solver == "blocks"
+
+    @property
     def mixins(self) -> tuple[str, ...]:
         """The classes of the runtime that stand before a class of equations."""
         rounded = self.products or self.first_products

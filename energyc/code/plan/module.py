@@ -9,7 +9,7 @@ from energyc.code.plan.features import Features
 from energyc.code.plan.outer import OuterNetwork
 from energyc.code.plan.passes import Passes
 from energyc.code.plan.planner import Plan, plan
-from energyc.code.plan.routines import REPEATED, Prepared, prepare
+from energyc.code.plan.routines import BLOCK, REPEATED, Prepared, prepare
 from energyc.code.plan.shared import Block, shared_block
 from energyc.derivation.derive import Derivation, derive
 from energyc.language.network import Network
@@ -55,7 +55,7 @@ def plan_module(
         sizes=network.extents,
         names=derivation.names,
         passes=passes,
-        repeated=REPEATED,
+        repeated=[n for n in (r.routine.name for r in routines) if n in REPEATED or n.startswith(BLOCK)],
     )
     block = shared_block(made, routines)
     return ModulePlan(network, network, features, derivation, routines, made, block=block)

@@ -46,6 +46,9 @@ class Prepared:
 #: Routines that run at every step: what they can share is worth hoisting.
 REPEATED = ("_force", "_force_vjp", "_force_jvp", "_correction", "_weights")
 
+#: What the names of the routines of blocks begin with.
+BLOCK = "_force_of_block_"
+
 _AT = ("states", "fixed")
 _WITH_COTANGENTS = (*_AT, "cotangents")
 _AIMED = (*_AT, "targets")
@@ -75,6 +78,8 @@ def prepare(d: Derivation, features: Features) -> list[Prepared]:
         pushed = _named("push", d.jvp(d.smooth))
         doc = "J directions, J = dF/dz."
         routines.append(_by_state(d, "_force_jvp", (*_AT, "directions"), doc, pushed, gives="list"))
+    if features.blocks:
+        routines += _blocks(d)
     if features.needs("correction"):
         routines.append(correction(d, held=False))
     if features.penalty:
@@ -113,6 +118,22 @@ def _kinks(d: Derivation) -> list[Prepared]:
     doc = "<pulls, d weights/dtheta> summed over the batch."
     slopes = _by_input(d, "_weights_vjp", ("fixed", "pulls"), doc, d.weights_gradient)
     return [weights, slopes] if d.weights else []
+
+
+def _blocks(d: Derivation) -> list[Prepared]:
+    """For each block the force on its states, and the slopes of it that are not numbers."""
+    routines = []
+    for number, block in enumerate(d.blocks.order):
+        forces, given = _named("force", {name: d.smooth[name] for name in block}), d.blocks.given(block)
+        slopes = {slope_key(name): (f"slope_{name}", d.blocks.slopes[name]) for name in given}
+        doc = f"The force on {listed(block)}{f'; D of {listed(given)}' if given else ''}."
+        routines.append(_listed(f"{BLOCK}{number}", _AT, doc, {**forces, **slopes}))
+    return routines
+
+
+def slope_key(state: str) -> str:
+    """The key of the slope of a state among the outputs of its block."""
+    return f"slope of {state}"
 
 
 def _slopes(d: Derivation) -> Outputs:

@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from energyc.code.loops import Equations, Kernel, NotLowered, Rows, free_phase, nudged_phase, tracking_phases
+from energyc.code.loops import (
+    Block,
+    Equations,
+    Kernel,
+    NotLowered,
+    Rows,
+    free_phase,
+    nudged_phase,
+    nudged_sweeps,
+    sweeps,
+    tracking_phases,
+)
 from energyc.code.module.context import Context, Options
 from energyc.code.module.formulas import formulas
 from energyc.code.module.printed import Printed
 from energyc.code.module.symbols import Symbols
 from energyc.code.plan import ModulePlan
+from energyc.code.plan.routines import BLOCK, slope_key
 from energyc.code.targets.names import SIZE, Names
 from energyc.code.targets.torch.layers import Around, layer_contexts, layered_parts
 from energyc.code.targets.torch.module import Parts, learning_rules, module, parts_of
@@ -135,9 +147,10 @@ def _phases(context: Context, target: str, rows: Rows, prefix: str = "") -> Rela
     if rows == "array" and context.network.train.products == "bfloat16":
         raise NotLowered("its products are in bfloat16, and C++ kernels compute in the type of the states")
     equations = _equations(context, target, rows, prefix)
-    kernels = [free_phase(equations)]
+    blocks = context.features.blocks
+    kernels = [free_phase(equations), *([sweeps(equations)] if blocks else [])]
     if context.features.needs("contrast") and not prefix and context.network.training is None:
-        kernels.append(nudged_phase(equations))
+        kernels.append(nudged_sweeps(equations) if blocks else nudged_phase(equations))
         if any(rule.corrects_moving_states for rule in context.features.rules) and equations.correction:
             kernels.append(tracking_phases(equations))
     return Relaxing(context, tuple(kernels), prefix)
@@ -172,7 +185,19 @@ def _equations(context: Context, target: str, rows: Rows, prefix: str) -> Equati
         formulas(context, (node for found in outputs.values() for node in found.values())),
         rows,
         prefix,
+        _blocks(context, outputs) if context.features.blocks else (),
     )
+
+
+def _blocks(context: Context, outputs: Mapping[str, Mapping[str, Node]]) -> list[Block]:
+    """The blocks of a sweep, of forces and slopes that are planned."""
+    found, blocks = context.derivation.blocks, []
+    for number, names in enumerate(found.order):
+        planned = outputs[f"{BLOCK}{number}"]
+        numbers = {name: slope for name in names if (slope := found.numbers.get(name)) is not None}
+        slopes = {name: planned[slope_key(name)] for name in found.given(names)}
+        blocks.append(Block({name: planned[name] for name in names}, {**numbers, **slopes}, found.cost_slopes))
+    return blocks
 
 
 def _kinks(derivation: Derivation, planned: Mapping[str, Node]) -> dict[str, Proximal]:

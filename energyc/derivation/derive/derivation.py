@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
+from energyc.derivation.derive.blocks import Blocks, blocks_of
 from energyc.derivation.derive.kink_search import kinks_of, may_have_kinks
 from energyc.derivation.derive.predictions import Prediction, predictions
 from energyc.derivation.derive.proximal import Kinks, Proximal
@@ -162,6 +163,11 @@ class Derivation:
             terms += [term.node for term in self.network.forces.values() if term.state == name]
             total[name] = self.graph.add([(ONE, term) for term in terms], node.dims)
         return total
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The blocks in which states move one after another, and which of them move exactly."""
+        return blocks_of(self.network, self.smooth, self.cost_force, self.proximal)
 
     @cached_property
     def weights(self) -> dict[str, Node]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
-from energyc.language.diagnostics import Diagnostic, Source
+from energyc.language.diagnostics import Diagnostic, Source, Span
 from energyc.language.network.declarations import Binding, Const, DataInput, Noise, Param, Size, State, Tie
 from energyc.language.network.equations import Quantity, RealSelection, Slope, Term
 from energyc.language.settings import Nudge, Relax, TrainOptions
@@ -218,6 +218,17 @@ class Network:
     def descending(self) -> dict[str, State]:
         """The states that move down the ``acting`` energies: those without a flow."""
         return {name: state for name, state in self.states.items() if name not in self.flows}
+
+    def span_of_setting(self, text: str) -> Span | None:
+        """Where the spec gives a setting, as ``step = certified``; None where it is set from outside."""
+        found = (
+            pair.span
+            for statement in ast.walk(self.tree)
+            if isinstance(statement, ast.Settings)
+            for pair in statement.pairs
+            if self.source.slice(pair.span).replace(" ", "") == text.replace(" ", "")
+        )
+        return next(found, None)
 
 
 def _reads_batch(root: Node, *, training: bool = True) -> bool:

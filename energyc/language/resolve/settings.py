@@ -251,6 +251,9 @@ def check_solver(relax: Relax, numbered: bool, layers: Layers, reporter: Reporte
         message = "`relax.exit = inference` looks at each step, after which `relax.solver = anderson` forgets its past"
         help = "write `exit = early`, which looks every `chunk` steps"
         reporter.error(CONTRADICTION, message, given["exit"].span, help=help)
+    elif relax.solver == "blocks" and relax.step is None:
+        message = "`relax.step = auto` chooses one step for all, and `relax.solver = blocks` moves states without one"
+        reporter.error(CONTRADICTION, message, given["step"].span, help="give a number, which the other states take")
     elif relax.solver == "newton" and relax.products:
         message = "`relax.solver = newton` solves in full precision, and leaves `relax.products` nothing to round"
         reporter.error(CONTRADICTION, message, given["products"].span, help="leave one of them out")

@@ -13,7 +13,9 @@ from energyc.language.settings.values import Call
 
 POSITIVE = Number(above=0)
 #: What solvers of their own are called in sentences.
-SOLVERS = MappingProxyType({"newton": "Newton's method", "anderson": "Anderson acceleration"})
+SOLVERS = MappingProxyType(
+    {"newton": "Newton's method", "anderson": "Anderson acceleration", "blocks": "block descent"}
+)
 
 
 class Solver(Variant):
@@ -32,7 +34,7 @@ class Solver(Variant):
 
 #: The solvers, and the options of ``anderson``.
 SOLVER = Solver(
-    ("gradient", "newton", "anderson"),
+    ("gradient", "newton", "anderson", "blocks"),
     MappingProxyType({"memory": Integer(1), "damping": Number(high=1, above=0)}),
     "anderson(memory = 5)",
 )

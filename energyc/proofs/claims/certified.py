@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from energyc.language.diagnostics import Diagnostic, Span, SpecError
+from energyc.language.diagnostics import Diagnostic, SpecError
 from energyc.language.network import Layer, Network, Repeat
-from energyc.language.syntax import ast
 from energyc.proofs.claims.monotone import Monotone
 
 CODE = "E0504"
@@ -38,20 +37,8 @@ def _certified(network: Network, layer: str) -> Network:
         about = f" of layer {layer}" if layer else ""
         message = f"no step{about} is certified: {reason}"
         help = "keep what is before states in sets, as `param W[J, J] ~ normal(0.1) in norm[0.9]`, or set a number"
-        span = _place(network)
+        span = network.span_of_setting("step = certified")
         raise SpecError(network.source, [*network.warnings, Diagnostic(CODE, message, span, help=help)])
     best = monotone.bounds.best_step()
     assert best is not None
     return replace(network, relax=replace(network.relax, step=best[0]))
-
-
-def _place(network: Network) -> Span | None:
-    """Where the spec says so; None where it is set from outside."""
-    found = (
-        pair.span
-        for statement in ast.walk(network.tree)
-        if isinstance(statement, ast.Settings)
-        for pair in statement.pairs
-        if network.source.slice(pair.span).replace(" ", "") == "step=certified"
-    )
-    return next(found, None)

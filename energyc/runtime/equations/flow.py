@@ -9,7 +9,7 @@ from torch import Tensor
 
 from energyc.runtime.equations.network_facts import NetworkFacts
 from energyc.runtime.equations.records import Fixed
-from energyc.runtime.tensors.states import Tensors
+from energyc.runtime.tensors.states import Rate, Tensors
 
 
 class Flow(NetworkFacts):
@@ -29,6 +29,12 @@ class Flow(NetworkFacts):
     numbered = False
     #: The states whose steps are measured by the gradients that their flows name, which ``_slopes`` gives.
     sloped: tuple[str, ...] = ()
+    #: The states of each block in the order of a sweep, by their numbers.
+    blocks: tuple[tuple[int, ...], ...] = ()
+    #: D in the force ``b - D z`` on each state that moves exactly; None where its block gives it.
+    block_slopes: Mapping[int, float | None] = {}
+    #: The states that the cost reads, each with the slope of dC/dz; None where that is not one number.
+    cost_slopes: Mapping[int, float | None] = {}
     #: When a sample depends on the others of its batch, by means over it: ``training``, ``always``, or None.
     batch_mates: str | None = None
     #: Rules that are biased on this network, each with the reason.
@@ -97,6 +103,13 @@ class Flow(NetworkFacts):
     def _project_(self, states: list[Tensor]) -> None:
         """Each state onto its constraint set, in place."""
 
+    def _block(self, number: int, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state of a block, then D of those for which it is not a number."""
+        raise ValueError(f"{self.name} was compiled without relax.solver = blocks")
+
+    def _project_block_(self, number: int, states: list[Tensor]) -> None:
+        """Each state of a block onto its constraint set, in place."""
+
     def _weights(self, fixed: Fixed) -> list[Tensor]:
         """The weights of the kinks that move proximally, each of the shape of its state."""
         return []
@@ -104,3 +117,7 @@ class Flow(NetworkFacts):
     def _proximal_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
         """Each state to the proximal point, for its step, of its kinks and its set, in place."""
         self._project_(states)
+
+    def _proximal_block_(self, number: int, states: list[Tensor], fixed: Fixed, step: Mapping[int, Rate]) -> None:
+        """Each state of a block that has a step to the proximal point for it, in place."""
+        self._project_block_(number, states)

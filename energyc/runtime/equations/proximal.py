@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ from energyc.runtime.tensors.proximal import (
     shrunk_adjoint,
     thresholds,
 )
-from energyc.runtime.tensors.states import Tensors
+from energyc.runtime.tensors.states import Rate, Tensors
 
 
 class ProximalEquations(Equations):
@@ -43,6 +43,18 @@ class ProximalEquations(Equations):
         for k, weight, axes in self._norms:
             states[k].copy_(shrunk(states[k], step[k] * weights[weight], axes))
 
+    def _proximal_block_(self, number: int, states: list[Tensor], fixed: Fixed, step: Mapping[int, Rate]) -> None:
+        weights = self._weights(fixed)
+        sizes = [step.get(k, 0.0) for k in range(len(states))]
+        corners = self._corners_of(weights, sizes)
+        for k in step:
+            if corners[k]:
+                states[k].copy_(at_corners(states[k], corners[k]))
+        self._project_block_(number, states)
+        for k, weight, axes in self._norms:
+            if k in step:
+                states[k].copy_(shrunk(states[k], sizes[k] * weights[weight], axes))
+
     def _proximal_adjoint(self, at: Tensors, cotangents: Tensors, fixed: Fixed, step: Sequence[float]) -> list[Tensor]:
         weights = self._weights(fixed)
         corners = self._corners_of(weights, step)
@@ -54,7 +66,7 @@ class ProximalEquations(Equations):
         back = self._project_adjoint(points, back)
         return [corners_adjoint(x, seed, own) if own else seed for x, seed, own in zip(at, back, corners)]
 
-    def _corners_of(self, weights: Tensors, step: Sequence[float]) -> list[list[Corner]]:
+    def _corners_of(self, weights: Tensors, step: Sequence[Rate]) -> list[list[Corner]]:
         """The corners of each state for its step."""
         found: list[list[Corner]] = [[] for _ in step]
         for k, at, *sides in self._corners:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from energyc.runtime.equations.records import Fixed
 from energyc.runtime.networks.network import EnergyNetwork
-from energyc.runtime.nudging.nudged import Drive
+from energyc.runtime.relaxation.solver import Drive
 from energyc.runtime.tensors.states import Tensors
 
 
@@ -75,12 +75,17 @@ class KernelNetwork(EnergyNetwork):
         given = self._given(name, fixed, targets)
         return self.kernels.run(name, states, given, scalars, steps, change, self.products)
 
+    def _holds(self, step: Sequence[float]) -> bool:
+        """Whether a state is held by its step, which an exact block in a kernel does not read."""
+        return self.relax_solver == "blocks" and 0 in step
+
     @property
     def _joins(self) -> bool:
         return super()._joins and self.kernels.pairs
 
     def _steps_(self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]) -> None:
-        if not self._ran("free", states, self._at(fixed, first), (), step, count):
+        phase = "sweeps" if self.relax_solver == "blocks" else "free"
+        if self._holds(step) or not self._ran(phase, states, self._at(fixed, first), (), step, count):
             super()._steps_(states, fixed, first, count, step)
 
     def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
@@ -103,7 +108,7 @@ class KernelNetwork(EnergyNetwork):
     ) -> None:
         usual = drive == self._nudge or (drive == self._cost_force and not self.descends)
         scalars = (beta, *step, float("inf") if turned is None else turned)
-        if not (usual and self._ran("nudged", states, fixed, targets, scalars, count)):
+        if self._holds(step) or not (usual and self._ran("nudged", states, fixed, targets, scalars, count)):
             super()._nudged_steps_(states, fixed, targets, beta, drive, count, step, turned)
 
     def _tracking_steps_(

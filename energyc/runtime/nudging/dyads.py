@@ -10,9 +10,10 @@ from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.records import Fixed, FreePhase, RuleSettings
-from energyc.runtime.nudging.nudged import Drive, NudgeMonitor
+from energyc.runtime.nudging.nudged import NudgeMonitor
 from energyc.runtime.nudging.strength import nudging_strength
 from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.relaxation.solver import Drive
 from energyc.runtime.relaxation.steps import advance_, change
 from energyc.runtime.tensors.states import Tensors, subtract
 

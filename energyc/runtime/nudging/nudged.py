@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.parts import chosen
 from energyc.runtime.equations.records import Fixed, Phase
+from energyc.runtime.relaxation.solver import Drive
 from energyc.runtime.relaxation.steps import advance_, change
 from energyc.runtime.tensors.states import Tensors, subtract
-
-#: What a nudge subtracts from the force, of states, what is fixed, and targets.
-Drive = Callable[[Tensors, Fixed, Tensors], Sequence[Tensor | None]]
 
 
 class NudgeMonitor:
@@ -84,10 +83,12 @@ def nudged_steps(
 ) -> None:
     """Steps under F - beta ``drive``, in place; from the sample ``turned`` on, beta is negative."""
 
+    nudged_ = chosen("solver", net.relax_solver).nudged_
+
     def some(own: list[Tensor], at: Fixed, aims: Tensors) -> None:
         strength = beta if turned is None else opposed(beta, turned, own[0])
         for _ in range(count):
-            advance_(net, own, at, subtract(net._force(own, at), drive(own, at, aims), strength), step)
+            nudged_(net, own, at, aims, drive, strength, step)
 
     key = ("nudged", drive == net._nudge, drive == net._cost_force, beta, count, turned, *step)
     net._repeat_(key, some, states, fixed, targets)

@@ -10,7 +10,7 @@ from torch import Tensor
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import part
 from energyc.runtime.equations.records import Fixed
-from energyc.runtime.nudging.nudged import Drive
+from energyc.runtime.relaxation.solver import Drive
 from energyc.runtime.relaxation.steps import advance_, change
 from energyc.runtime.tensors.states import Tensors, subtract, take
 

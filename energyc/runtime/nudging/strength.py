@@ -12,7 +12,8 @@ from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.gradients import not_exploded, restricted
 from energyc.runtime.equations.parts import chosen, part
 from energyc.runtime.equations.records import Fixed, FreePhase, RuleSettings
-from energyc.runtime.nudging.nudged import Drive, nudged
+from energyc.runtime.nudging.nudged import nudged
+from energyc.runtime.relaxation.solver import Drive
 from energyc.runtime.tensors.states import Tensors
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from energyc.runtime.relaxation import (
     anderson,
+    blocks,
     curvature,
     explosion,
     graphs,
@@ -22,6 +23,7 @@ from energyc.runtime.relaxation import (
 
 __all__ = [
     "anderson",
+    "blocks",
     "curvature",
     "explosion",
     "graphs",

@@ -10,10 +10,12 @@ from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import part
 from energyc.runtime.equations.records import Fixed
 from energyc.runtime.relaxation.steps import advance_
-from energyc.runtime.tensors.states import Tensors
+from energyc.runtime.tensors.states import Tensors, subtract
 
 #: Called before each step of a solver: its number, the states. It may give the force there.
 Seen = Callable[[int, list[Tensor]], Tensors | None]
+#: What a nudge subtracts from the force, of states, what is fixed, and targets.
+Drive = Callable[[Tensors, Fixed, Tensors], Sequence[Tensor | None]]
 
 
 @part("solver", "gradient")
@@ -24,6 +26,20 @@ class GradientDescent:
     def step_(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
         """One step."""
         advance_(net, states, fixed, net._force(states, fixed), step)
+
+    @staticmethod
+    def nudged_(
+        net: Equations,
+        states: list[Tensor],
+        fixed: Fixed,
+        targets: Tensors,
+        drive: Drive,
+        strength: float | Tensor,
+        step: Sequence[float],
+    ) -> None:
+        """One step of a nudged phase, under F - strength ``drive``: a plain one."""
+        force = subtract(net._force(states, fixed), drive(states, fixed, targets), strength)
+        advance_(net, states, fixed, force, step)
 
     @staticmethod
     def walk_(

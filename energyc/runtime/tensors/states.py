@@ -9,6 +9,8 @@ from torch import Tensor
 
 #: One tensor a state, [batch, ...] each.
 Tensors = Sequence[Tensor]
+#: A step of a state, or one for each entry.
+Rate = float | Tensor
 
 
 def norm(x: Tensor) -> Tensor:

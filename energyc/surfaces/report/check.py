@@ -23,6 +23,7 @@ from energyc.proofs.claims.classes import Classes
 from energyc.surfaces.report.check_card import check_html, check_latex, errors_html
 from energyc.surfaces.report.notes import (
     batch_mates,
+    block_notes,
     chosen_rule,
     idle_settings,
     kink_notes,
@@ -170,7 +171,7 @@ def layered_report(network: Network, classes: Classes) -> CheckReport:
     layers = {}
     for name, layer in network.layers.items():
         own, derivation = classes.layers[name], pipeline.derive(layer.network)
-        notes = (*layer_notes(layer.network, own), *kink_notes(derivation))
+        notes = (*layer_notes(layer.network, own), *kink_notes(derivation), *block_notes(derivation, own))
         report = check_report(layer.network, derivation, own)
         layers[name] = replace(report, copies=copies.get(name, 1), notes=tuple(notes))
     return replace(
@@ -202,6 +203,7 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
             *chosen_rule(network, classes),
             *_notes(network),
             *kink_notes(derivation),
+            *block_notes(derivation, classes),
             *batch_mates(network),
             *missing_cost(network),
             *idle_settings(network, classes),

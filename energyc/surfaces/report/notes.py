@@ -68,6 +68,33 @@ def kink_notes(derivation: Derivation) -> Iterator[str]:
         yield f"a kink of {kink.energy} stays in the force on {kink.state}, which may not rest there: {kink.why}"
 
 
+def block_notes(derivation: Derivation, classes: Classes) -> Iterator[str]:
+    """Yield how the states of a network whose solver is block descent move, in the order of a sweep."""
+    if derivation.network.relax.solver != "blocks":
+        return
+    blocks = derivation.blocks
+    order = ", then ".join(map(listed, blocks.order))
+    one = len(blocks.order) == 1
+    yield f"a sweep moves {order}" + ("" if one else "; a nudged one the other way round")
+    yield f"moved exactly, without a step: {listed(blocks.slopes)}"
+    for name, why in blocks.others.items():
+        yield f"{name} moves by its step: {why}"
+    if classes.unproved:
+        yield f"a sweep goes down no energy: {listed(classes.unproved)} is not proved to be a gradient"
+    elif _goes_down(derivation):
+        yield "no sweep of a free phase raises the energy by more than rounding"
+    held = [name for name in blocks.nudged if name in blocks.slopes and name not in blocks.cost_slopes]
+    if held:
+        yield f"a nudge of {listed(held)} is held while it moves: the slope of dC/d{held[0]} is not one number"
+
+
+def _goes_down(derivation: Derivation) -> bool:
+    """Whether each move of a sweep is to the least energy: all states move exactly, by energies alone."""
+    network = derivation.network
+    others = derivation.blocks.others or derivation.stopped or network.forces or network.flows or network.batch_mates
+    return not others
+
+
 def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
     """Yield a sentence for each setting without effect on this network."""
     relax, nudge, train = network.relax, network.nudge, network.train

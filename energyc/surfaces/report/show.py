@@ -11,7 +11,7 @@ from energyc import pipeline
 from energyc.code.module import segment_text
 from energyc.code.plan import ModulePlan, PlannedRoutine
 from energyc.code.targets import TARGETS
-from energyc.derivation.derive import Derivation
+from energyc.derivation.derive import Blocks, Derivation
 from energyc.derivation.notation import Notation, Reference, left_side, of_network, text
 from energyc.derivation.notation import name as index
 from energyc.language.diagnostics import Source, stage
@@ -244,6 +244,8 @@ def plan(module: ModulePlan) -> str:
     lines = [f"passes: {planned.passes}", f"once a module: {len(planned.constants)}"]
     lines += _statements(base.naming(labels), planned.constants)
     lines += [f"once a relaxation: {len(planned.fixed)}", *_statements(base.naming(labels), planned.fixed)]
+    if module.features.blocks:
+        lines += _sweep(module.derivation.blocks, base)
     block = module.block
     if block is not None:
         labels |= _labelled(base, block.statements, planned.names)
@@ -254,6 +256,16 @@ def plan(module: ModulePlan) -> str:
             own = block.without(routine) if block and routine.name in block.routines else routine
             lines += _routine(base.naming({**labels, **_labelled(base, own.statements, planned.names)}), own)
     return "\n".join(lines) + "\n"
+
+
+def _sweep(blocks: Blocks, notation: Notation) -> Iterator[str]:
+    """Yield the blocks of a sweep: of each state D in the force b - D z on it, or why it moves by its step."""
+    yield f"a sweep: {len(blocks.order)} blocks"
+    for block in blocks.order:
+        for name in block:
+            how = f"by its step: {blocks.others[name]}" if name in blocks.others else ""
+            how = how or f"exactly, D = {notation.text(blocks.slopes[name])}"
+            yield f"  {', '.join(block)}: {name} {how}" if len(block) > 1 else f"  {name} {how}"
 
 
 def _routine(notation: Notation, routine: PlannedRoutine) -> Iterator[str]:

@@ -48,7 +48,8 @@ class Expressions:
             case Product(1, _, ()):
                 return product(self._factors(expr, here))
             case Product(1, factors, divisors):
-                above, below = (product(self.of(part, here) for part in parts) for parts in (factors, divisors))
+                parts = factors or (Product(1.0),), divisors
+                above, below = (product(self.of(part, here) for part in side) for side in parts)
                 return e.Binary("/", above, below)
             case Sum() | Product():
                 return self._sum(expr, here)

@@ -8,14 +8,26 @@ from typing import Any
 
 from energyc.code.module.context import Context
 from energyc.code.module.library import library
-from energyc.code.plan.routines import force_params
+from energyc.code.plan.routines import BLOCK, force_params
 from energyc.code.targets.torch import sets
 from energyc.code.targets.torch.initial import drawn, initial_values
 from energyc.code.targets.torch.nodes import TorchWriter
 from energyc.code.tree import facts
-from energyc.code.tree.expressions import Attribute, Constant, Dict, Expr, List, Name, Number, String, call, literal
+from energyc.code.tree.expressions import (
+    Attribute,
+    Comparison,
+    Constant,
+    Dict,
+    Expr,
+    List,
+    Name,
+    Number,
+    String,
+    call,
+    literal,
+)
 from energyc.code.tree.quotation import quote, quote_body
-from energyc.code.tree.statements import Annotated, Assign, Body, Class, Do, Function, Parameter, Return
+from energyc.code.tree.statements import Annotated, Assign, Body, Class, Do, Function, If, Parameter, Return, Statement
 from energyc.language.network import DataInput, Network
 from energyc.language.settings import Nudge
 from energyc.mathematics.ir import Einsum, Indicator, Node
@@ -74,6 +86,7 @@ def _free_phase(context: Context) -> dict[str, Any]:
         "relax_step": tuple(relax.step_for(n) for n in network.states),
         "relax_tolerance": relax.tolerance,
         "relax_measure": relax.measure,
+        **_blocks(context),
         "sloped": tuple(network.sloped),
         "relax_patience": relax.patience,
         "relax_exit": relax.exit,
@@ -101,6 +114,18 @@ def _kinks(context: Context) -> dict[str, Any]:
             axes = tuple(axis + 1 for axis in kinks.norm.axes)
             norms.append((states.index(name), number[kinks.norm.weight], axes))
     return {"_corners": tuple(corners), "_norms": tuple(norms)}
+
+
+def _blocks(context: Context) -> dict[str, Any]:
+    """The states that move together, by their numbers, and the slopes by which they do."""
+    if not context.features.blocks:
+        return {}
+    blocks, number = context.derivation.blocks, {name: k for k, name in enumerate(context.network.states)}
+    return {
+        "blocks": tuple(tuple(number[name] for name in block) for block in blocks.order),
+        "block_slopes": {number[name]: slope for name, slope in blocks.numbers.items()},
+        "cost_slopes": {number[name]: blocks.cost_slopes.get(name) for name in blocks.nudged},
+    }
 
 
 def _phases(context: Context) -> dict[str, Any]:
@@ -294,6 +319,34 @@ def projections(context: Context) -> Body:
     project, adjoint = quote_body(_PROJECTIONS, parts=List(tuple(parts)))
     assert isinstance(project, Function)
     return replace(project, body=tuple(body)), adjoint
+
+
+def blocks(context: Context) -> Body:
+    """The methods that give the force on a block, and project its states."""
+    order, names = context.derivation.blocks.order, list(context.network.states)
+    routines = List(tuple(Attribute(Name("self"), f"{BLOCK}{number}") for number in range(len(order))))
+    force, project = quote_body(_BLOCKS, routines=routines, fixed=Name(context.class_names.fixed))
+    body = list[Statement]()
+    for number, block in enumerate(order):
+        calls = [
+            Do(sets.projection(Name("states")[Number(names.index(name))], constraint))
+            for name in block
+            if (constraint := context.network.states[name].constraint) is not None
+        ]
+        if calls:
+            body.append(If(Comparison("==", Name("number"), Number(number)), tuple(calls)))
+    assert isinstance(project, Function)
+    return (force, replace(project, body=tuple(body))) if body else (force,)
+
+
+_BLOCKS = '''
+def _block(self, number: int, states: Tensors, fixed: {fixed}) -> list[Tensor]:
+    """The force on each state of a block, then D of those for which it is not a number."""
+    return {routines}[number](states, fixed)
+
+def _project_block_(self, number: int, states: list[Tensor]) -> None:
+    """Each state of a block onto its constraint set, in place."""
+'''
 
 
 _PROJECTIONS = '''

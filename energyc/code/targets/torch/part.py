@@ -82,6 +82,7 @@ def _of_the_spec(context: Context, writer: TorchWriter) -> Body:
         *((torch_class.noise(context),) if network.noises else ()),
         *(torch_class.ties(context, writer) if network.ties else ()),
         *(torch_class.projections(context) if constrained else ()),
+        *(torch_class.blocks(context) if context.features.blocks else ()),
     )
 
 

@@ -69,7 +69,7 @@ class Expressions:
         raise NoRule("an expression in Triton", expr)
 
     def _product(self, factors: Sequence[Expr], divisors: Sequence[Expr], guard: Index | None) -> Value:
-        above, below = ([self.of(part, guard) for part in parts] for parts in (factors, divisors))
+        above, below = ([self.of(part, guard) for part in side] for side in (factors or (Product(1.0),), divisors))
         code = product(part.code for part in above)
         if below:
             code = e.Binary("/", code, product(part.code for part in below))
