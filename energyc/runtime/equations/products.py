@@ -123,6 +123,7 @@ class RoundedEquations(Equations):
         return {"tf32": 2.0**-10, "bfloat16": 2.0**-7}.get(self.products or "", own)
 
     _force = rounded("_force")
+    _block = rounded("_block")
     _slopes = rounded("_slopes")
     _nudge = rounded("_nudge")
     _cost_vjp = rounded("_cost_vjp")
