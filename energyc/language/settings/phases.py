@@ -12,6 +12,8 @@ from energyc.language.settings.table import setting
 from energyc.language.settings.values import Call
 
 POSITIVE = Number(above=0)
+#: After how many steps, or sweeps, the residual is looked at again.
+CHUNK, SWEEPS = 25, 2
 #: What solvers of their own are called in sentences.
 SOLVERS = MappingProxyType(
     {"newton": "Newton's method", "anderson": "Anderson acceleration", "blocks": "block descent"}
@@ -93,7 +95,13 @@ class Relax:
         "`inference`: outside of training a sample stops once it has settled, at the latest after `steps`; in training "
         "exactly `steps` are made",
     )
-    chunk: int = setting(25, Integer(1), "after so many the residual is looked at again", unit="steps")
+    chunk: int | None = setting(
+        None,
+        Integer(1),
+        "after so many the residual is looked at again",
+        unit="steps",
+        otherwise=f"`{CHUNK}`; `{SWEEPS}` sweeps of `blocks`",
+    )
     max_steps: int | None = setting(
         None, Integer(1), "the longest free phase where there is a `tolerance`", unit="steps", otherwise="10 x `steps`"
     )
@@ -122,6 +130,11 @@ class Relax:
     def step_for(self, state: str) -> float:
         """The step of a state; 1 where it is chosen in each relaxation."""
         return float(self.step_of.get(state, 1.0 if self.step is None else self.step))
+
+    @property
+    def stride(self) -> int:
+        """After how many steps, or sweeps, the residual is looked at again."""
+        return self.chunk or (SWEEPS if self.solver == "blocks" else CHUNK)
 
     @property
     def longest(self) -> int:

@@ -132,8 +132,8 @@ def _idle_products(network: Network) -> Iterator[str]:
         yield f"{idle} does nothing: train.products is the same"
     elif train.dtype == "float64":
         yield f"{idle} does nothing: train.dtype is float64"
-    elif 2 * relax.chunk > longest:
-        room = f"it takes relax.chunk = {relax.chunk} steps, and leaves as many"
+    elif 2 * relax.stride > longest:
+        room = f"it takes relax.chunk = {relax.stride} steps, and leaves as many"
         yield f"{idle} does nothing: {room}, and at most {longest} are made"
 
 

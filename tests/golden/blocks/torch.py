@@ -61,6 +61,7 @@ class NBlocksEquations:
     blocks = ((0,), (1, 2), (3,))
     block_slopes = {0: None, 1: None, 2: 1.5}
     cost_slopes = {2: 1.0}
+    relax_chunk = 2
     beta = "auto"
     nudge_steps = 8
 

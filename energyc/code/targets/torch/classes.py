@@ -90,7 +90,7 @@ def _free_phase(context: Context) -> dict[str, Any]:
         "sloped": tuple(network.sloped),
         "relax_patience": relax.patience,
         "relax_exit": relax.exit,
-        "relax_chunk": relax.chunk,
+        "relax_chunk": relax.stride,
         "relax_max_steps": relax.max_steps,
         "relax_explosion": relax.explosion,
         "numbered": network.numbered != (),
