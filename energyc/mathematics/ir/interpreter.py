@@ -194,13 +194,12 @@ class _Run:
         if not factors:
             return np.asarray(1.0)
         arguments = [part for factor in factors for part in factor]
-        return np.asarray(np.einsum(*arguments, self.present(node), optimize=self.path(node, factors)))
+        return np.asarray(np.einsum(*arguments, self.present(node), optimize=self.path(node, len(factors))))
 
-    def path(self, node: Einsum, factors: Sequence[tuple[Array, list[int]]]) -> bool | tuple[str, int]:
+    def path(self, node: Einsum, factors: int) -> bool | tuple[str, int]:
         """How a product is summed: as NumPy does it, or where that may take long, in pairs as large as ``ROOM``."""
         products = math.prod(self.sizes[dim] for dim in node.labels)
-        samples = max((array.shape[0] for array, labels in factors if len(node.labels) in labels), default=1)
-        return ("greedy", ROOM) if products * samples > LARGE else len(factors) > 2
+        return ("greedy", ROOM) if products > LARGE else factors > 2
 
     def masks(self, node: Einsum) -> list[tuple[Array, list[int]]]:
         """The indicators among the operands, and the guards of its softmaxes, whose zeros absorb too."""
