@@ -87,7 +87,7 @@ def test_the_golden_is_what_is_made(name: str, artefact: str, update_golden: boo
 
 
 def test_no_golden_is_left_over() -> None:
-    kept = {(path.parent.name, path.name) for path in HERE.glob("*/*") if path.parent.name != "__pycache__"}
+    kept = {(path.parent.name, path.name) for path in HERE.glob("*/*") if "__pycache__" not in path.parts}
     assert kept == set(CASES)
 
 
