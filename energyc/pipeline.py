@@ -155,12 +155,11 @@ def resolve(source: Source, choices: Choices = Choices(), schemas: Schemas | Non
             rules=RULES,
         )
     parts = (network, *(layer.network for layer in network.layers.values()))
-    if any(part.relax.solver == "blocks" for part in parts):
+    for part in (part for part in parts if part.relax.solver == "blocks"):
         from energyc.derivation.derive import check_blocks
 
         with stage("derive", source.name):
-            for part in (part for part in parts if part.relax.solver == "blocks"):
-                check_blocks(part)
+            check_blocks(part)
     if not any(part.relax.certified for part in parts):
         return network
     from energyc.proofs.claims.certified import with_certified_steps

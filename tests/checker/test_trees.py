@@ -145,9 +145,9 @@ def test_no_tree_shows_a_false_rest(name: str) -> None:
     assert accepted(spec_of(FALSE_RESTS[name]), "rest") == []
 
 
-@pytest.mark.parametrize("piece", [*PIECES, *ON_RIMS])
+@pytest.mark.parametrize("piece", [*(piece for piece, floors in PIECES.items() if not all(floors)), *ON_RIMS])
 def test_no_tree_shows_a_false_floor_of_a_known_piece(piece: str) -> None:
-    """Each energy that is drawn for the compiler's floors, on each of its sets."""
+    """Each energy that is drawn for the compiler's floors, on the sets on which it has none."""
     sets = [ON_RIMS[piece]] if piece in ON_RIMS else zip(SETS, PIECES[piece], strict=True)
     for written, has_floor in sets:
         energy = filled(piece, np.random.default_rng(7)).replace("[k]", "[d]")

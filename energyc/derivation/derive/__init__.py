@@ -26,7 +26,6 @@ __all__ = [
     "Prediction",
     "Proximal",
     "Routine",
-    "blocks_of",
     "check_blocks",
     "derive",
     "predictions",
@@ -37,8 +36,3 @@ __all__ = [
 def proximal_of(network: Network) -> Mapping[str, Proximal]:
     """The kinks of a network that move proximally, of each state that has any."""
     return derive(replace(network, graph=network.graph.fork())).proximal
-
-
-def blocks_of(network: Network) -> Blocks:
-    """The blocks in which the states of a network move one after another."""
-    return derive(replace(network, graph=network.graph.fork())).blocks

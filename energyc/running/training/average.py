@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from energyc.running.training.network import Network, learnable
+from energyc.running.training.network import Network, assign, copied, learnable, params_kept
 
 
 class Average:
@@ -20,7 +20,7 @@ class Average:
 
     def __init__(self, net: Network, decay: float) -> None:
         self.net, self.decay = net, decay
-        self.values = _copied(learnable(net))
+        self.values = copied(learnable(net))
 
     @torch.no_grad()
     def follow(self, update: int) -> None:
@@ -30,30 +30,16 @@ class Average:
             self.values[name].lerp_(param, 1 - decay)
         with self.in_place():
             self.net.project_params()
-            self.values = _copied(learnable(self.net))
+            self.values = copied(learnable(self.net))
 
     def take(self, values: Mapping[str, Tensor]) -> None:
         """Go on from the average of a checkpoint."""
-        for name, value in self.values.items():
-            value.copy_(values[name])
+        assign(self.values, values)
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
         """Give the network its average within this context."""
         params = learnable(self.net)
-        kept = _copied(params)
-        _copy(self.values, params)
-        try:
+        with params_kept(params):
+            assign(params, self.values)
             yield
-        finally:
-            _copy(kept, params)
-
-
-@torch.no_grad()
-def _copy(values: Mapping[str, Tensor], into: Mapping[str, Tensor]) -> None:
-    for name, tensor in into.items():
-        tensor.copy_(values[name])
-
-
-def _copied(params: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: param.detach().clone() for name, param in params.items()}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 from energyc.runtime.convergence.causes import NonConvergence
@@ -126,3 +128,25 @@ def learnable(net: Network) -> Tensors:
             params[name] = tensor
             seen.add(id(tensor))
     return params
+
+
+@torch.no_grad()
+def assign(params: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
+    """Copy values into params of the same names."""
+    for name, param in params.items():
+        param.copy_(values[name])
+
+
+@contextmanager
+def params_kept(params: Mapping[str, Tensor]) -> Iterator[Tensors]:
+    """Give back their values to params at the end of this context, which has copies of them."""
+    kept = copied(params)
+    try:
+        yield kept
+    finally:
+        assign(params, kept)
+
+
+def copied(params: Mapping[str, Tensor]) -> Tensors:
+    """Copies of params, by their names."""
+    return {name: param.detach().clone() for name, param in params.items()}

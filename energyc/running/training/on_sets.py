@@ -7,7 +7,7 @@ import warnings
 import torch
 from torch import Tensor
 
-from energyc.running.training.network import Network, learnable
+from energyc.running.training.network import Network, learnable, params_kept
 
 #: A param is off its set if projecting it moves an entry by more than so many roundings of its largest.
 ROUNDINGS = 100
@@ -20,11 +20,9 @@ def off_sets(net: Network) -> dict[str, float]:
     The params stay as they are.
     """
     params = learnable(net)
-    before = {name: param.detach().clone() for name, param in params.items()}
-    net.project_params()
-    moved = {name: float((param - before[name]).abs().max()) for name, param in params.items() if param.numel()}
-    for name, param in params.items():
-        param.copy_(before[name])
+    with params_kept(params) as before:
+        net.project_params()
+        moved = {name: float((param - before[name]).abs().max()) for name, param in params.items() if param.numel()}
     return {name: change for name, change in moved.items() if change > ROUNDINGS * _rounding(before[name])}
 
 

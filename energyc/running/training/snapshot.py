@@ -12,7 +12,7 @@ from torch import Tensor
 from energyc.language.diagnostics import UserError
 from energyc.running.training.checkpoint import Checkpoint
 from energyc.running.training.fit import refuse_unfit
-from energyc.running.training.network import Network, Tensors, learnable
+from energyc.running.training.network import Network, Tensors, assign, learnable
 from energyc.running.training.optimizers import pack, unpack
 
 _EXTRA = "_extra_state"  # torch's own name for the result of get_extra_state
@@ -39,10 +39,7 @@ def restore(net: Network, checkpoint: Checkpoint, optimizer: torch.optim.Optimiz
     Raises UserError E0514 if it does not fit.
     """
     refuse_unfit(net, checkpoint, optimizer)
-    params, saved = learnable(net), checkpoint.weights if optimizer is None else checkpoint.params
-    with torch.no_grad():
-        for name, param in params.items():
-            param.copy_(saved[name])
+    assign(learnable(net), checkpoint.weights if optimizer is None else checkpoint.params)
     if checkpoint.buffers or checkpoint.state.get("extra"):
         _load_rest(net, {**checkpoint.buffers, **checkpoint.state.get("extra", {})})
     if checkpoint.state.get("beta") is not None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import part
 from energyc.runtime.equations.records import Fixed
-from energyc.runtime.relaxation.solver import Drive, GradientDescent, Seen
+from energyc.runtime.relaxation.solver import Drive, GradientDescent
 from energyc.runtime.tensors.states import Rate, Tensors, per_sample
 
 
@@ -22,6 +22,8 @@ class Blocks(GradientDescent):
     energy: ``b / D`` on its set, ``z + F / D`` before. That is a plain step of size 1 / D. Other states make a plain
     step of the size that is set.
     """
+
+    takes_force = False
 
     @staticmethod
     def step_(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
@@ -50,24 +52,6 @@ class Blocks(GradientDescent):
             else:
                 pushes = drive(states, fixed, targets)
                 move_block_(net, number, states, fixed, step, pushes, strength, net.cost_slopes if is_cost else {})
-
-    @staticmethod
-    def walk_(
-        net: Equations,
-        states: list[Tensor],
-        fixed: Fixed,
-        first: int,
-        count: int,
-        step: Sequence[float],
-        seen: Seen | None = None,
-    ) -> None:
-        """Some sweeps; ``seen`` is called before each of them."""
-        if seen is None:
-            net._steps_(states, fixed, first, count, step)
-            return
-        for number in range(first, first + count):
-            seen(number, states)
-            net._step_(states, fixed, step)
 
 
 def move_block_(

@@ -20,7 +20,12 @@ Drive = Callable[[Tensors, Fixed, Tensors], Sequence[Tensor | None]]
 
 @part("solver", "gradient")
 class GradientDescent:
-    """Projected gradient descent; all states move in place."""
+    """Projected gradient descent; all states move in place.
+
+    ``takes_force``: a step can be made from a force that is known at the states already.
+    """
+
+    takes_force = True
 
     @staticmethod
     def step_(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
@@ -41,8 +46,9 @@ class GradientDescent:
         force = subtract(net._force(states, fixed), drive(states, fixed, targets), strength)
         advance_(net, states, fixed, force, step)
 
-    @staticmethod
+    @classmethod
     def walk_(
+        cls,
         net: Equations,
         states: list[Tensor],
         fixed: Fixed,
@@ -57,7 +63,7 @@ class GradientDescent:
             return
         for number in range(first, first + count):
             force = seen(number, states)
-            if force is None:
+            if force is None or not cls.takes_force:
                 net._step_(states, net._at(fixed, number), step)
             else:
                 advance_(net, states, fixed, force, step)

@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from energyc.language.diagnostics import UserError
-from energyc.running.training.network import learnable
+from energyc.running.training.network import assign, learnable, params_kept
 
 Over = Literal["tensor", "box"]
 #: The bits that a grid may have: fewer hold no sign, more are lost in float32.
@@ -114,17 +114,11 @@ def held(net: Any, precision: Precision, *, seed: int = 0, over: Over = "tensor"
     ``seed`` draws the device. A tied param is the one tensor that it is.
     """
     params = learnable(net)
-    before = {name: param.detach().clone() for name, param in params.items()}
     random = torch.Generator().manual_seed(seed)
-    try:
-        with torch.no_grad():
-            for name, param in params.items():
-                param.copy_(_as_held(before[name], precision, net.param_bounds.get(name, (None, None)), over, random))
+    with params_kept(params) as before:
+        bounds = {name: net.param_bounds.get(name, (None, None)) for name in params}
+        assign(params, {n: _as_held(value, precision, bounds[n], over, random) for n, value in before.items()})
         yield net
-    finally:
-        with torch.no_grad():
-            for name, param in params.items():
-                param.copy_(before[name])
 
 
 def _as_held(

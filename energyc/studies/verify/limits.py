@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from energyc.running.training.network import assign, params_kept
 from energyc.runtime.rules import RULES
 from energyc.studies.verify import surrogate
 from energyc.studies.verify.compare import Measure, measure_all, measure_each
@@ -322,16 +323,9 @@ def _value_after(
     value: Value, params: Mapping[str, Tensor], changes: Mapping[str, Tensor], h: float
 ) -> tuple[float, float]:
     """Return a value at changed params, and its uncertainty; the params are restored."""
-    originals = {name: param.detach().clone() for name, param in params.items()}
-    with torch.no_grad():
-        for name, param in params.items():
-            param.add_(h * changes[name])
-    try:
+    with params_kept(params) as originals:
+        assign(params, {name: original + h * changes[name] for name, original in originals.items()})
         return value()
-    finally:
-        with torch.no_grad():
-            for name, param in params.items():
-                param.copy_(originals[name])
 
 
 def _converged_cost(lab: Laboratory) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from energyc.running.training.network import assign, params_kept
 from energyc.runtime.convergence import causes
 from energyc.runtime.convergence.causes import NonConvergence
 from energyc.studies.verify.probe import Probe
@@ -133,21 +134,16 @@ def _stability_text(spectrum: Spectrum) -> str:
 
 def _settling_gain(net: Any, probe: Probe) -> float | None:
     """Return the largest of a few multiples of the weights with which all samples settle; restore the weights."""
-    weights = [param.detach().clone() for param in net.parameters()]
-    try:
+    params = dict(net.named_parameters())
+    with params_kept(params) as weights:
         for factor in GENTLER:
+            assign(params, {name: factor * value for name, value in weights.items()})
             with torch.no_grad():
-                for param, value in zip(net.parameters(), weights, strict=True):
-                    param.copy_(factor * value)
                 net.project_params()
             endpoint = rest(net, probe, GENTLER_STEPS)
             if endpoint.settled == endpoint.samples and endpoint.factor == 1.0:
                 return factor
-        return None
-    finally:
-        with torch.no_grad():
-            for param, value in zip(net.parameters(), weights, strict=True):
-                param.copy_(value)
+    return None
 
 
 def _too_large_a_step(phase: Settling, spectrum: Spectrum) -> Iterator[NonConvergence]:
