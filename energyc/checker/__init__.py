@@ -2,7 +2,8 @@
 
 ``python -m energyc.checker FILE SPEC`` prints an answer to each certificate. The formulas of the spec are read anew
 (``syntax``), brought to one form (``algebra``, ``formulas``) and compared with each step (``judge``, ``case``). Rule
-trees (``claims``) rest on what is known of values (``ranges``, ``bounds``) and of their growth (``growth``).
+trees (``terms``, ``slopes``, ``claims``) rest on what is known of values (``ranges``, ``bounds``), of their growth
+(``growth``), and of quadratic forms (``forms``).
 
 Imports: nothing.
 """

@@ -246,8 +246,8 @@ def begin() -> None:
 
 def cleared(poly: Poly) -> Poly:
     """Times the denominators that no bound index enters."""
-    for atom, exponent in [factor for (_, factors), _ in poly for factor in factors]:
-        if atom.name == "power" and atom.kind == "function" and exponent < 0 and not seen(atom)[0]:
+    for bound, (atom, exponent) in [(bound, factor) for (bound, factors), _ in poly for factor in factors]:
+        if atom.name == "power" and atom.kind == "function" and exponent < 0 and not seen(atom)[0] & {*bound}:
             return cleared(poly * lone(atom, -exponent))
     return poly
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import math
-import re
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
-from energyc.checker.algebra import EXPONENT
-from energyc.checker.formulas import Formulas, items_of, name_of, primes_of
+from energyc.checker.algebra import EXPONENT, Atom, Poly, lone, seen
+from energyc.checker.formulas import WHOLE, Formulas, items_of, name_of, primes_of, sum_of_names
 from energyc.checker.ranges import COMPACT, FREE, NONE, Facts, held, number
 from energyc.checker.syntax import Left, NotCovered, expression, items, same
 
@@ -36,21 +37,32 @@ Scope = Mapping[str, Any]
 _FREE = Facts(continuous=True, top=True, bottom=True)
 
 
+def sets_of(left: Left) -> list[tuple[str, list[str]]]:
+    """The kinds of the sets that a state or a param is in, each with what stands in its brackets."""
+    _, word, sets = f" {left.body}".rpartition(" in ")
+    parts = [part.strip().partition("[") for part in sets.split(" and ")] if word else []
+    return [(kind.strip() or "box", items(inside.rpartition("]")[0])) for kind, _, inside in parts]
+
+
 def set_of(left: Left) -> tuple[str, list[str]]:
-    """The kind of the set of a state or a param, and the ends of a box; nothing where there is none of these."""
-    parts = [part.strip() for part in f" {left.body}".rpartition(" in ")[2].split(" and ")] if left.body else []
-    boxes = [items(part[1:-1]) for part in parts if part.startswith("[") and part.endswith("]")]
-    if " in " not in f" {left.body}":
-        return "", []
-    return ("box", boxes[0]) if boxes else (re.split(r"\W", parts[0])[0], [])
+    """The box that a state or a param is in, or another set; nothing where there is none."""
+    sets = sets_of(left)
+    return next((each for each in sets if each[0] == "box"), sets[0] if sets else ("", []))
 
 
 class Bounds:
-    """What is known of the values of expressions; ``formulas`` reads the same spec."""
+    """What is known of the values of expressions; ``formulas`` reads the same spec.
 
-    def __init__(self, formulas: Formulas) -> None:
-        self.formulas, self.spec = formulas, formulas.spec
+    Some dims have ``sizes``, and some params are ``nonnegative`` beside what their sets say. ``partial`` says whether
+    an expression was met that may be without a value: a root, a logarithm, a quotient.
+    """
+
+    def __init__(
+        self, formulas: Formulas, sizes: Mapping[str, int] | None = None, nonnegative: Collection[str] = ()
+    ) -> None:
+        self.formulas, self.spec, self.sizes, self.nonnegative = formulas, formulas.spec, sizes or {}, nonnegative
         self.known: dict[str, Facts] = {}
+        self.partial = False
         self.functions: dict[str, Callable[..., Facts]] = {
             "abs": _abs, "relu": _relu, "log": _log, "sqrt": lambda u: u.power(Fraction(1, 2)), "leaky_relu": _leaky,
             "max": _largest, "min": lambda u, *rest: -_largest(-u, *(-v for v in rest)), "clip": _clip,
@@ -69,7 +81,10 @@ class Bounds:
                 a, b = self.of(left, scope), self.of(right, scope)
                 if isinstance(sign, ast.Mult):
                     return self.product(left, right, a, b)
-                return a * b.inverse() if isinstance(sign, ast.Div) else a + (b if isinstance(sign, ast.Add) else -b)
+                if isinstance(sign, ast.Div):
+                    self.partial |= b.zero
+                    return a * b.inverse()
+                return a + (b if isinstance(sign, ast.Add) else -b)
             case ast.UnaryOp(op=ast.Not()) | ast.BoolOp() | ast.Compare():
                 return self.condition(tree, scope)
             case ast.Call(func=ast.Subscript() as head, args=[body], keywords=options):
@@ -104,6 +119,7 @@ class Bounds:
     def power(self, base: Any, exponent: ast.expr, scope: Scope) -> Facts:
         """A power by a number, or of a positive number by what no state is in."""
         u, by = self.of(base, scope), self.of(exponent, scope)
+        self.partial |= (by.low < 0 and u.zero) or (u.low < 0 and Fraction(by.low).denominator > 1)
         if by.low == by.high:
             kinked = isinstance(base, ast.Call) and name_of(base.func) == "relu" and by.low >= 2
             if kinked and not self.spec["functions"].get("relu"):
@@ -130,7 +146,7 @@ class Bounds:
             return held(0) if isinstance(scope[name], str) else scope[name]
         if name in spec["consts"]:
             const = spec["consts"][name]
-            return held(1, zero=False) if const.word == "dim" else self.of(expression(const.body[1:]), {})
+            return self.size(name) if const.word == "dim" else self.of(expression(const.body[1:]), {})
         if name not in spec["tensors"] and name in ("pi", "training") and plain:
             return held(3, 4) if name == "pi" else held(0, 1)
         dims, places = self.formulas.signature(name), [] if plain else items_of(tree)
@@ -152,7 +168,9 @@ class Bounds:
         """That of an element of a tensor or a let, at any place in it."""
         if name not in self.known:
             tensor, let = self.spec["tensors"].get(name), self.spec["lets"].get(name)
-            if tensor is not None:
+            if name[:2] in ("u.", "w."):
+                self.known[name] = held()
+            elif tensor is not None:
                 self.known[name] = self.tensor(tensor, name in self.spec["states"])
             elif let is not None:
                 self.known[name] = self.of(expression(let.body), self.scope(let))
@@ -174,6 +192,8 @@ class Bounds:
             low, high = bounded.get(kind, (low, high))
         elif left.below:
             low = 0
+        if left.word == "param" and left.name in self.nonnegative:
+            low, high = max(low, 0), max(high, 0)
         if "zero_diagonal" in left.body:
             low, high = min(low, 0), max(high, 0)
         return _FREE._replace(low=low, high=high, reads=reads).settled()
@@ -182,20 +202,80 @@ class Bounds:
         """Whether the set of a state is compact."""
         return set_of(left)[0] in (*COMPACT_SETS, "box")
 
+    def size(self, dim: str) -> Facts:
+        """That of the size of a dim."""
+        return number(self.sizes[dim]) if dim in self.sizes else held(1, zero=False)
+
+    # ---------------------------------------------------------------- polynomials
+
+    def of_poly(self, poly: Poly) -> Facts:
+        """That of a polynomial: the factors that all its products have stand before their sum."""
+        shared = frozenset.intersection(*(factors for (_, factors), _ in poly)) if poly else frozenset()
+        shared = frozenset(f for f in shared if not any(seen(f[0])[0] & {*bound} for (bound, _), _ in poly))
+        parts = (number(value) * self.of_product(bound, factors - shared) for (bound, factors), value in poly)
+        return self.of_product((), shared) * reduce(operator.add, parts, number(0))
+
+    def of_product(self, bound: Iterable[Atom], factors: Iterable[tuple[Atom, Any]]) -> Facts:
+        """That of a product of powers, summed over indices."""
+        powers = (self.powered(self.of_atom(atom), Fraction(exponent)) for atom, exponent in factors)
+        found = reduce(operator.mul, powers, number(1))
+        for index in bound:
+            found = found * self.size(index.below) if index.below in self.sizes else found.repeated(False)
+        return found
+
+    def of_atom(self, atom: Atom) -> Facts:
+        """That of an atom; of some functions nothing."""
+        name = atom.name
+        if atom.kind == "size":
+            return self.size(name)
+        if atom.kind != "element":
+            return held(3, 4) if atom.kind == "pi" else held(0) if atom.kind == "index" else self.of_function(atom)
+        if " " in name:
+            return self.of(expression(self.spec["consts"][name.partition(" ")[2]].body[1:]), {})
+        return self.element(name)
+
+    def of_function(self, atom: Atom) -> Facts:
+        """That of a function, or of the slope of one."""
+        name = atom.name
+        if name in ("above", "eq", "le", "training"):
+            return held(0, 1)
+        inner = self.of_poly(atom.args[0]) if atom.args else Facts()
+        if name == "power":
+            return inner
+        if name.startswith("slope "):
+            return _slope(name[6:], inner)
+        try:
+            return self.functions[name](inner) if name in ("abs", "relu", "leaky_relu", "log") else scalar(name, inner)
+        except NotCovered:
+            return Facts()
+
+    def is_each(self, element: Atom, bound: Collection[Atom]) -> bool:
+        """Whether a sum over ``bound`` has each element of a tensor once or more."""
+        dims = self.formulas.signature(element.name)
+        indices = [next((index for index in bound if place == lone(index)), None) for place in element.args]
+        return len({*indices}) == len(dims) and all(i and i.below == dim for i, dim in zip(indices, dims, strict=True))
+
     # ---------------------------------------------------------------- functions and reductions
 
     def function(self, name: str, primes: int, arguments: list[ast.expr], scope: Scope) -> Facts:
         """A function of the spec or of the language. Raises NotCovered."""
         own = self.spec["functions"].get(name)
+        if name == "grad" and own is None:
+            return self.gradient(arguments)
         if name == "where" and own is None:
             if self.condition(arguments[0], scope).reads != NONE:
                 raise NotCovered("a state decides where")
             one, other = (self.of(each, scope) for each in arguments[1:])
             return one.joined(other)
         values = [self.of(each, scope) for each in arguments]
+        self.partial |= own is None and (
+            (name == "log" and not values[0].positive) or (name == "sqrt" and values[0].low < 0)
+        )
         if own is not None and primes <= own.primes:
             integral = primes < own.primes
             return self.integral(own, values[0]) if integral else self.applied(own, values, {})
+        if primes == 1 and isinstance(WHOLE.get(name), tuple):
+            return _slope(name, values[0])
         if primes:
             raise NotCovered("the derivative of a function")
         if name in self.functions:
@@ -203,6 +283,15 @@ class Bounds:
         if len(values) != 1:
             raise NotCovered(f"the function {name}")
         return scalar(name, values[0])
+
+    def gradient(self, arguments: list[Any]) -> Facts:
+        """The slope of energies by a state, which is continuous where theirs is."""
+        by = arguments[1] if isinstance(arguments[1], ast.Name) else arguments[1].value
+        if name_of(by) not in self.spec["states"]:
+            raise NotCovered("a gradient by what is no state")
+        terms = [self.spec["terms"][name] for name in sum_of_names(arguments[0])]
+        known = [self.of(expression(term.body), self.scope(term)) for term in terms]
+        return Facts(continuous=all(each.continuous and each.smooth for each in known))
 
     def applied(self, own: Left, values: list[Facts], indices: Scope) -> Facts:
         """The body of a function at values."""
@@ -243,7 +332,14 @@ class Bounds:
         if own is not None or primes_of(head.value):
             raise NotCovered("the derivative of a function")
         eps = self.of(options[0].value, scope) if options else number(1)
+        self.partial |= guarded and name == "logsumexp"
         return reduction(name, u, guarded, eps)
+
+
+def _slope(name: str, u: Facts) -> Facts:
+    """The slope of a function that is kept whole, which may jump."""
+    low, high = WHOLE[name]
+    return Facts(low, high, reads=u.reads).settled()
 
 
 def scalar(name: str, u: Facts) -> Facts:
@@ -317,11 +413,20 @@ def _leaky(u: Facts, *slope: Facts) -> Facts:
 
 
 def _log(u: Facts) -> Facts:
-    low, high = 0 if u.low >= 1 else -math.inf, 0 if u.high <= 1 else math.inf
+    low = max(_logarithm(u.low, -1, -math.inf), 0 if u.low >= 1 else -math.inf)
+    high = min(_logarithm(u.high, 1, math.inf), 0 if u.high <= 1 else math.inf)
     top, bottom = u.positive and u.top, u.positive and u.bottom
     return Facts(
         low, high, True, u.away and u.low >= 0, u.above, False, u.positive and u.continuous, top, bottom, u.reads
     ).settled()
+
+
+def _logarithm(end: Any, way: int, otherwise: float) -> Any:
+    """The logarithm of a number that is neither very small nor very large, widened."""
+    if not Fraction(1, 10**30) < end < 10**30:
+        return otherwise
+    value = Fraction(math.log(end))
+    return value + way * SLACK * (1 + abs(value))
 
 
 def _largest(u: Facts, *rest: Facts) -> Facts:

@@ -24,13 +24,14 @@ class Case:
         consts: Mapping[str, str],
         along: Collection[str] | None = None,
         written: Collection[str] = (),
+        on_edges: bool = False,
     ) -> None:
         self.spec = {part: dict(found) for part, found in read_spec(text, layer).items()}
         for name, value in ((k, v) for k, v in consts.items() if k in self.spec["consts"]):
             const = self.spec["consts"][name]
             require(const.word == "const", f"{name} is not a const")
             self.spec["consts"][name] = const._replace(body=f"= {Fraction(value)}")
-        self.formulas = Formulas(self.spec, self.spec["states"] if along is None else along, written)
+        self.formulas = Formulas(self.spec, self.spec["states"] if along is None else along, written, on_edges=on_edges)
 
     def compare(self, listed: Mapping[str, str]) -> None:
         """Compare the formulas that a proof lists with those of the spec. Raises Refused for another one."""

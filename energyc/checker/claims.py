@@ -3,40 +3,21 @@
 from __future__ import annotations
 
 import ast
-import json
-import operator
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any
 
-from energyc.checker.algebra import Atom, Poly, lone, new_index, number, summed, total
-from energyc.checker.bounds import CONVEX, Bounds, set_of
-from energyc.checker.case import Case, require
+from energyc.checker.algebra import Atom, Poly, lone, summed, total
+from energyc.checker.bounds import set_of, sets_of
+from energyc.checker.case import require
+from energyc.checker.formulas import Formulas
 from energyc.checker.growth import Growths, is_outgrown
-from energyc.checker.ranges import Facts
+from energyc.checker.slopes import Slopes
 from energyc.checker.syntax import Left, NotCovered, expression
-
-#: For what the statements of each kind hold.
-FOR = {
-    "floor": "all params on their sets, inputs and sizes; all states on their sets at which the energies have a value",
-    "rest": "all params on their sets, inputs and sizes at which what reads no state has a value",
-}
-Node = Mapping[str, Any]
-
-
-def summands(tree: ast.expr, negative: bool = False) -> Iterator[ast.expr]:
-    """The terms of a sum, each with its sign."""
-    match tree:
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
-            yield from summands(left, negative)
-            yield from summands(right, negative != isinstance(sign, ast.Sub))
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            yield from summands(operand, not negative)
-        case _:
-            yield ast.UnaryOp(ast.USub(), tree) if negative else tree
+from energyc.checker.terms import Node, leaf, statement_of, summands
 
 
 @lru_cache(8)
@@ -45,58 +26,39 @@ def reader(layer: str | None, text: str, consts: tuple[tuple[str, str], ...]) ->
     return Claims(layer, text, dict(consts))
 
 
-class Claims(Case):
+class Claims(Slopes):
     """Judges rule trees about a spec."""
-
-    def __init__(self, layer: str | None, text: str, consts: Mapping[str, str]) -> None:
-        super().__init__(layer, text, consts)
-        self.bounds, self.states = Bounds(self.formulas), self.spec["states"]
-        self.text = re.sub(r"#[^\n]*", "", text)
-        self.free = {name for name, state in self.states.items() if not self.bounds.is_compact(state)}
-        self.shown: set[str] = set()
-        self.known: dict[tuple[str, str], Facts] = {}
-        self.sums: dict[tuple[str, str, str], Poly] = {}
 
     def check(self, tree: Node) -> None:
         """Check a tree. Raises Refused for a step that fails, NotCovered for what cannot be judged."""
         self.compare(tree["formulas"])
         kind = tree["statement"]["kind"]
-        read = self.read_by(tree["statement"]["of"] if kind == "floor" else self.spec["terms"])
-        missing = read - tree["formulas"].keys()
+        of = tree["statement"]["of"] if kind == "floor" else self.spec["terms"]
+        about = (
+            [self.spec["lets"][tree["statement"]["of"]]] if kind == "positive" else [self.spec["terms"][k] for k in of]
+        )
+        missing = self.read_by(about) - tree["formulas"].keys()
         require(not missing, f"the formula of {min(missing, default='')} is missing")
-        {"floor": self.floor, "rest": self.rest}[kind](tree)
-
-    def read_by(self, names: Iterable[str]) -> set[str]:
-        """The left sides of terms, and of all lets and functions that these read."""
-        pending, found = [self.spec["terms"][name] for name in names], set[str]()
-        while pending:
-            left = pending.pop()
-            if left.key not in found:
-                found.add(left.key)
-                words = re.findall(r"[A-Za-z_]\w*", left.body)
-                pending += [
-                    self.spec[part][word] for word in words for part in ("lets", "functions") if word in self.spec[part]
-                ]
-        return found
+        rules = {"floor": self.floor, "rest": self.rest, "unique": self.unique, "converges": self.converges}
+        {**rules, "contraction": self.contraction, "positive": self.positive}[kind](tree)
 
     # ---------------------------------------------------------------- floors
 
     def floor(self, node: Node) -> list[str]:
         """That a sum of energies is bounded below, and takes its least value if ``attained``."""
-        statement = _statement(node, "floor", "of", "attained", "layer", "for")
+        statement = statement_of(node, "floor", "of", "attained", "layer", "for")
         names, attained = statement["of"], statement["attained"]
         require(len({*names}) == len(names) > 0, "the statement repeats an energy")
         require(isinstance(attained, bool), "the statement does not say whether the least value is taken")
         energies = [self.spec["terms"][name] for name in names]
         require(all(energy.word == "energy" for energy in energies), "these are no energies")
-        if (written := json.dumps([statement, node["rule"], node["premises"], node["facts"]])) not in self.shown:
-            {"compact": self.compact, "sum": self.sum}[node["rule"]](node, energies, attained)
-            self.shown.add(written)
+        rule = {"compact": self.compact, "sum": self.sum}[node["rule"]]
+        self.once(node, lambda: rule(node, energies, attained))
         return list(names)
 
     def compact(self, node: Node, energies: Sequence[Left], _: bool) -> None:
         """A function that is continuous on compact sets takes its least value."""
-        _leaf(node)
+        leaf(node)
         require(not self.free, f"the rule compact: the set of {min(self.free, default='')} is not compact")
         for energy in energies:
             require(self.facts(energy).continuous, f"the rule compact: {energy.name} is not continuous")
@@ -118,45 +80,40 @@ class Claims(Case):
 
     def part(self, node: Node, energies: Sequence[Left], confined: set[str]) -> tuple[list[tuple[str, str]], set[str]]:
         """That parts of energies are bounded below together, and confine states where those ``given`` are bounded."""
-        statement = _statement(node, "part", "of", "confines", "given")
+        statement = statement_of(node, "part", "of", "confines", "given")
         given, confines = {*statement["given"]}, statement["confines"]
         owners = {energy.name: energy for energy in energies}
         parts = [(owners[name], expression(text)) for name, text in statement["of"]]
-        _leaf(node)
+        leaf(node)
         known = [self.facts_of_part(owner, tree) for owner, tree in parts]
         if node["rule"] == "range" or given:
             require(all(each.below for each in known), "the rule range: a part is not bounded below")
         if node["rule"] == "range":
             require(not given and not confines, "the rule range: it confines no state")
         else:
+            rule = node["rule"]
             require(
-                node["rule"] == "outgrown" and given <= confined, "the rule outgrown: what is given is not confined"
+                rule in ("outgrown", "norms") and given <= confined, f"the rule {rule}: what is given is not confined"
             )
             growths = Growths(self.bounds, self.free - given)
-            found = growths.confined(total(self.summed(owner, tree) for owner, tree in parts))
+            whole = total(self.summed(owner, tree) for owner, tree in parts)
+            found = growths.confined(whole) if rule == "outgrown" else growths.weighed(whole)
             claimed = {name: Fraction(power) for name, power in confines.items()}
-            require(found == claimed != {}, "the rule outgrown: other powers of the states")
+            agrees = found == claimed and (rule == "norms" or claimed != {})
+            require(agrees, f"the rule {rule}: other powers of the states")
         return [(owner.name, ast.dump(tree)) for owner, tree in parts], {*confines}
 
     # ---------------------------------------------------------------- equilibria
 
     def rest(self, node: Node) -> None:
         """That there is a state on its sets at which a step of the whole force, however long, ends where it began."""
-        statement = _statement(node, "rest", "steps", "layer", "for")
-        if statement["layer"] is not None or re.search(r"\b(layer|repeat)\b", self.text):
-            raise NotCovered("an equilibrium of a layer")
-        if any(tensor.word == "noise" for tensor in self.spec["tensors"].values()):
-            raise NotCovered("an equilibrium under noise")
-        terms = self.spec["terms"].values()
-        acting = [
-            key for key, left in self.spec["equations"].items() if left.word in ("energy", "force", "flow", "next")
-        ]
-        if {term.key for term in terms} != {*acting} or any(term.word == "flow" for term in terms):
+        statement = statement_of(node, "rest", "steps", "layer", "for")
+        terms = self.motion(node["rule"])
+        if node["rule"] not in ("banach", "flows") and any(term.word == "flow" for term in terms):
             raise NotCovered("an equilibrium under a flow")
-        for name, state in self.states.items():
-            require(set_of(state)[0] in CONVEX, f"the rule {node['rule']}: the set of {name} is not convex")
         rules = {"least": self.least, "proximal": self.proximal, "brouwer": self.brouwer}
-        rules[node["rule"]](node, statement["steps"], [*terms])
+        rules |= {"monotone": self.pulled, "banach": self.banach, "flows": self.flows}
+        rules[node["rule"]](node, statement["steps"], terms)
 
     def least(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
         """Where the energy takes its least value, a step along its slope rests, if it falls at all of its kinks."""
@@ -186,9 +143,9 @@ class Claims(Case):
         states = [atom for atom, _ in factors if atom.kind == "element" and atom.name in self.states]
         if len(states) != 1 or set_of(self.states[states[0].name])[0] not in ("", "box", "nonnegative"):
             return False
-        ends, growths = {(states[0], 1), (Atom("function", "sign", (lone(states[0]),)), 1)}, Growths(self.bounds, ())
+        ends = {(states[0], 1), (Atom("function", "sign", (lone(states[0]),)), 1)}
         scales = [(atom, exponent) for atom, exponent in factors - ends if atom.kind != "size"]
-        known = all(e > 0 and self.is_param(atom.name) and growths.facts(atom).low >= 0 for atom, e in scales)
+        known = all(e > 0 and self.is_param(atom.name) and self.bounds.of_atom(atom).low >= 0 for atom, e in scales)
         return ends <= factors and known and value > 0
 
     def is_polynomial(self, factors: frozenset[tuple[Atom, Any]]) -> bool:
@@ -212,21 +169,48 @@ class Claims(Case):
     def brouwer(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
         """A continuous force on convex sets that are compact, or whose states are damped, is somewhere at rest."""
         require(steps == "plain" and node["facts"] == {}, "the rule brouwer: other steps or facts")
-        words = {term.word for term in terms}
-        if "next" in words and words != {"next"}:
-            raise NotCovered("an equilibrium of several motions")
-        for term in terms:
-            known = self.facts(term)
-            steady = known.continuous and (known.smooth or term.word != "energy")
-            require(steady, f"the rule brouwer: the force of {term.name} jumps")
+        self.steady("brouwer", terms)
         damped = [self.damped(premise, terms) for premise in node["premises"]]
         require(sorted(damped) == sorted(self.free), "the rule brouwer: not each free state is damped")
 
+    def pulled(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
+        """A continuous force on closed convex sets that pulls states together is at rest at one of them."""
+        require(steps == "plain" and node["facts"] == {}, "the rule monotone: other steps or facts")
+        require(self.monotone(node, {}, terms) > 0, "the rule monotone: m is not above 0")
+
+    def banach(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
+        """A contraction of the only state has a fixed point."""
+        (premise,) = node["premises"]
+        require(steps == "plain" and node["facts"] == {}, "the rule banach: other steps or facts")
+        name = self.contraction(premise)
+        require([*self.states] == [name], "the rule banach: there are other states")
+        self.steady("banach", [term for term in terms if term.word in ("flow", "next")])
+
+    def flows(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
+        """Flows that are 0 where the gradients in them are, each by a state of all energies that read it."""
+        require(steps == "plain" and node["facts"] == {}, "the rule flows: other steps or facts")
+        energies, flows = ([term for term in terms if term.word == word] for word in ("energy", "flow"))
+        require({flow.on for flow in flows} == self.states.keys(), "the rule flows: not each state has a flow")
+        require(not any(map(sets_of, self.states.values())), "the rule flows: a state is on a set")
+        require(len(energies) + len(flows) == len(terms), "the rule flows: there are other terms")
+        self.takes_its_least(node, energies)
+        self.steady("flows", terms)
+        formulas = Formulas(self.spec, self.states, (), on_edges=True)
+        formulas.slopes = []
+        require(
+            not any(formulas.equation(flow)[1] for flow in flows), "the rule flows: a flow is not 0 with its gradients"
+        )
+        for names, by in formulas.slopes:
+            require(by in self.states, "the rule flows: a gradient by what is no state")
+            own = Formulas(self.spec, [by], (), on_edges=True)
+            others = total(summed(*own.equation(energy)) for energy in energies if energy.name not in names)
+            require(not own.differential(others), f"the rule flows: another energy reads {by}")
+
     def damped(self, node: Node, terms: Sequence[Left]) -> str:
         """That the force on a state is -c z with c > 0, and what grows more slowly than the states do."""
-        (name,) = _statement(node, "damped", "of")["of"]
+        (name,) = statement_of(node, "damped", "of")["of"]
         require(node["rule"] == "damped", "the rule brouwer: another premise")
-        _leaf(node)
+        leaf(node)
         growths, damping, self.formulas.along = Growths(self.bounds, self.free), False, [name]
         for (bound, factors), value in total(pull for term in terms for pull in self.pulls(term, name)):
             if growths.is_damping(bound, factors, value, name):
@@ -248,38 +232,3 @@ class Claims(Case):
                     yield -self.summed(term, tree, f"w.{name}")
             if term.word == "next":
                 yield self.summed(term, expression(term.key.removeprefix("next ")), f"w.{name}")
-
-    # ---------------------------------------------------------------- terms
-
-    def facts(self, term: Left) -> Facts:
-        """What is known of a formula."""
-        return reduce(operator.add, (self.facts_of_part(term, part) for part in summands(expression(term.body))))
-
-    def facts_of_part(self, term: Left, tree: ast.expr) -> Facts:
-        """What is known of a part of a formula."""
-        if (key := (term.key, ast.dump(tree))) not in self.known:
-            self.known[key] = self.bounds.of(tree, self.bounds.scope(term))
-        return self.known[key]
-
-    def summed(self, term: Left, tree: ast.expr, direction: str = "") -> Poly:
-        """A part of a term, summed over its indices; of a force, times a direction."""
-        if (key := (term.key, ast.dump(tree), direction)) not in self.sums:
-            scope = {name: new_index(dim) for name, dim in self.bounds.scope(term).items()}
-            indices, value = tuple(scope.values()), self.formulas.value(tree, scope)
-            along = self.formulas.element(direction, tuple(map(lone, indices))) if direction else number(1)
-            self.sums[key] = summed(indices, value * along)
-        return self.sums[key]
-
-
-def _statement(node: Node, kind: str, *fields: str) -> Mapping[str, Any]:
-    """The statement of a node, of this kind and with these fields."""
-    found: Mapping[str, Any] = node["statement"]
-    whole = node.keys() - {"claim", "formulas"} == {"statement", "rule", "premises", "facts"}
-    require(whole and found.keys() == {"kind", *fields} and found["kind"] == kind, "a statement has other fields")
-    require(kind not in FOR or found["for"] == FOR[kind], "a statement has other quantifiers")
-    return found
-
-
-def _leaf(node: Node) -> None:
-    """That a node has no premises and no facts."""
-    require(node["premises"] == [] and node["facts"] == {}, f"the rule {node['rule']}: it has premises or facts")

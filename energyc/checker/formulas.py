@@ -32,6 +32,15 @@ SLOPES = {
     "sign": "0", "tanh": "1 - tanh(u)^2", "log": "1 / u", "sin": "cos(u)", "cos": "-sin(u)", "lcosh": "tanh(u/2) / 2",
     "erf": "2 * pi^(-1/2) * exp(-u^2)", "exp": "exp(u)", "power": "1",
 }  # fmt: skip
+#: The slopes of functions that are kept ``whole``: their bounds, or a formula.
+WHOLE: dict[str, Any] = {
+    "tanh": (0, 1), "erf": (0, Fraction(113, 100)), "softsign": (0, 1), "sigmoid": (0, Fraction(1, 4)),
+    "softplus": "sigmoid(u)", "logsigmoid": "sigmoid(-u)", "silu": (Fraction(-1, 10), Fraction(11, 10)),
+    "gelu": (Fraction(-13, 100), Fraction(113, 100)), "relu": (0, 1), "abs": (-1, 1),
+    "leaky_relu": (Fraction(1, 100), 1),
+}  # fmt: skip
+#: Those whose slope has none but at kinks.
+_STRAIGHT = ("slope relu", "slope abs", "slope leaky_relu")
 #: What these tables read, and a spec may not declare anew.
 TAKEN = {"sum", "argmax", *(name.rstrip("[]") for name in DEFINED), *SLOPES}
 _OPERATIONS: dict[Any, Callable[[Poly, Poly], Poly]] = {
@@ -48,17 +57,23 @@ class Formulas:
     """The formulas of a spec, of whose lets those that are not ``written`` in a proof are multiplied out.
 
     The tensors and lets in ``along`` move; ``exchange`` gives the directions that may be read, and their names;
-    ``used`` are the left sides that were read.
+    ``used`` are the left sides that were read. Functions may be kept ``whole``, with atoms ``slope NAME``. Gradients
+    are 0, and listed in ``slopes``, if that is a list. But for ``on_edges``, > and >= of numbers are the same.
     """
 
-    def __init__(self, spec: Spec, along: Collection[str], written: Collection[str]) -> None:
-        self.spec, self.along, self.written = spec, along, written
+    def __init__(
+        self, spec: Spec, along: Collection[str], written: Collection[str], whole: bool = False, on_edges: bool = False
+    ) -> None:
+        self.spec, self.along, self.written, self.whole, self.on_edges = spec, along, written, whole, on_edges or whole
         self.exchange: dict[str, str] = {}
         self.used: set[str] = set()
+        self.slopes: list[tuple[list[str], str]] | None = None
         self.kept: dict[Any, Any] = {}
         self.dims: dict[str, tuple[str, ...]] = {}
         if spec["functions"].keys() & TAKEN:
             raise NotCovered("a function of the language that is declared anew")
+        if any(name[:2] in ("u.", "w.") for name in spec["tensors"]):
+            raise NotCovered("a layer with the name of a direction")
 
     def equation(self, left: Left) -> tuple[tuple[Atom, ...], Poly]:
         """The indices of a left side, and the right side."""
@@ -78,10 +93,14 @@ class Formulas:
             self.dims[left.key] = tuple(dim or self.range_of(n, expression(left.body)) for n, dim in left.indices)
         return self.dims[left.key]
 
+    def declared(self, name: str) -> Left | None:
+        """The left side of a tensor or a let, or of what a direction is of."""
+        base = name[2:] if name[:2] in ("u.", "w.") else name
+        return self.spec["tensors"].get(base) or self.spec["lets"].get(base)
+
     def signature(self, name: str) -> tuple[str, ...]:
         """The dims of a tensor, a direction or a let. Raises NotCovered for any other name."""
-        base = name[2:] if name[:2] in ("u.", "w.") else name
-        left = self.spec["tensors"].get(base) or self.spec["lets"].get(base)
+        left = self.declared(name)
         if left is None:
             raise NotCovered(f"the name {name}")
         return self.dims_of(left)
@@ -90,7 +109,7 @@ class Formulas:
         """The dim over which an index runs, by where it stands alone. Raises NotCovered."""
         for part in (part for tree in trees for part in ast.walk(tree)):
             match part:
-                case ast.Subscript(value=owner) if name_of(owner) in self.spec["tensors"] | self.spec["lets"]:
+                case ast.Subscript(value=owner) if self.declared(name_of(owner)):
                     for place, dim in zip(items_of(part), self.signature(name_of(owner)), strict=False):
                         if name_of(place) == index:
                             return dim
@@ -123,6 +142,8 @@ class Formulas:
                 return times(self.compared(sign, a, b) for sign, (a, b) in zip(signs, pairs, strict=True))
             case ast.Call(func=ast.Subscript() as head, args=[body], keywords=options):
                 return self.reduced(head, body, options, scope)
+            case ast.Call(func=ast.Name(id="p0_grad"), args=[energies, at], keywords=[]):
+                return self.gradient(energies, at, scope)
             case ast.Call(func=head, args=arguments, keywords=[]):
                 return self.function(
                     name_of(head), primes_of(head), [self.value(each, scope) for each in arguments], {}
@@ -146,6 +167,9 @@ class Formulas:
             equal = function("eq", a - b)
             return equal if isinstance(sign, ast.Eq) else _ONE - equal
         above = a - b if isinstance(sign, ast.Gt | ast.GtE) else b - a
+        if not above.is_whole() and self.on_edges:
+            strict = isinstance(sign, ast.Lt | ast.Gt)
+            return function("above", above) if strict else _ONE - function("above", -above)
         if not above.is_whole():
             return self.template("above", u=above)
         return function("le", number(int(isinstance(sign, ast.Lt | ast.Gt))) - above)
@@ -211,10 +235,31 @@ class Formulas:
             return function(f"integral {name}" if own is not None else name, values[0])
         if name in ("max", "min") and len(values) > 2:
             values = [self.function(name, 0, values[:-1], {}), values[-1]]
+        if self.whole and name in WHOLE and len(values) == 1:
+            return function(name, values[0])
         if name not in DEFINED:
             raise NotCovered(f"the function {name}")
         rest = [number(Fraction(1, 100))] if name == "leaky_relu" else []
         return self.template(name, G=values[0], **dict(zip("uvw", values + rest, strict=False)))
+
+    def gradient(self, energies: ast.expr, at: Any, scope: Scope) -> Poly:
+        """``grad(E1 + E2, z[i])``: the slope of energies by an element of a tensor or a let."""
+        name, places = name_of(at if isinstance(at, ast.Name) else at.value), []
+        if not isinstance(at, ast.Name):
+            places = [self.value(place, scope) for place in items_of(at)]
+        terms = [self.spec["terms"].get(each) for each in sum_of_names(energies)]
+        if self.declared(name) is None or not all(term is not None and term.word == "energy" for term in terms):
+            raise NotCovered("a gradient of another kind")
+        if self.slopes is not None:
+            self.slopes.append((sum_of_names(energies), name))
+            return number(0)
+        inner = Formulas(self.spec, [name], self.written, self.whole)
+        parts = [inner.differential(summed(*inner.equation(term))) for term in terms if term is not None]
+        self.used |= inner.used
+        return al.total(
+            summed(bound, times(_chosen(factor, f"w.{name}", places) for factor in factors).scaled(value))
+            for bound, factors, value in al.opened(al.total(parts))
+        )
 
     def reduced(self, head: Any, body: ast.expr, options: list[ast.keyword], scope: Scope) -> Poly:
         """A reduction along indices; one that is in scope keeps its name. Raises NotCovered."""
@@ -246,6 +291,15 @@ class Formulas:
             raise NotCovered(f"the reduction {name}")
         eps = self.value(options[0].value, scope) if options else number(Fraction(1, 100_000))
         return self.template(f"{name}[]", u=value, G=test, I=along, eps=eps)
+
+    def work(self, term: Left, direction: str = "w") -> Poly:
+        """The force of a term times a direction; ``next z = G`` is the force G - z, an energy has minus its change."""
+        indices, value = self.equation(term)
+        if term.word == "energy":
+            return -self.differential(summed(indices, value))
+        places = tuple(map(lone, indices))
+        held = self.element(term.on, places) if term.word == "next" else number(0)
+        return summed(indices, (value - held) * self.element(f"{direction}.{term.on}", places))
 
     def differential(self, poly: Poly, by: Atom | None = None, most: Poly | None = None) -> Poly:
         """The change along the directions ``w`` of what moves, or by a number; of a maximum's entries, that of it."""
@@ -281,6 +335,11 @@ class Formulas:
             return change * function("first", atom.args[0] - most)
         if name.startswith("integral "):
             return change and change * self.function(name[9:], 1, [atom.args[0]], {})
+        if self.whole and change and name in WHOLE:
+            known = isinstance(WHOLE[name], str)
+            return change * (self.value(expression(WHOLE[name]), {"u": atom.args[0]}) if known else _slope(atom))
+        if change and name.startswith("slope ") and name not in _STRAIGHT:
+            raise NotCovered(f"the curvature of the function {name[6:]}")
         return (change and name in SLOPES and change * self.template(name, u=atom.args[0])) or number(0)
 
 
@@ -289,6 +348,28 @@ def _power(a: Poly, b: Poly) -> Poly:
     if exponent is not None and abs(exponent) > al.EXPONENT:
         raise NotCovered("a very large exponent")
     return a**exponent if exponent is not None else function("exp", b * function("log", a))
+
+
+def _slope(atom: Atom) -> Poly:
+    """The slope of a function, as a whole."""
+    return lone(atom._replace(name=f"slope {atom.name}"))
+
+
+def _chosen(factor: tuple[Atom, Any], direction: str, places: list[Poly]) -> Poly:
+    """A power of an atom; of a direction 1 at ``places`` and 0 elsewhere."""
+    atom, exponent = factor
+    if atom.name != direction:
+        return lone(atom, exponent)
+    return times(function("eq", argument - place) for argument, place in zip(atom.args, places, strict=True))
+
+
+def sum_of_names(tree: Any) -> list[str]:
+    """The names in a sum of names. Raises NotCovered for any other expression."""
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Add):
+        return sum_of_names(tree.left) + sum_of_names(tree.right)
+    if not isinstance(tree, ast.Name):
+        raise NotCovered("a gradient of another kind")
+    return [name_of(tree)]
 
 
 def name_of(tree: Any) -> str:

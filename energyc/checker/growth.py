@@ -6,15 +6,18 @@ from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from energyc.checker.algebra import Atom, Poly, lone
+from energyc.checker.algebra import Atom, Poly, Product, lone
 from energyc.checker.bounds import Bounds
 from energyc.checker.case import require
-from energyc.checker.ranges import NONE, Facts, held
-from energyc.checker.syntax import NotCovered, expression
+from energyc.checker.forms import Forms, is_semidefinite, matrix_of, shifted
+from energyc.checker.ranges import NONE
+from energyc.checker.syntax import NotCovered
 
 #: States, and a power p of a bound C (1 + |z|^p) by the largest of them.
 Growth = tuple[frozenset[str], Any]
 _STILL: Growth = frozenset(), 0
+#: By how much a form is above 0 at least, of vectors of norm 1, if it is called positive.
+LEAST = Fraction(1, 10**9)
 _BOUNDED, _LINEAR = ("tanh", "sin", "cos", "sign", "erf"), ("lcosh", "max", "entry")
 
 
@@ -64,26 +67,13 @@ class Growths:
         inner = any(self.moves(part) for poly in atom.args for (_, factors), _ in poly for part, _ in factors)
         return own or inner or atom.name.startswith("integral ")
 
-    def facts(self, atom: Atom) -> Facts:
-        """The range of an atom; of most functions nothing."""
-        if atom.kind in ("size", "pi"):
-            return held(1, zero=False)
-        if atom.kind == "function" and (atom.name == "exp" or is_condition(atom)):
-            return Facts(low=0)
-        if atom.kind != "element":
-            return Facts()
-        const = self.spec["consts"].get(atom.name.removeprefix("const "))
-        if " " in atom.name and const is not None:
-            return self.bounds.of(expression(const.body[1:]), {})
-        return self.bounds.element(atom.name)
-
     def is_nonnegative(self, factors: Iterable[tuple[Atom, Any]], value: Any) -> bool:
         """Whether a product is nowhere negative."""
-        return value > 0 and all(exponent % 2 == 0 or self.facts(atom).low >= 0 for atom, exponent in factors)
+        return value > 0 and all(exponent % 2 == 0 or self.bounds.of_atom(atom).low >= 0 for atom, exponent in factors)
 
     def is_positive(self, factors: Iterable[tuple[Atom, Any]]) -> bool:
         """Whether a product of what no state is in is positive."""
-        known = [self.facts(atom) for atom, _ in factors]
+        known = [self.bounds.of_atom(atom) for atom, _ in factors]
         return all(each.positive and each.reads == NONE for each in known)
 
     def gain(
@@ -91,26 +81,21 @@ class Growths:
     ) -> tuple[str, Any] | None:
         """z and p of a positive multiple of ``|z|^p``, summed over all elements of z."""
         ends = [factor for factor in factors if factor[0].kind == "element" and factor[0].name in self.moving]
-        if len(ends) != 1 or value <= 0 or not self.is_each(ends[0][0], bound):
+        if len(ends) != 1 or value <= 0 or not self.bounds.is_each(ends[0][0], bound):
             return None
         (state, power), sign = ends[0], (Atom("function", "sign", (lone(ends[0][0]),)), 1)
         rest = [factor for factor in factors if factor not in (ends[0], sign)]
         even = Fraction(power).denominator == 1 and (power + (sign in factors)) % 2 == 0
-        known = even or (sign not in factors and self.facts(state).low >= 0)
+        known = even or (sign not in factors and self.bounds.of_atom(state).low >= 0)
         return (state.name, Fraction(power)) if power > 0 and known and self.is_positive(rest) else None
 
     def is_damping(self, bound: Collection[Atom], factors: frozenset[tuple[Atom, Any]], value: Any, name: str) -> bool:
         """Whether a product is a positive multiple of ``z w``, summed over all elements of z, w being its direction."""
         for direction in (atom for atom, _ in factors if atom.name == f"w.{name}"):
             ends = {(direction, 1), (direction._replace(name=name), 1)}
-            return value > 0 and ends <= factors and self.is_each(direction, bound) and self.is_positive(factors - ends)
+            each = ends <= factors and self.bounds.is_each(direction, bound)
+            return value > 0 and each and self.is_positive(factors - ends)
         return False
-
-    def is_each(self, element: Atom, bound: Collection[Atom]) -> bool:
-        """Whether a sum over ``bound`` has each element of a state once or more."""
-        dims = self.bounds.formulas.signature(element.name)
-        indices = [next((index for index in bound if place == lone(index)), None) for place in element.args]
-        return len({*indices}) == len(dims) and all(i and i.below == dim for i, dim in zip(indices, dims, strict=True))
 
     def confined(self, poly: Poly) -> dict[str, Any]:
         """The powers of states that outgrow all else. Raises Refused where they do not."""
@@ -126,10 +111,43 @@ class Growths:
             require(is_outgrown(load, gains), "the rule outgrown: no powers of the states outgrow a product")
         return gains
 
+    def weighed(self, poly: Poly) -> dict[str, Any]:
+        """The same by the products of two states, which norms show to be positive together; none where they may be 0.
+
+        Raises Refused where they may be negative, or do not outgrow all else.
+        """
+        forms, loads = Poly(form for form in poly if self.is_form(*form)), list[list[Growth]]()
+        blocks = Forms(self.bounds).blocks(
+            Poly(((bound, self.turned(factors)), value) for (bound, factors), value in forms)
+        )
+        states = sorted({name for pair in blocks for name in pair})
+        low = matrix_of(blocks, states, 0)
+        definite = bool(states) and is_semidefinite(shifted(low, [-LEAST] * len(states), 1))
+        require(definite or is_semidefinite(low), "the rule norms: products of states may be negative")
+        gains: dict[str, Any] = dict.fromkeys(states, 2) if definite else {}
+        for (_, factors), value in poly - forms:
+            if not self.is_nonnegative(factors, value):
+                loads.append(self.of_product(factors))
+        for load in loads:
+            require(is_outgrown(load, gains), "the rule norms: they do not outgrow a product")
+        return gains
+
+    def is_form(self, form: Product, _: Any) -> bool:
+        """Whether a product has two elements of states that move, or the square of one."""
+        return sum(exponent for atom, exponent in form[1] if self.is_end(atom)) == 2
+
+    def is_end(self, atom: Atom) -> bool:
+        """Whether an atom is an element of a state that moves."""
+        return atom.kind == "element" and atom.name in self.moving
+
+    def turned(self, factors: Iterable[tuple[Atom, Any]]) -> frozenset[tuple[Atom, Any]]:
+        """The factors with directions in the place of the states that move."""
+        return frozenset((a._replace(name=f"w.{a.name}") if self.is_end(a) else a, e) for a, e in factors)
+
 
 def is_condition(atom: Atom) -> bool:
     """Whether an atom is 1 or 0, by indices."""
-    return atom.kind == "function" and atom.name in ("eq", "le")
+    return atom.kind == "function" and atom.name in ("above", "eq", "le")
 
 
 def is_outgrown(load: Iterable[Growth], powers: Mapping[str, Any]) -> bool:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from energyc.checker.algebra import Atom, Poly, begin, lone, number, summed, total
+from energyc.checker.algebra import Atom, Poly, begin, lone, summed, total
 from energyc.checker.case import Case, Refused, equal, require
 from energyc.checker.claims import reader
-from energyc.checker.syntax import Left, NotCovered, expression, left_side
+from energyc.checker.syntax import NotCovered, expression, left_side
 
-FORMAT, VERSION = "energyc certificates", 2
+FORMAT, VERSION = "energyc certificates", 3
 #: For what every statement holds.
 QUANTIFIERS = "all params, inputs, states and sizes at which the formulas have a value and a slope"
 
@@ -93,7 +93,7 @@ class _Certificate(Case):
             self.of_all_states()
             (energy,) = self.take("potential", "energy")
             change = self.formulas.differential(self.formulas.value(expression(energy), {}))
-            equal(total(map(self.work, terms)), -change, "the step potential: this is not minus its slope")
+            equal(total(map(self.formulas.work, terms)), -change, "the step potential: this is not minus its slope")
             return
         require(len(self.by) == 1 or {*self.by} <= self.spec["states"].keys(), "these are not states")
         for name in self.by:
@@ -101,19 +101,11 @@ class _Certificate(Case):
             self.formulas.along = [name]
             self.formulas.kept.clear()
             require(force.on == name, f"the slope by {name} is missing")
-            equal(self.work(force), total(map(self.work, terms)), f"the step slope: this is not minus that by {name}")
+            work = total(map(self.formulas.work, terms))
+            equal(self.formulas.work(force), work, f"the step slope: this is not minus that by {name}")
 
     def of_all_states(self) -> None:
         require({*self.by} == self.spec["states"].keys(), "these are not all states")
-
-    def work(self, term: Left, direction: str = "w") -> Poly:
-        """The force of a term times a direction; ``next z = G`` is the force G - z, an energy has minus its change."""
-        indices, value = self.formulas.equation(term)
-        if term.word == "energy":
-            return -self.formulas.differential(summed(indices, value))
-        places = tuple(map(lone, indices))
-        held = self.formulas.element(term.on, places) if term.word == "next" else number(0)
-        return summed(indices, (value - held) * self.formulas.element(f"{direction}.{term.on}", places))
 
     def symmetric(self) -> None:
         """``u . J w`` is the sum of the terms, and exchanging u and w turns each term into its mirror."""
@@ -126,7 +118,7 @@ class _Certificate(Case):
             terms = [self.spec["terms"][name] for name in self.of]
             self.of_all_states()
             require(all(term.word != "energy" for term in terms), "an energy is a gradient")
-            form = total(self.work(term, "u") for term in terms)
+            form = total(self.formulas.work(term, "u") for term in terms)
         self.mirrored(self.formulas.differential(form), {}, {})
 
     def matrix(self) -> None:
@@ -135,7 +127,7 @@ class _Certificate(Case):
         indices, value = self.formulas.equation(let)
         scope = {name: index for (name, _), index in zip(let.indices, indices, strict=True)}
         require(scope[a].below == scope[b].below, "the indices are of two dims")
-        u, w = (lone(Atom("element", name, (lone(scope[at]),))) for name, at in (("u", a), ("w", b)))
+        u, w = (lone(Atom("element", name, (lone(scope[at]),))) for name, at in (("u.", a), ("w.", b)))
         self.mirrored(value, scope, {a: scope[b], b: scope[a]}, lambda part: summed((scope[a], scope[b]), part * u * w))
 
     def mirrored(

@@ -83,7 +83,7 @@ class Facts(NamedTuple):
         ).settled()
 
     def __mul__(self, other: Facts) -> Facts:  # type: ignore[override]
-        ends = [_times(a, b) for a in self[:2] for b in other[:2]]
+        ends = [of_ends(a, b) for a in self[:2] for b in other[:2]]
         one, two = (other, self) if self.smooth else (self, other)
         top, bottom = (two.smooth and way for way in _turned(one.top, one.bottom, two))
         return Facts(
@@ -168,7 +168,7 @@ def _sum(a: Any, b: Any, otherwise: float) -> Any:
     return otherwise if otherwise in (a, b) else a + b
 
 
-def _times(a: Any, b: Any) -> Any:
+def of_ends(a: Any, b: Any) -> Any:
     """The product of two ends: with an infinite one by the signs alone, as a fraction may be beyond the floats."""
     if a == 0 or b == 0:
         return 0

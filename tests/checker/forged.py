@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from energyc.checker.claims import FOR
+from energyc.checker.terms import FOR
 from energyc.language.diagnostics import Source
 from energyc.pipeline import Choices, resolve
 from energyc.proofs.verdicts.certified import Writer
@@ -26,7 +26,7 @@ class Forger:
     def __init__(self, text: str) -> None:
         network = resolve(Source("spec.energy", text), Choices())
         self.text, self.equations, self.states = text, Writer(network, network.tree).equations, [*network.states]
-        self.trees = Trees(self.equations, text, None, {})
+        self.trees = Trees(network, self.equations, text, None, {})
         self.energies = [name for name, term in self.equations.own.items() if term.word == "energy"]
         self.parts = [[*part] for part in parts_of(self.equations, self.energies)]
 
@@ -34,15 +34,19 @@ class Forger:
         formulas = formulas_of(self.equations, [*self.equations.own], [])
         return {"claim": "forged", "formulas": formulas, **tree}
 
-    def part(self, parts: list[list[str]], confines: dict[str, str], given: list[str]) -> Json:
+    def part(self, parts: list[list[str]], confines: dict[str, str], given: list[str], rule: str = "") -> Json:
         statement = {"kind": "part", "of": parts, "confines": confines, "given": given}
-        return node("outgrown" if confines else "range", statement)
+        return node(rule or ("outgrown" if confines else "range"), statement)
 
     def floors(self, attained: bool) -> Iterator[Json]:
         """By each rule, and by all powers of the states that may be claimed."""
         statement = {"kind": "floor", "of": self.energies, "attained": attained, "layer": None, "for": FOR["floor"]}
         yield node("compact", statement)
         yield node("sum", statement, [self.part([part], {}, []) for part in self.parts])
+        for some in range(2 ** len(self.states)):
+            confines = {name: "2" for k, name in enumerate(self.states) if some >> k & 1}
+            yield node("sum", statement, [self.part(self.parts, confines, [], "norms")])
+            yield node("sum", statement, [self.part([part], confines, [], "norms") for part in self.parts])
         for power, some in product(("1", "2", "4"), range(1, 2 ** len(self.states))):
             confines = {name: power for k, name in enumerate(self.states) if some >> k & 1}
             yield node("sum", statement, [self.part(self.parts, confines, [])])
@@ -58,6 +62,7 @@ class Forger:
         plain, proximal = ({"kind": "rest", "steps": steps, **REST} for steps in ("plain", "proximal"))
         for floor in self.floors(True) if self.energies else ():
             yield node("least", plain, [floor])
+            yield node("flows", plain, [floor])
             for kinks in ([], self.parts):
                 yield node("proximal", proximal, [floor], {"kinks": kinks})
         for some in range(2 ** len(self.states)):

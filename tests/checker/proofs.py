@@ -11,7 +11,7 @@ from energyc.pipeline import classify, read, resolve
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted(path.stem for path in (ROOT / "specs").glob("*.energy"))
-MODELS = sorted(path.stem for path in (ROOT / "tests" / "models").glob("*.energy"))
+MODELS = sorted(path.stem for path in (ROOT / "specs" / "zoo").glob("*.energy"))
 Json = dict[str, Any]
 
 #: Two layers of forces that are minus the gradient of one energy, which the spec does not write.
@@ -78,8 +78,8 @@ def certified(text: str) -> Json:
 
 
 def path_of(name: str) -> Path:
-    """A shipped spec, or a model of the tests."""
-    folder = "specs" if name in SHIPPED else "tests/models"
+    """A spec of specs/ or of its zoo."""
+    folder = "specs" if name in SHIPPED else "specs/zoo"
     return ROOT / folder / f"{name}.energy"
 
 

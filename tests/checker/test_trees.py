@@ -60,9 +60,27 @@ FALSE_FLOORS = {
     "what a state decides": "state y[D]\nenergy e = sum[d](where(y[d] > 0, -y[d], y[d]^2))",
     "a difference of equal conditions": "param w = 0\nstate z\n"
     "energy e = -z^4*(where(w >= 0, 1, 0) - where(w > 0, 1, 0))",
+    "a difference of equal conditions beside a square": "param w = 0\nstate z\n"
+    "energy e = z^2 - z^4*(where(w >= 0, 1, 0) - where(w > 0, 1, 0))",
+    "a condition and its opposite": "param w = 0\nstate z\n"
+    "energy e = z^2 - z^4*(1 - where(w > 0, 1, 0) - where(w < 0, 1, 0))",
     "a frozen cancellation": "state z\nenergy e = z^2 - 2*frozen(z)^2",
     "a detached cancellation": "state z\nenergy e = z^2 - 2*detach(z)^2",
     "a mean of the batch": "state z[D]\nenergy e = sum[d](z[d]^2) - 2*sum[d](z[d]*mean[batch](z[d]))",
+    "a norm above 1": "param Q[D,D] ~ normal(1) in norm[11/10]\nstate z[D]\n"
+    "energy e = sum[d](z[d]^2) - sum[d,k](z[d]*Q[d,k]*z[k])",
+    "a norm of 1, and a load": "param Q[D,D] ~ normal(1) in norm[1]\nstate z[D]\n"
+    "energy e = sum[d](z[d]^2) - sum[d,k](z[d]*Q[d,k]*z[k]) - sum[d](x[d]*z[d])",
+    "the norm of another": "param Q[D,D] ~ normal(1) in norm[1/2], P[D,D] ~ normal(1)\nstate z[D]\n"
+    "energy e = sum[d](z[d]^2) - sum[d,k](z[d]*P[d,k]*z[k]) + sum[d,k](tanh(Q[d,k]))",
+    "norms of two states": "param Q[D,N] ~ normal(1) in norm[1]\nstate z[D], y[N]\n"
+    "energy e = 1/2*sum[d](z[d]^2) + 49/100*sum[n](y[n]^2) - sum[d,n](z[d]*Q[d,n]*y[n])",
+    "a box, for all sizes": "param Q[D,D] = 0 in [-1/10, 1/10]\nstate z[D]\n"
+    "energy e = sum[d](z[d]^2) - sum[d,k](z[d]*Q[d,k]*z[k])",
+    "a vector that is longer": "param p[D] in sphere[D]\nstate z[D]\nenergy e = sum[d](z[d]^2) - 2*sum[d](p[d]*z[d])^2",
+    "many vectors": "param p[N,D] in sphere[D]\nstate z[D]\nenergy e = sum[d](z[d]^2) - sum[n](sum[d](p[n,d]*z[d])^2)",
+    "part of the entries by norms": "param Q[D,D] ~ normal(1) in norm[1/2]\nstate z[D]\n"
+    "energy e = sum[d | d < 2](z[d]^2) - sum[d,k](z[d]*Q[d,k]*z[k])",
     "an integral of what falls": "fn S'(u) = tanh(u) - 2\nstate z\nenergy e = S(z)",
 }
 #: Steps that need not rest.
@@ -83,6 +101,17 @@ FALSE_RESTS = {
     "relax t in T { step = 1 }",
     "noise": "noise n[D] ~ normal(1)\nstate z[D]\nforce f on z[d] = n[d] - z[d]",
     "a flow": "state z[D] in [-1, 1]\nflow z[d] = x[d]",
+    "a flow with a drift": "state z[D]\nenergy e = sum[d](z[d]^2)\nflow z[d] = 1 - grad(e, z[d])",
+    "a flow by another gradient": "state z[D], y[D]\nenergy e = sum[d](z[d]^2 + y[d]^2 - z[d]*y[d])\n"
+    "energy f = sum[d]((z[d] - 1)^2)\nflow z[d] = -grad(e, z[d])\nflow y[d] = -grad(e + f, y[d]) - grad(f, z[d])",
+    "a flow on a box": "state z[D] in [1, 2]\nenergy e = sum[d](z[d]^2)\nflow z[d] = grad(e, z[d])",
+    "a flow with a pole": "state z[D]\nenergy e = sum[d](z[d]^2)\nflow z[d] = -grad(e, z[d])/z[d]",
+    "a flow of a state alone": "state z[D], y[D]\nenergy e = sum[d](z[d]^2 + y[d]^2)\nflow z[d] = -grad(e, z[d])\n"
+    "flow y[d] = tanh(x[d])",
+    "a flow with noise": "noise n[D] ~ normal(1)\nstate z[D]\nenergy e = sum[d](z[d]^2)\n"
+    "flow z[d] = n[d] - grad(e, z[d])",
+    "a flow past a kink": "state z[D]\nenergy e = sum[d](z[d]^2 + abs(z[d] - x[d]))\nflow z[d] = -grad(e, z[d])",
+    "a flow with a power": "state z[D]\nenergy e = sum[d](z[d]^2)\nflow z[d] = 2^grad(e, z[d])",
     "frozen": "state y[D]\nenergy e = 1/2*sum[d](y[d]^2)\nenergy f = 1/2*sum[d]((y[d] - frozen(2*y[d] + 1))^2)",
 }
 
@@ -171,6 +200,13 @@ def test_no_tree_shows_a_false_floor_of_a_known_piece(piece: str) -> None:
         ("state z[D]\nenergy e = sum[d](z[d]^2) - sum[d](x[d]*z[d])", "rest"),
         ("state z[D]\nenergy e = sum[d](z[d]^2) + sum[d](abs(z[d]))", "rest"),
         ("state z[D]\nforce f on z[d] = x[d] - z[d]", "rest"),
+        ("state z[D]\nenergy e = sum[d](z[d]^2)\nflow z[d] = -2*grad(e, z[d])", "rest"),
+        ("param Q[D,D] in orthogonal\nstate z[D]\nenergy e = sum[d](z[d]^2) - sum[d,k](z[d]*Q[d,k]*z[k])", "floor"),
+        (
+            "param Q[D,D] in orthogonal\nstate z[D]\n"
+            "energy e = sum[d](z[d]^2) - 9/10*sum[d,k](z[d]*Q[d,k]*z[k]) - sum[d](x[d]*z[d])",
+            "rest",
+        ),
         ("state y[D] in simplex[D]\nenergy e = sum[d](y[d]*log(y[d]))", "floor"),
     ],
 )

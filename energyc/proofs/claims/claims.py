@@ -14,7 +14,7 @@ from energyc.language.network import Network, Term
 from energyc.mathematics.ir import ONE, Einsum, Node, walk
 from energyc.proofs.claims import contraction, floor, positivity, rest
 from energyc.proofs.claims.adversary import Adversary
-from energyc.proofs.claims.classes import Claim
+from energyc.proofs.claims.classes import WHOLE, Claim
 from energyc.proofs.claims.energy import whole_forces
 from energyc.proofs.claims.judgement import Judgement, Step, at_sizes
 from energyc.proofs.claims.monotone import CONVERGES, UNIQUE, Monotone
@@ -33,7 +33,7 @@ SECONDS = 0.4
 EQUILIBRIUM = rest.CLAIM
 
 
-def claims_of(network: Network, classification: Classification, called: str = "the network") -> Iterator[Claim]:
+def claims_of(network: Network, classification: Classification, called: str = WHOLE) -> Iterator[Claim]:
     """The claims about a network, or a layer that is ``called`` so, in the order of a report."""
     yield from Judge(network, classification, called).claims()
 
@@ -152,7 +152,9 @@ class Judge:
         about = f"{descent.metric} of flow {descent.state}"
         yield _claim(about, "symmetric", _symmetric(descent.symmetric))
         at = descent.at if descent.plain else None
-        yield self._positive(about, descent.matrix, at, self.network.states[descent.state].node)
+        claim = self._positive(about, descent.matrix, at, self.network.states[descent.state].node)
+        named = (descent.by, descent.state) if descent.plain else ()
+        yield claim if claim.proof is None else replace(claim, proof=replace(claim.proof, about=named))
 
     def _of_matrix(self, name: str, flow: str, matrix: ForceField) -> Iterator[Claim]:
         """That a preconditioner is symmetric and positive."""

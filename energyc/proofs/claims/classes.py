@@ -89,6 +89,10 @@ def _verdict_json(report: TermReport | SumReport) -> dict[str, Any]:
     return {"class": report.verdict, "evidence": report.evidence, **present}
 
 
+#: What claims call a network that is no layer.
+WHOLE = "the network"
+
+
 @dataclass(frozen=True)
 class Claim:
     """A statement ``claim`` ``about`` a part of the network, proved, refuted or undecided; ``evidence`` in words.
@@ -151,6 +155,11 @@ class Classes:
     def certificates(self) -> Mapping[str, Any]:
         """The file of certificates."""
         return self.certify()
+
+    @property
+    def own_claims(self) -> tuple[Claim, ...]:
+        """The claims that are not of one of the layers."""
+        return tuple(claim for claim in self.claims if not self.layers or claim.about == WHOLE)
 
     @property
     def descends(self) -> bool:

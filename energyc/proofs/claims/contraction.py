@@ -60,7 +60,7 @@ def contraction_of(
     numbers = {"low": bounds.low, "high": bounds.high}
     because = f"dS/dz lies in [{bounds.low:.9g}, {bounds.high:.9g}]"
     if bounds.size < 1 and enclosures.of(force).continuous:
-        proof = Step("slope", f"two {name} are closer after a step", (Step("range", because),))
+        proof = Step("slope", f"two {name} are closer after a step", (Step("range", because),), (name,))
         return Judgement("proved", because, proof, numbers)
     pair = Expansion(field, state.node, slope, step).pair()
     if pair is not None:

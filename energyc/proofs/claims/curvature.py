@@ -10,7 +10,7 @@ multiplied out into products, each of which is bounded by :class:`~energyc.proof
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from energyc.mathematics.calculus import tangent
 from energyc.mathematics.ir import ONE, Input, Node, Operand
 from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.products import collected
+from energyc.proofs.claims.squares import Square, squares
 from energyc.proofs.fields.problem import ForceField, direction_of, linearise
 from energyc.proofs.fields.sampling import Array
 from energyc.proofs.normal_form.products import Product
@@ -133,6 +134,37 @@ def curvature_of(
         bends = _bends(first, [energies[name] for name in fields])
         parts = [_of_energy(name, first, bend, norms) for name, bend in zip(fields, bends, strict=True)]
     return Curvature(states, tuple(parts), gradient or energies is not None)
+
+
+def nowhere_negative(
+    fields: Mapping[str, ForceField], norms: Norms, energies: Mapping[str, Node] | None
+) -> Iterator[Node]:
+    """The parts of ``-v . J v`` that are squares: the bends of convex energies, and products in the form of a force."""
+    (first, *_) = fields.values()
+    if energies is not None:
+        bends = _bends(first, [energies[name] for name in fields])
+        yield from (bend for bend in bends if norms.enclosures.range(bend).nonnegative)
+        return
+    field = _added(list(fields.values()))
+    for product in collected(_form(field), field) or ():
+        (one, _), (two, _) = _directions(product, field)
+        square = next(squares(product, one, two, norms.structure), None)
+        if square is not None and norms.enclosures.number(product.coefficient).positive:
+            yield _squared(field, product, square, one)
+
+
+def _squared(field: ForceField, product: Product, square: Square, direction: Operand) -> Node:
+    """A product as the sum of squares that it is."""
+    dims = {a: d for f in product.factors for a, d in zip(f.axes, f.node.dims, strict=True)}
+    factors = [(f.node, f.axes) for f in (*square.half, direction)]
+    middle = [(f.node, f.axes) for f in square.middle]
+    half = field.graph.einsum(ONE, factors, _of_labels(dims, factors), square.labels)
+    whole = [(half, square.labels)] * 2 + middle
+    return field.graph.einsum(product.coefficient, whole, _of_labels(dims, whole), ())
+
+
+def _of_labels(dims: Mapping[int, str], factors: Sequence[tuple[Node, tuple[int, ...]]]) -> dict[int, str]:
+    return {a: dims[a] for _, axes in factors for a in axes}
 
 
 def _added(fields: Sequence[ForceField]) -> ForceField:

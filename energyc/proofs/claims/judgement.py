@@ -17,12 +17,13 @@ Write = Callable[[Node], str]
 class Step:
     """A step of a proof: a ``statement``, the ``rule`` by which it follows, and the steps that it rests on.
 
-    The rules are those of docs/claims.md.
+    The rules are those of docs/claims.md; ``about`` are names in the spec that the statement is about.
     """
 
     rule: str
     statement: str
     premises: tuple[Step, ...] = ()
+    about: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The step with all that it rests on."""

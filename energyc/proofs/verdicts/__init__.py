@@ -1,5 +1,6 @@
 """The verdict on each learning rule, which rules are admissible, and the classification in the notation of the spec.
 
 Imports: ``calculus``, ``certificates``, ``checker``, ``claims``, ``conservativeness``, ``derive``, ``diagnostics``,
-``enclosures``, ``functions``, ``ir``, ``network``, ``notation``, ``rules``, ``syntax``.
+``enclosures``, ``fields``, ``functions``, ``ir``, ``network``, ``notation``, ``rules``, ``syntax``; libraries:
+``numpy``.
 """

@@ -10,8 +10,9 @@ from energyc.runtime.rules import RULES
 
 
 def available(classes: Classes) -> tuple[str, ...]:
-    """The rules that are not inadmissible on the network."""
-    return tuple(rule for rule in RULES if classes.rules[rule].verdict != "inadmissible")
+    """The rules that are not inadmissible on the network; in one of layers those first that nudge none of them."""
+    rules = [rule for rule in RULES if classes.rules[rule].verdict != "inadmissible"]
+    return tuple(sorted(rules, key=lambda rule: bool(classes.layers) and RULES[rule].serves_layers))
 
 
 def biased(classes: Classes, rules: Sequence[str]) -> dict[str, str]:

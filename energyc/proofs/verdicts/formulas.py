@@ -32,8 +32,12 @@ class Equations:
 
 
 def formulas_of(equations: Equations, terms: Sequence[str], written: Sequence[str]) -> dict[str, str]:
-    """The formulas of ``terms`` and lets, of lets and functions that are ``written``, and of all that these read."""
-    read, own = equations.read, equations.own
+    """The formulas of ``terms`` and lets, of lets and functions that are ``written``, and of all that these read.
+
+    A flow reads the energies whose gradient it names.
+    """
+    own = equations.own
+    read = {**{name: term for name, term in own.items() if term.word == "energy"}, **equations.read}
     pending = [own.get(name) or read[name] for name in terms]
     pending += [read[name] for name in written if name in read]
     found: dict[str, str] = {}

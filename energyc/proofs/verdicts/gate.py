@@ -14,6 +14,7 @@ from typing import Any
 from energyc.checker.formulas import Formulas
 from energyc.checker.judge import FORMAT, VERSION, Answer, judge
 from energyc.checker.syntax import NotCovered, read_spec
+from energyc.proofs.claims import contraction, floor, monotone, positivity, rest
 from energyc.proofs.claims.classes import Claim
 from energyc.proofs.conservativeness.classify import Classification, classify
 from energyc.proofs.conservativeness.term_sums import TermSum
@@ -22,8 +23,15 @@ from energyc.proofs.verdicts.certified import OTHER_KIND, Writer, Written
 from energyc.proofs.verdicts.trees import Trees
 
 Json = dict[str, Any]
-#: The claims that have rule trees.
-WITH_TREES = ("bounded below", "an equilibrium exists")
+#: The claims that have rule trees, and the kinds of their statements.
+WITH_TREES = {
+    floor.CLAIM: "floor",
+    rest.CLAIM: "rest",
+    monotone.UNIQUE: "unique",
+    monotone.CONVERGES: "converges",
+    contraction.CLAIM: "contraction",
+    positivity.CLAIM: "positive",
+}
 LISTS = ("certificates", "claims")
 ON_SETS = "it is proved on the sets of its states and params alone"
 
@@ -109,12 +117,13 @@ class Gate:
         return {name: str(value) for name, value in consts.items() if formulas.exact(spec["consts"][name]) != value}
 
     def _tree_of(self, claim: Claim) -> Written:
-        return self.trees.of(claim.proof) if claim.claim in WITH_TREES and claim.proof is not None else OTHER_KIND
+        kind = WITH_TREES.get(claim.claim)
+        return self.trees.of(kind, claim.proof) if kind is not None and claim.proof is not None else OTHER_KIND
 
     @cached_property
     def trees(self) -> Trees:
         """Writes rule trees."""
-        return Trees(self.writer.equations, self._text, self.writer.layer, self.consts)
+        return Trees(self.writer.network, self.writer.equations, self._text, self.writer.layer, self.consts)
 
     @property
     def _text(self) -> str:

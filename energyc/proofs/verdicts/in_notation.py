@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from energyc.derivation.notation import Notation, left_side
-from energyc.language.network import Network
+from energyc.language.network import Network, under_linear_cost
 from energyc.mathematics.functions import FUNCTIONS
 from energyc.mathematics.ir import Map, Node, walk
 from energyc.proofs.claims.claims import EQUILIBRIUM, claims_of
-from energyc.proofs.claims.classes import Classes, RuleReport, SumReport, TermReport
+from energyc.proofs.claims.classes import WHOLE, Claim, Classes, RuleReport, SumReport, TermReport
+from energyc.proofs.claims.monotone import UNIQUE
 from energyc.proofs.conservativeness.classify import classify
 from energyc.proofs.conservativeness.descent import Descent
 from energyc.proofs.conservativeness.term_sums import TermSum
@@ -21,12 +22,14 @@ from energyc.proofs.conservativeness.witness_data import witness_data
 from energyc.proofs.verdicts.certified import Writer
 from energyc.proofs.verdicts.gate import Gate, file_of
 from energyc.proofs.verdicts.rules import RuleVerdict, admissible
-from energyc.runtime.rules import RULES
+from energyc.runtime.rules import RULES, Declaration
 
 #: The classes of a network, from the best one to the worst.
 BEST_FIRST = ("conservative", "metric-descent", "undecided", "not-conservative")
-#: The rules that differentiate a layer for whatever is made of its states.
+#: The rules that differentiate a layer for whatever is made of its states, beside those by whose phases it is nudged.
 THROUGH_LAYERS = ("bptt", "implicit")
+#: The verdicts on a rule in a layer, from the best one to the worst.
+FROM_EXACT = ("exact", "unproved", "biased", "inadmissible")
 
 
 def classes_of(network: Network) -> Classes:
@@ -40,8 +43,7 @@ def classes_of(network: Network) -> Classes:
 def _of_layers(network: Network, gates: Mapping[str, Gate]) -> Classes:
     """The classes of a network's layers, and what follows for the whole.
 
-    Its class is the worst of theirs. It is differentiated through its layers, which no rule for a cost of their own
-    states does.
+    Its class is the worst of theirs. It is differentiated through its layers, each of which a rule nudges alone.
     """
     called = {name: f"layer {name}" for name in network.layers}
     layers = {name: _of_network(layer.network, gates[name], called[name]) for name, layer in network.layers.items()}
@@ -52,23 +54,45 @@ def _of_layers(network: Network, gates: Mapping[str, Gate]) -> Classes:
         for claim in own.claims
     )
     worst = max((own.verdict for own in layers.values()), key=BEST_FIRST.index)
+    unproved = tuple(f"{name}.{term}" for name, own in layers.items() for term in own.unproved)
     rules = {rule: _rule_through(rule, layers) for rule in RULES}
-    return Classes(worst, tuple(terms), rules, claims=tuple(claims), layers=layers)
+    together = _of_the_whole(layers) if len(layers) > 1 or network.copies else ()
+    return Classes(worst, tuple(terms), rules, unproved, claims=(*claims, *together), layers=layers)
+
+
+def _of_the_whole(layers: Mapping[str, Classes]) -> Iterator[Claim]:
+    """What is known of the layers together: they rest where each of them does, given those before it."""
+    for name in (EQUILIBRIUM, UNIQUE):
+        claims = [claim for own in layers.values() for claim in own.claims if claim.claim == name]
+        if len(claims) == len(layers) and all(c.verdict == "proved" and c.condition is None for c in claims):
+            yield Claim(WHOLE, name, "proved", "each layer has one, whatever goes into it, and none reads one after it")
 
 
 def _rule_through(rule: str, layers: Mapping[str, Classes]) -> RuleReport:
-    """The verdict on a rule for a network that is differentiated through its layers."""
-    if rule not in THROUGH_LAYERS:
-        return RuleReport("inadmissible", "the cost is not one of the layers' states, which alone relax", "bptt")
+    """The verdict on a rule for a network that is differentiated through its layers: the worst of theirs."""
+    if rule not in THROUGH_LAYERS and not RULES[rule].serves_layers:
+        tracks = all(own.rules["tracking-aep"].verdict == "exact" for own in layers.values())
+        instead = "tracking-aep" if tracks and rule != "tbptt" else "bptt"
+        return RuleReport("inadmissible", _beyond_layers(RULES[rule]), instead)
     verdicts = {name: own.rules[rule] for name, own in layers.items()}
-    whys = dict.fromkeys(verdict.why for verdict in verdicts.values() if verdict.why)
-    named = {why: [name for name, verdict in verdicts.items() if verdict.why == why] for why in whys}
+    worst = max(verdicts.values(), key=lambda verdict: FROM_EXACT.index(verdict.verdict))
+    deciding = {name: verdict.why for name, verdict in verdicts.items() if verdict.verdict == worst.verdict}
+    whys = dict.fromkeys(why for why in deciding.values() if why)
+    named = {why: [name for name, own in deciding.items() if own == why] for why in whys}
     why = "; ".join(f"{why} in {', '.join(names)}" for why, names in named.items()) or None
-    barred = next((verdict for verdict in verdicts.values() if verdict.verdict == "inadmissible"), None)
-    return RuleReport("exact", why) if barred is None else replace(barred, why=why)
+    return replace(worst, why=why)
 
 
-def _of_network(network: Network, gate: Gate, called: str = "the network") -> Classes:
+def _beyond_layers(rule: Declaration) -> str:
+    """Why a rule does not serve a layer."""
+    if "trajectory" in rule.needs:
+        return "the last steps of a layer alone are not taken back"
+    if "clamped" in rule.needs:
+        return "no state of a layer is clamped at a target: what comes back to it is dC/dz at its rest"
+    return "its predictions go from the clamps to the cost within one network"
+
+
+def _of_network(network: Network, gate: Gate, called: str = WHOLE) -> Classes:
     classification, notation = gate.classes(classify(network)), gate.writer.notation
     classification, claims = gate.claims(classification, claims_of(network, classification, called))
     terms = tuple(
@@ -80,9 +104,10 @@ def _of_network(network: Network, gate: Gate, called: str = "the network") -> Cl
         for name, verdict in classification.terms.items()
     )
     rests = all(claim.verdict == "proved" for claim in claims if claim.claim == EQUILIBRIUM)
+    judged = network if called == WHOLE else under_linear_cost(replace(network, graph=network.graph.fork()))
     rules = {
         name: RuleReport(rule.verdict, _reason(name, rule, rests), rule.use_instead)
-        for name, rule in admissible(network, classification).items()
+        for name, rule in admissible(judged, classification).items()
     }
     together = _sum_report(network, classification.together, notation, gate.uncertified)
     return Classes(classification.class_name, terms, rules, classification.unproved, together, claims)

@@ -1,27 +1,35 @@
-"""Writes the proofs of floors and equilibria as rule trees (docs/certificates.md)."""
+"""Writes proofs as rule trees (docs/certificates.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from energyc.checker.algebra import begin, total
 from energyc.checker.case import Refused
-from energyc.checker.claims import FOR, Claims, reader
+from energyc.checker.claims import Claims, reader
+from energyc.checker.forms import root
 from energyc.checker.growth import Growths
 from energyc.checker.ranges import Facts
 from energyc.checker.syntax import NotCovered, expression
+from energyc.checker.terms import FOR
+from energyc.language.network import Network
 from energyc.language.syntax import ast
 from energyc.language.syntax.unparse import unparse
+from energyc.mathematics.ir import NoRule
 from energyc.proofs.claims.judgement import Step
 from energyc.proofs.verdicts.formulas import Equations, formulas_of
+from energyc.proofs.verdicts.slopes import Slopes, TooWeak
 
 Json = dict[str, Any]
 #: A part of an energy: the name of that, and the part.
 Part = tuple[str, str]
-FLOORS, RESTS = ("compact", "sum", "outgrown"), ("least", "proximal", "brouwer")
+FLOORS = ("compact", "sum", "outgrown", "norms")
+RESTS = ("least", "proximal", "flows", "brouwer", "monotone", "banach")
 
 
 class NoTree(Exception):
@@ -32,21 +40,104 @@ class NoTree(Exception):
 class Trees:
     """Writes rule trees of a network, or of a ``layer``; ``consts`` are those set from outside."""
 
+    network: Network
     equations: Equations
     text: str
     layer: str | None
     consts: Mapping[str, str]
     _known: dict[Any, Any] = field(default_factory=dict)
 
-    def of(self, proof: Step) -> Json | str:
-        """The tree of a proof, or the reason why there is none."""
+    def of(self, kind: str, proof: Step) -> Json | str:
+        """The tree of a proof of a statement of this kind, or the reason why there is none."""
         energies = [name for name, term in self.equations.own.items() if term.word == "energy"]
+        writers = {"rest": self._rest, "unique": self._unique, "converges": self._converges}
         try:
-            tree = self._floor(proof, energies) if proof.rule in FLOORS else self._rest(proof, energies)
-            read = energies if proof.rule in FLOORS else [*self.equations.own]
-            return {"formulas": formulas_of(self.equations, read, []), **tree}
-        except (NoTree, NotCovered, Refused, ArithmeticError, LookupError, RecursionError, ValueError) as reason:
+            if kind == "floor":
+                tree = self._floor(proof, energies)
+            elif kind in writers:
+                tree = writers[kind](proof, energies)
+            else:
+                tree = self._contraction(proof) if kind == "contraction" else self._positive(proof)
+            read, written = self._read_by(tree["statement"], energies)
+            return {"formulas": formulas_of(self.equations, read, written), **tree}
+        except (
+            NoTree,
+            TooWeak,
+            NotCovered,
+            NoRule,
+            Refused,
+            ArithmeticError,
+            LookupError,
+            RecursionError,
+            ValueError,
+        ) as reason:
             return f"it has no rule tree: {reason}"
+
+    def _read_by(self, statement: Json, energies: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        """The terms and lets that a statement is about."""
+        if statement["kind"] == "positive":
+            return [statement["of"]], []
+        return (energies if statement["kind"] == "floor" else [*self.equations.own]), []
+
+    # ------------------------------------------------------------ slopes
+
+    @cached_property
+    def _slopes(self) -> Slopes:
+        return Slopes(self.network, self._reader)
+
+    def _curved(self, steps: Mapping[str, Fraction], sizes: Mapping[str, int]) -> Json:
+        m, most, squares = self._slopes.curved(steps, sizes)
+        written = {name: str(step) for name, step in steps.items()}
+        statement = {"kind": "curved", "steps": written, "m": str(m), "L": None if most is None else str(most)}
+        return _node("form", statement, (), {"squares": squares})
+
+    def _at_sizes(self, make: Callable[[Mapping[str, int]], Json]) -> Json:
+        """What holds for all sizes, or else at those of the spec."""
+        try:
+            return make({})
+        except TooWeak:
+            return make(dict(self.network.extents))
+
+    def _unit_steps(self) -> dict[str, Fraction]:
+        return dict.fromkeys(self.network.states, Fraction(1))
+
+    def _unique(self, proof: Step, energies: Sequence[str]) -> Json:
+        def tree(sizes: Mapping[str, int]) -> Json:
+            statement = {"kind": "unique", "sizes": {**sizes}, **self._quantified("unique")}
+            return _node("monotone", statement, [self._curved(self._unit_steps(), sizes)])
+
+        return self._at_sizes(tree)
+
+    def _converges(self, proof: Step, energies: Sequence[str]) -> Json:
+        steps = {name: Fraction(repr(self.network.relax.step_for(name))) for name in self.network.states}
+        gradient = len(energies) == len(self.equations.own)
+
+        def tree(sizes: Mapping[str, int]) -> Json:
+            curved = self._curved(steps, sizes)
+            rate = rate_of(curved["statement"], gradient)
+            written = {"steps": curved["statement"]["steps"], "rate": str(rate), "sizes": {**sizes}}
+            return _node("rate", {"kind": "converges", **written, **self._quantified("converges")}, [curved])
+
+        return self._at_sizes(tree)
+
+    def _contraction(self, proof: Step) -> Json:
+        (name,) = proof.about
+        step = str(Fraction(repr(self.network.relax.step_for(name))))
+        tree = _node("slope", {"kind": "contraction", "of": name, "step": step, **self._quantified("contraction")})
+        self._reader.contraction(tree)
+        return tree
+
+    def _positive(self, proof: Step) -> Json:
+        if not proof.about:
+            raise NoTree("the format has no rules for this matrix")
+        (by, state), statement = proof.about, {"kind": "positive", **self._quantified("positive")}
+        squares, apart, given = self._slopes.positive(by, state)
+        statement |= {"of": by, "by": state, "given": given}
+        tree = _node("form", statement, (), {"squares": squares, "apart": apart})
+        self._reader.positive(tree)
+        return tree
+
+    # ------------------------------------------------------------ equilibria and floors
 
     def _rest(self, proof: Step, energies: Sequence[str]) -> Json:
         if proof.rule not in RESTS:
@@ -54,6 +145,10 @@ class Trees:
         steps, facts = "proximal" if proof.rule == "proximal" else "plain", {}
         if proof.rule == "brouwer":
             premises = [_node("damped", {"kind": "damped", "of": [name]}) for name in sorted(self._reader.free)]
+        elif proof.rule == "monotone":
+            premises = [self._curved(self._unit_steps(), {})]
+        elif proof.rule == "banach":
+            premises = [self._contraction(replace(proof, about=tuple(self.network.states)))]
         else:
             premises = [self._floor(proof.premises[0], energies)]
         if proof.rule == "proximal":
@@ -66,7 +161,9 @@ class Trees:
             raise NoTree(f"the format has no rule {proof.rule}")
         if "floor" not in self._known:
             compact = proof.rule == "compact"
-            premises = [] if compact else [*self._grouped([*parts_of(self.equations, energies)], proof.rule == "sum")]
+            parts = [*parts_of(self.equations, energies)]
+            grouped = self._weighed(parts) if proof.rule == "norms" else self._grouped(parts, proof.rule == "sum")
+            premises = [] if compact else [*grouped]
             confined = {name for premise in premises for name in premise["statement"]["confines"]}
             attained = compact or (confined >= self._reader.free and all(map(self._is_continuous, energies)))
             statement = {"kind": "floor", "of": [*energies], "attained": attained, **self._quantified("floor")}
@@ -108,20 +205,34 @@ class Trees:
         for part in firm:
             yield _part([part], {}, ())
 
+    def _weighed(self, parts: Sequence[Part]) -> Iterator[Json]:
+        """The premises of a sum: products of states that norms show to be positive with all that they outgrow."""
+        firm = [part for part in parts if self._facts(part).below and not self._powers([part], ())]
+        together = [part for part in parts if part not in firm]
+        yield _part(together, self._powers(together, (), by_norms=True), (), "norms")
+        for part in firm:
+            yield _part([part], {}, ())
+
     def _confining(self, parts: Sequence[Part], given: Sequence[str]) -> tuple[Part, dict[str, str]] | None:
         """A part that confines a state which is not ``given``, and its powers."""
         if not self._reader.free.difference(given):
             return None
         return next(((part, powers) for part in parts if (powers := self._powers([part], given))), None)
 
-    def _powers(self, parts: Sequence[Part], given: Sequence[str]) -> dict[str, str]:
-        """The powers of states by which parts confine them where others are bounded; none where they do not."""
+    def _powers(self, parts: Sequence[Part], given: Sequence[str], by_norms: bool = False) -> dict[str, str]:
+        """The powers of states by which parts confine them where others are bounded; none where they do not.
+
+        Raises Refused if norms are to show it, and do not.
+        """
         growths = Growths(self._reader.bounds, self._reader.free.difference(given))
         try:
             terms = self._reader.spec["terms"]
             whole = total(self._reader.summed(terms[name], expression(text)) for name, text in parts)
-            return {name: str(power) for name, power in growths.confined(whole).items()}
+            found = growths.weighed(whole) if by_norms else growths.confined(whole)
+            return {name: str(power) for name, power in found.items()}
         except (NotCovered, Refused):
+            if by_norms:
+                raise
             return {}
 
 
@@ -136,9 +247,9 @@ def _node(rule: str, statement: Json, premises: Sequence[Json] = (), facts: Json
     return {"statement": statement, "rule": rule, "premises": [*premises], "facts": facts or {}}
 
 
-def _part(parts: Sequence[Part], confines: Mapping[str, str], given: Sequence[str]) -> Json:
+def _part(parts: Sequence[Part], confines: Mapping[str, str], given: Sequence[str], rule: str = "") -> Json:
     statement = {"kind": "part", "of": [[*part] for part in parts], "confines": {**confines}, "given": [*given]}
-    return _node("outgrown" if confines else "range", statement)
+    return _node(rule or ("outgrown" if confines else "range"), statement)
 
 
 def _summands(tree: ast.Expr, negative: bool = False) -> Iterator[tuple[bool, ast.Expr]]:
@@ -150,3 +261,15 @@ def _summands(tree: ast.Expr, negative: bool = False) -> Iterator[tuple[bool, as
         yield from _summands(tree.operand, not negative)
     else:
         yield negative, tree
+
+
+def rate_of(curved: Json, gradient: bool) -> Fraction:
+    """The factor by which a step brings states closer, by its curvature. Raises TooWeak where none is below 1."""
+    if curved["L"] is None:
+        raise TooWeak("the checker sees no L")
+    m, most = Fraction(curved["m"]), Fraction(curved["L"])
+    rate = max(abs(1 - m), abs(1 - most)) if gradient else root(max(1 - 2 * m + most**2, Fraction(0)))
+    if not rate < 1:
+        raise TooWeak("the checker sees no rate below 1")
+    written = Fraction(math.ceil(rate * 10**9), 10**9)
+    return written if written < 1 else Fraction(rate)

@@ -1,0 +1,166 @@
+"""The rules of inference on slopes: how strongly a force pulls states together, contraction, positive Jacobians."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from energyc.checker.algebra import Poly, cleared, lone, new_index, summed, total
+from energyc.checker.bounds import CONVEX, Bounds, set_of
+from energyc.checker.case import require
+from energyc.checker.forms import Forms, beside, is_semidefinite, largest, matrix_of, shifted, sized
+from energyc.checker.formulas import Formulas
+from energyc.checker.syntax import Left, NotCovered, expression
+from energyc.checker.terms import Node, Terms, leaf, statement_of
+
+
+class Slopes(Terms):
+    """Judges what a spec claims of slopes."""
+
+    # ---------------------------------------------------------------- curvature
+
+    def unique(self, node: Node) -> None:
+        """That there is one state, on its sets, at which a step of the whole force ends where it began."""
+        statement = statement_of(node, "unique", "sizes", "layer", "for")
+        require(node["rule"] == "monotone" and node["facts"] == {}, "the rule monotone: other facts")
+        terms = self.motion(node["rule"])
+        require(self.monotone(node, statement["sizes"], terms) > 0, "the rule monotone: m is not above 0")
+
+    def converges(self, node: Node) -> None:
+        """That a step, with a length for each state, brings any two states closer by a factor ``rate`` below 1.
+
+        They are ``sum |v_s|^2 / length_s`` apart.
+        """
+        statement = statement_of(node, "converges", "steps", "rate", "sizes", "layer", "for")
+        require(node["rule"] == "rate" and node["facts"] == {}, "the rule rate: another rule, or other facts")
+        (premise,), rate = node["premises"], Fraction(statement["rate"])
+        require(premise["statement"]["steps"] == statement["steps"], "the rule rate: other steps")
+        terms = self.motion(node["rule"])
+        m, most = self.monotone(node, statement["sizes"], terms), premise["statement"]["L"]
+        require(most is not None and 0 <= rate < 1, "the rule rate: there is no L, or the rate is not below 1")
+        gap, steep = 1 - m, Fraction(most)
+        if all(term.word == "energy" for term in terms):
+            require(rate >= max(abs(gap), abs(1 - steep)), "the rule rate: the rate is larger")
+        else:
+            require(rate**2 >= gap - m + steep**2, "the rule rate: the rate is larger")
+
+    def monotone(self, node: Node, sizes: Mapping[str, Any], terms: Sequence[Left]) -> Fraction:
+        """The m by which a continuous force on convex sets pulls states together."""
+        (premise,) = node["premises"]
+        if any(term.word == "flow" for term in terms):
+            raise NotCovered("the curvature of a flow")
+        self.steady(node["rule"], terms)
+        return self.curved(premise, terms, sized(sizes))
+
+    def curved(self, node: Node, terms: Sequence[Left], sizes: Mapping[str, int]) -> Fraction:
+        """That ``-v . J v >= m |v|^2``, and at most ``L |v|^2`` of energies or, of forces, ``|J v| <= L |v|``.
+
+        J is the Jacobian of the whole force, and ``|v|^2`` is ``sum |v_s|^2 / step_s``.
+        """
+        statement = statement_of(node, "curved", "steps", "m", "L")
+        steps = {name: Fraction(step) for name, step in statement["steps"].items()}
+        require(steps.keys() == self.states.keys() and min(steps.values()) > 0, "the rule form: other steps")
+        require(node["rule"] == "form" and node["premises"] == [], "the rule form: another rule, or premises")
+        require(node["facts"].keys() == {"squares"}, "the rule form: other facts")
+        m, inverse, names = Fraction(statement["m"]), [1 / step for step in steps.values()], [*steps]
+        bounds = Bounds(self.whole, sizes)
+        forms, bends = Forms(bounds), {term.name: self.bend(term) for term in terms}
+        rest = total(bends.values()) - self.squares(node, self.whole, bounds, {})
+        low = matrix_of(forms.blocks(rest), names, 0)
+        require(is_semidefinite(shifted(low, [-m * each for each in inverse], 1)), "the rule form: m is smaller")
+        if statement["L"] is not None:
+            steep = self.steepness(forms, bends, names)
+            scale = [Fraction(statement["L"]) * each for each in inverse] * (len(steep) // len(names))
+            require(is_semidefinite(shifted(steep, scale, -1)), "the rule form: L is larger")
+        return m
+
+    def steepness(self, forms: Forms, bends: Mapping[str, Poly], names: Sequence[str]) -> list[list[Any]]:
+        """A matrix that bounds the form of energies from above or, of other forces, ``[[0, N], [N^T, 0]]`` of norms."""
+        terms = self.spec["terms"]
+        forces = [terms[name] for name in bends if terms[name].word != "energy"]
+        blocks = forms.blocks(total(bend for name, bend in bends.items() if terms[name] not in forces))
+        if not forces:
+            return matrix_of(blocks, names, 1)
+        own = matrix_of(largest(blocks), names, 1)
+        mixed = largest(forms.blocks(self.whole.differential(total(self.whole.work(force, "u") for force in forces))))
+        norms = ([mixed.get((s, t), (0, 0))[1] for t in names] for s in names)
+        return beside([[a + b for a, b in zip(*rows, strict=True)] for rows in zip(own, norms, strict=True)])
+
+    def bend(self, term: Left) -> Poly:
+        """``-v . J v`` of the force of a term."""
+        return -self.whole.differential(self.whole.work(term))
+
+    def squares(self, node: Node, formulas: Formulas, bounds: Bounds, apart: Mapping[str, Any]) -> Poly:
+        """The sum of what the facts of a node say is nowhere negative."""
+        formulas.exchange = {f"w.{name}": f"w.{name}" for name in self.states}
+        try:
+            trees = [expression(text) for text in node["facts"]["squares"]]
+            scope = {name: index.below for name, index in apart.items()}
+            known = [bounds.of(tree, scope) for tree in trees]
+            require(not bounds.partial, "the rule form: what is taken off may be without a value")
+            require(all(each.low >= 0 for each in known), "the rule form: what is taken off may be negative")
+            return total(formulas.value(tree, apart) for tree in trees)
+        finally:
+            formulas.exchange = {}
+
+    # ---------------------------------------------------------------- contraction
+
+    def contraction(self, node: Node) -> str:
+        """That a step of a state, all else held, brings any two values of it closer: the slope of it is in (-1, 1)."""
+        statement = statement_of(node, "contraction", "of", "step", "layer", "for")
+        require(node["rule"] == "slope", "the rule slope: another rule")
+        leaf(node)
+        name, step = statement["of"], Fraction(statement["step"])
+        require(set_of(self.states[name])[0] in CONVEX, f"the rule slope: the set of {name} is not convex")
+        (term,) = (each for each in self.spec["terms"].values() if each.on == name and each.word in ("flow", "next"))
+        numbers = dict(re.findall(r"\brelax\s+(\w+)\s+in\s+(\w+)", self.text))
+        if re.search(r"\b(layer|repeat)\b", self.text) or any(map(self.is_named, numbers)):
+            raise NotCovered("the number of a step beside layers, or of another name")
+        tree, scope = expression(term.body), self.bounds.scope(term)
+        formulas = Formulas(self.spec, [name], (), whole=True)
+        require(self.bounds.of(tree, {**numbers, **scope}).continuous, f"the rule slope: the force on {name} jumps")
+        indices = {index: new_index(dim) for index, dim in {**numbers, **scope}.items()}
+        own = formulas.element(f"w.{name}", tuple(lone(indices[index]) for index in scope))
+        slope = total(self.alone(product, own) for product in formulas.differential(formulas.value(tree, indices)))
+        known, held = self.bounds.of_poly(slope.scaled(step)), 1 - step if term.word == "next" else 1
+        require(held + known.low > -1 and held + known.high < 1, "the rule slope: it is not within (-1, 1)")
+        return str(name)
+
+    @staticmethod
+    def alone(product: Any, own: Poly) -> Poly:
+        """What multiplies the direction of the same element in a product. Raises Refused for another element."""
+        (((_, direction), _),) = own
+        (_, factors), _ = product
+        require(direction <= factors, "the rule slope: elements act on one another")
+        return Poly([product]) * own**-1
+
+    # ---------------------------------------------------------------- positive Jacobians
+
+    def positive(self, node: Node) -> None:
+        """That the Jacobian M of a let by a state of its dims has ``v . M v >= 0`` for all v."""
+        statement = statement_of(node, "positive", "of", "by", "given", "layer", "for")
+        self.once(node, lambda: self.jacobian(node, statement))
+
+    def jacobian(self, node: Node, statement: Mapping[str, Any]) -> None:
+        """The same of a statement that has all fields."""
+        require(node["rule"] == "form" and node["premises"] == [], "the rule form: another rule, or premises")
+        require(node["facts"].keys() == {"squares", "apart"}, "the rule form: other facts")
+        let, state, given = self.spec["lets"][statement["of"]], statement["by"], {*statement["given"]}
+        require(state in self.states and let.word == "let", "the rule form: not the Jacobian of a let by a state")
+        require(all(self.spec["tensors"][name].word == "param" for name in given), "the rule form: these are no params")
+        require(isinstance(statement["given"], list), "the rule form: these are no params")
+        self.facts(let)
+        bounds, formulas = Bounds(self.formulas, {}, given), Formulas(self.spec, [state], (), whole=True)
+        indices, value = formulas.equation(let)
+        dims = [index.below for index in indices]
+        require((*dims,) == formulas.signature(state), "the rule form: the Jacobian is not square")
+        names = {name: index for (name, _), index in zip(let.indices, indices, strict=True)}
+        apart = {name: names[name] for name in node["facts"]["apart"]}
+        along = tuple(index for index in indices if index not in apart.values())
+        change = formulas.differential(value) * formulas.element(f"w.{state}", tuple(map(lone, indices)))
+        rest = summed(along, change) - self.squares(node, formulas, bounds, apart)
+        if cleared(rest):
+            low = matrix_of(Forms(bounds).blocks(rest), [state], 0)
+            require(is_semidefinite(low), "the rule form: what is left may be negative")

@@ -1,0 +1,140 @@
+"""What the rules of all claims read: the terms of a spec, what is known of their formulas, and the nodes of a tree."""
+
+from __future__ import annotations
+
+import ast
+import json
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
+from typing import Any
+
+from energyc.checker.algebra import Poly, lone, new_index, number, summed
+from energyc.checker.bounds import CONVEX, Bounds, set_of
+from energyc.checker.case import Case, require
+from energyc.checker.formulas import Formulas
+from energyc.checker.ranges import Facts
+from energyc.checker.syntax import Left, NotCovered, expression
+
+Node = Mapping[str, Any]
+_ON = "all params on their sets, "
+_STILL = "inputs and sizes at which what reads no state has a value"
+_SIZED = "inputs and sizes, those given alone where there are some, at which what reads no state has a value"
+#: For what the statements of each kind hold.
+FOR = {
+    "floor": _ON + "inputs and sizes; all states on their sets at which the energies have a value",
+    "rest": _ON + _STILL,
+    "unique": _ON + _SIZED,
+    "converges": _ON + _SIZED,
+    "contraction": _ON + "all other states on theirs, numbers of steps, " + _STILL,
+    "positive": _ON + "those given nowhere negative, states on theirs, inputs and sizes, where there is a slope",
+}
+
+
+def summands(tree: ast.expr, negative: bool = False) -> Iterator[ast.expr]:
+    """The terms of a sum, each with its sign."""
+    match tree:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
+            yield from summands(left, negative)
+            yield from summands(right, negative != isinstance(sign, ast.Sub))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            yield from summands(operand, not negative)
+        case _:
+            yield ast.UnaryOp(ast.USub(), tree) if negative else tree
+
+
+class Terms(Case):
+    """The terms of a spec, or of a layer."""
+
+    def __init__(self, layer: str | None, text: str, consts: Mapping[str, str]) -> None:
+        super().__init__(layer, text, consts, on_edges=True)
+        self.layer = layer
+        self.bounds, self.states = Bounds(self.formulas), self.spec["states"]
+        self.text = re.sub(r"#[^\n]*", "", text)
+        self.free = {name for name, state in self.states.items() if not self.bounds.is_compact(state)}
+        self.shown: set[str] = set()
+        self.known: dict[tuple[str, str], Facts] = {}
+        self.sums: dict[tuple[str, str, str], Poly] = {}
+
+        self.whole = Formulas(self.spec, self.states, (), whole=True)
+
+    def read_by(self, lefts: Iterable[Left]) -> set[str]:
+        """The left sides of terms or lets, and of all lets and functions that these read."""
+        pending, found = [*lefts], set[str]()
+        while pending:
+            left = pending.pop()
+            if left.key not in found:
+                found.add(left.key)
+                words = re.findall(r"[A-Za-z_]\w*", left.body)
+                pending += [
+                    self.spec[part][word] for word in words for part in ("lets", "functions") if word in self.spec[part]
+                ]
+        return found
+
+    def facts(self, term: Left) -> Facts:
+        """What is known of a formula."""
+        return reduce(operator.add, (self.facts_of_part(term, part) for part in summands(expression(term.body))))
+
+    def facts_of_part(self, term: Left, tree: ast.expr) -> Facts:
+        """What is known of a part of a formula."""
+        if (key := (term.key, ast.dump(tree))) not in self.known:
+            self.known[key] = self.bounds.of(tree, self.bounds.scope(term))
+        return self.known[key]
+
+    def summed(self, term: Left, tree: ast.expr, direction: str = "") -> Poly:
+        """A part of a term, summed over its indices; of a force, times a direction."""
+        if (key := (term.key, ast.dump(tree), direction)) not in self.sums:
+            scope = {name: new_index(dim) for name, dim in self.bounds.scope(term).items()}
+            indices, value = tuple(scope.values()), self.formulas.value(tree, scope)
+            along = self.formulas.element(direction, tuple(map(lone, indices))) if direction else number(1)
+            self.sums[key] = summed(indices, value * along)
+        return self.sums[key]
+
+    def is_named(self, name: str) -> bool:
+        """Whether the spec declares a name."""
+        return any(name in self.spec[part] for part in ("consts", "tensors", "lets", "functions"))
+
+    def once(self, node: Node, judge: Callable[[], None]) -> None:
+        """Judge a node that was not accepted before. Raises Refused or NotCovered as ``judge`` does."""
+        written = json.dumps([node[field] for field in ("statement", "rule", "premises", "facts")], sort_keys=True)
+        if written not in self.shown:
+            judge()
+            self.shown.add(written)
+
+    def motion(self, rule: str) -> list[Left]:
+        """The terms of a whole motion that may rest, by forces and energies or by next values, on convex sets."""
+        if self.layer is not None or re.search(r"\b(layer|repeat)\b", self.text):
+            raise NotCovered("an equilibrium of a layer")
+        if any(tensor.word == "noise" for tensor in self.spec["tensors"].values()):
+            raise NotCovered("an equilibrium under noise")
+        acting = [k for k, left in self.spec["equations"].items() if left.word in ("energy", "force", "flow", "next")]
+        terms = [*self.spec["terms"].values()]
+        if {term.key for term in terms} != {*acting}:
+            raise NotCovered("an equilibrium of terms with one name")
+        if any(term.word == "next" for term in terms) and any(term.word in ("energy", "force") for term in terms):
+            raise NotCovered("an equilibrium of several motions")
+        for name, state in self.states.items():
+            require(set_of(state)[0] in CONVEX, f"the rule {rule}: the set of {name} is not convex")
+        return terms
+
+    def steady(self, rule: str, terms: Iterable[Left]) -> None:
+        """That forces are continuous, and so are the slopes of energies."""
+        for term in terms:
+            known = self.facts(term)
+            continuous = known.continuous and (known.smooth or term.word != "energy")
+            require(continuous, f"the rule {rule}: the force of {term.name} jumps")
+
+
+def statement_of(node: Node, kind: str, *fields: str) -> Mapping[str, Any]:
+    """The statement of a node, of this kind and with these fields."""
+    found: Mapping[str, Any] = node["statement"]
+    whole = node.keys() - {"claim", "formulas"} == {"statement", "rule", "premises", "facts"}
+    require(whole and found.keys() == {"kind", *fields} and found["kind"] == kind, "a statement has other fields")
+    require(kind not in FOR or found["for"] == FOR[kind], "a statement has other quantifiers")
+    return found
+
+
+def leaf(node: Node) -> None:
+    """That a node has no premises and no facts."""
+    require(node["premises"] == [] and node["facts"] == {}, f"the rule {node['rule']}: it has premises or facts")
