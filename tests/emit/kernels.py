@@ -19,7 +19,7 @@ from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.networks.network import EnergyNetwork
 
 SPECS = sorted(folder("specs").glob("*.energy"))
-MODELS = sorted((Path(__file__).parents[1] / "models").glob("*.energy"))
+MODELS = sorted((folder("specs") / "zoo").glob("*.energy"))
 BATCH = 5
 TOLERANCE = 1e-12
 

@@ -100,7 +100,7 @@ def test_it_stays_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_not_trained() -> None:
     network = pipeline.resolve(pipeline.read(LEARNED))
     with pytest.raises(UserError, match="trial cannot be trained in paper: its modules do not learn"):
-        compiled_for("paper", "cpu", network, network.train.trained_by)
+        compiled_for("paper", "cpu", network, [network.train.trained_by])
 
 
 def test_it_is_given_the_weights_of_a_run(tmp_path: Path) -> None:

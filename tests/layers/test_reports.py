@@ -12,6 +12,7 @@ import energyc
 from energyc.language.diagnostics import Source, UserError
 from energyc.pipeline import Choices, emit, instantiate, read, resolve
 from energyc.running.runs.resolved import resolved_text
+from energyc.runtime.rules import RULES
 from energyc.studies.bench.step import bench
 from energyc.studies.verify import verify
 from energyc.surfaces.report.check import check_source
@@ -41,8 +42,9 @@ def test_check_reports_each_layer_and_the_whole() -> None:
     assert [term["name"] for term in json["terms"]] == ["cell.well", "cell.tied"]
     assert json["layers"]["cell"]["class"] == "conservative" and json["layers"]["cell"]["copies"] == 3
     exact = {rule for rule, verdict in json["rules"].items() if verdict["verdict"] == "exact"}
-    assert exact == {"bptt", "implicit"}
-    assert {v["verdict"] for rule, v in json["rules"].items() if rule not in exact} == {"inadmissible"}
+    barred = {"tbptt", "chl", "predictive-coding", "dual-propagation"}
+    assert exact == RULES.keys() - barred
+    assert {v["verdict"] for rule, v in json["rules"].items() if rule in barred} == {"inadmissible"}
     text = render_check(report)
     assert "layer cell, 3 copies" in text and "relax has no tolerance: exactly 4 steps" in text
     assert "exactly 100 steps" not in text
@@ -52,10 +54,19 @@ def test_check_reports_each_layer_and_the_whole() -> None:
 def test_a_claim_names_the_layer_that_it_is_about(text: str) -> None:
     report = check_source(source(text))
     whole = {claim["about"] for claim in report.to_json()["claims"]}
-    assert "the network" not in " ".join(whole)
     assert {name for name in whole if name.startswith("layer ")} == {f"layer {name}" for name in report.layers}
     for name, layer in report.layers.items():
         assert [c.about for c in layer.classes.claims if c.claim == "an equilibrium exists"] == [f"layer {name}"]
+
+
+def test_layers_rest_together_where_each_does() -> None:
+    def of_the_whole(text: str) -> list[str]:
+        return [c.claim for c in check_source(source(text)).classes.claims if c.about == "the network"]
+
+    assert of_the_whole(STREAM) == ["an equilibrium exists", "there is only one equilibrium"]
+    assert of_the_whole(ONE) == []  # it says what is said of the only layer
+    drifting = STREAM.replace("relax { step", "force away on z[d] = 2 * z[d]\n    relax { step")
+    assert of_the_whole(drifting) == []
 
 
 def test_a_network_is_what_its_worst_layer_is() -> None:
@@ -80,15 +91,30 @@ def test_it_can_be_explained(text: str, form: str) -> None:
 
 @EACH
 def test_verify_compares_with_autograd(text: str) -> None:
-    found = verify("network test\n" + text).fidelity
+    found = verify("network test\n" + text, rules=["bptt"]).fidelity
     bptt = found.rules["bptt"]
     assert found.passed and bptt.limit is not None and bptt.limit.relative_error < 1e-12
     assert bptt.configured is not None and bptt.configured.cosine > 0.999
 
 
 def test_verify_compares_implicit_where_the_layers_rest() -> None:
-    implicit = verify("network test\n" + ONE).fidelity.rules["implicit"]
+    implicit = verify("network test\n" + ONE, rules=["implicit"]).fidelity.rules["implicit"]
     assert implicit.limit is not None and implicit.limit.relative_error < 1e-6
+
+
+@pytest.mark.slow
+def test_verify_measures_rules_that_nudge_in_each_copy() -> None:
+    turned = STREAM.replace("relax { step", "force turn on z[d] = tanh(sum[e](S[e,d] * z[e]))\n    relax { step")
+    found = verify("network test\n" + turned, rules=["centered-ep", "tracking-aep"]).fidelity
+    exact, biased = found.rules["tracking-aep"], found.rules["centered-ep"]
+    assert found.passed and exact.limit is not None and exact.limit.relative_error < 1e-7
+    assert exact.law == "beta^2 (measured 2.00)" and biased.verdict == "biased"
+    assert (
+        list(exact.limit_layers) == list(exact.configured_layers) == ["around the layers", "cell 0", "cell 1", "cell 2"]
+    )
+    assert min(measure.cosine for measure in exact.limit_layers.values()) > 1 - 1e-9
+    assert min(measure.cosine for measure in biased.limit_layers.values()) < 0.999
+    assert found.to_json()["rules"]["tracking-aep"]["layers"]["cell 1"]["limit"]["cosine"] > 1 - 1e-9
 
 
 def test_verify_compares_layers_that_number_their_steps_and_have_noise() -> None:
@@ -115,7 +141,7 @@ def test_a_wrong_adjoint_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         return net
 
     monkeypatch.setattr(verification, "instantiate", broken)
-    assert not verify("network test\n" + ONE).fidelity.rules["bptt"].passed
+    assert not verify("network test\n" + ONE, rules=["bptt"]).fidelity.rules["bptt"].passed
 
 
 def test_a_step_of_the_whole_cannot_be_timed() -> None:
@@ -133,19 +159,27 @@ def test_what_only_a_layer_has_is_refused_in_one_sentence() -> None:
             ask(states, clamps)
     with pytest.raises(ValueError, match="relaxes layer by layer"):
         net.relax(clamps, record=("energy",))
-    with pytest.raises(ValueError, match="no rule 'ep'"):
-        net.gradients(clamps, targets, rule="ep")
+    with pytest.raises(ValueError, match="no rule 'tbptt'"):
+        net.gradients(clamps, targets, rule="tbptt")
     with pytest.raises(ValueError, match="has no setting beta"):
         net.gradients(clamps, targets, beta=0.1)
     with pytest.raises(ValueError, match="no layer 'settle' with number 1; there are settle"):
         net.layer("settle", clamps, 1)
 
 
-@pytest.mark.parametrize("rule", ["ep", "centered-ep", "tracking-aep", "tbptt"])
-def test_rules_that_nudge_are_refused(rule: str) -> None:
-    with pytest.raises(UserError) as raised:
+@pytest.mark.parametrize(
+    ("rule", "why", "instead"),
+    [
+        ("tbptt", "last steps of a layer", "bptt"),
+        ("chl", "clamped", "tracking-aep"),
+        ("predictive-coding", "clamped", "tracking-aep"),
+        ("dual-propagation", "predictions", "tracking-aep"),
+    ],
+)
+def test_rules_that_are_not_of_one_layer_are_refused(rule: str, why: str, instead: str) -> None:
+    with pytest.raises(UserError, match=why) as raised:
         emit(resolve(source(ONE)), [rule])
-    assert raised.value.code == "E0920" and raised.value.help == "use bptt"
+    assert raised.value.code == "E0920" and raised.value.help == f"use {instead}"
 
 
 def test_the_default_rule_goes_through_the_layers() -> None:
@@ -160,7 +194,7 @@ def test_newtons_method_in_a_layer_rests_where_descent_does() -> None:
     plain = energyc.load("network test\n" + ONE, dtype=torch.float64)
     settings = {"settle.relax.solver": "newton", "settle.relax.steps": 20, "settle.relax.step": 1}
     net = energyc.load("network test\n" + ONE, dtype=torch.float64, settings=settings)
-    assert net.rules == ("implicit",)
+    assert net.rules[0] == "implicit" and "bptt" not in net.rules
     clamps, targets = drawn(net)
     expected = by_autograd(plain, transcribed, clamps, targets)[1]
     found = net.gradients(clamps, targets).params

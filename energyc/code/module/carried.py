@@ -47,6 +47,7 @@ def runtime_of(network: Network, options: Options, own: Body) -> Body:
     parts = {key for each in networks for key in features_of(each, options.rules).parts(each)}
     if network.blocks:
         parts |= {("differentiation", "implicit"), ("differentiation", "bptt")}
+        parts |= {("differentiation", "phases")} if features_of(network, options.rules).of_layers else set()
     public = ["draw_noise"] * bool(network.noises) + ["project_params"] * any(_bounded(each) for each in networks)
     return reach.carried(parts, public)
 

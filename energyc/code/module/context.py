@@ -52,6 +52,7 @@ class Options:
 class ClassNames:
     """The names of a class of a module, of the class of its equations, and of their records: of what is fixed, of lets.
 
+    ``held`` is what passes to a correction at states that stay, ``holomorphic`` the extension to complex states.
     ``bases`` are the classes of the runtime that it inherits from, whose attributes no param may take.
     """
 
@@ -60,11 +61,13 @@ class ClassNames:
     fixed: str
     bases: tuple[str, ...] = ("EnergyNetwork",)
     lets: str = "Lets"
+    held: str = "Held"
+    holomorphic: str = "Holomorphic"
 
     @property
-    def defined(self) -> tuple[str, str, str, str]:
+    def defined(self) -> tuple[str, ...]:
         """The names of the classes that it defines."""
-        return self.own, self.equations, self.fixed, self.lets
+        return self.own, self.equations, self.fixed, self.lets, self.held, self.holomorphic
 
     @staticmethod
     def network(name: str) -> ClassNames:

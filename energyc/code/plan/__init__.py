@@ -6,6 +6,7 @@ Imports: ``calculus``, ``derive``, ``diagnostics``, ``ir``, ``network``, ``rules
 """
 
 from energyc.code.plan.module import ModulePlan, features_of, plan_module
+from energyc.code.plan.operations import force_flops
 from energyc.code.plan.passes import Passes
 from energyc.code.plan.planner import Plan, PlannedRoutine, plan, reached, statements_for
 from energyc.code.plan.separate import separated
@@ -16,6 +17,7 @@ __all__ = [
     "Plan",
     "PlannedRoutine",
     "features_of",
+    "force_flops",
     "plan",
     "plan_module",
     "reached",

@@ -52,6 +52,11 @@ class Features:
         return any(part in rule.needs for rule in self.rules)
 
     @property
+    def of_layers(self) -> tuple[Declaration, ...]:
+        """The rules by whose phases layers are nudged."""
+        return tuple(rule for rule in self.rules if rule.serves_layers)
+
+    @property
     def settings(self) -> frozenset[str]:
         """The settings of the nudged phase that the rules read."""
         return frozenset(setting for rule in self.rules for setting in rule.settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from energyc.code.plan.features import Features
@@ -12,7 +12,7 @@ from energyc.code.plan.planner import Plan, plan
 from energyc.code.plan.routines import BLOCK, REPEATED, Prepared, prepare
 from energyc.code.plan.shared import Block, shared_block
 from energyc.derivation.derive import Derivation, derive
-from energyc.language.network import Network
+from energyc.language.network import Network, under_linear_cost
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,17 @@ def plan_module(
     passes: Passes = Passes(),
     unproved: tuple[str, ...] | None = None,
     descends: bool = False,
+    without: Collection[str] = (),
 ) -> ModulePlan:
     """Plan a module for rules; ``unproved`` are the terms that are not known to be gradients (None: all forces).
 
-    ``descends``: all flows go down the energies.
+    ``descends``: all flows go down the energies. The routines ``without`` which it does are left out.
     """
     if network.blocks:
-        return _layered(network, rules, passes)
+        return _layered(network, rules, passes, unproved)
     derivation = derive(network, unproved, descends)
     features = replace(features_of(network, rules), proximal=bool(derivation.proximal))
-    routines = prepare(derivation, features)
+    routines = [prepared for prepared in prepare(derivation, features) if prepared.signature.name not in without]
     made = plan(
         network.graph,
         [prepared.routine for prepared in routines],
@@ -61,10 +62,20 @@ def plan_module(
     return ModulePlan(network, network, features, derivation, routines, made, block=block)
 
 
-def _layered(network: Network, rules: Sequence[str], passes: Passes) -> ModulePlan:
+def _layered(network: Network, rules: Sequence[str], passes: Passes, unproved: tuple[str, ...] | None) -> ModulePlan:
     outer, without = OuterNetwork(network), replace(passes, inplace=False)  # autograd needs what it went through
-    layers = {name: plan_module(layer.network, rules, passes) for name, layer in network.layers.items()}
-    return ModulePlan(network, outer.as_network(), features_of(network, rules), *outer.planned(without), layers)
+    features = features_of(network, rules)
+    layers = {}
+    for name, layer in network.layers.items():
+        own = under_linear_cost(layer.network) if features.of_layers else layer.network
+        known = None if unproved is None else terms_of(name, unproved)
+        layers[name] = plan_module(own, rules, passes, known, without=("_cost",))  # of which the slope alone is read
+    return ModulePlan(network, outer.as_network(), features, *outer.planned(without), layers)
+
+
+def terms_of(layer: str, terms: Sequence[str]) -> tuple[str, ...]:
+    """The terms of a layer by its own names, among those of all layers."""
+    return tuple(name.removeprefix(f"{layer}.") for name in terms if name.startswith(f"{layer}."))
 
 
 def features_of(network: Network, rules: Sequence[str]) -> Features:

@@ -44,9 +44,9 @@ class Needs:
 
 @dataclass(frozen=True)
 class Ready:
-    """Whether the phases of a module can run; ``note`` is what a run says of it, ``reason`` why they cannot."""
+    """Whether the phases of a module can run: the seconds that building took, where it did, or why they cannot."""
 
-    note: str = ""
+    built_in: float | None = None
     reason: str | None = None
 
 
@@ -95,7 +95,7 @@ class Target(Protocol):
         ...
 
     def ready(self, printed: Printed, device: str, dtype: str) -> Ready:
-        """Build what has to be built, and say whether phases run on a device in a dtype: ``float32``, ``float64``."""
+        """Build what has to be built, and say whether phases run on a device in a dtype: ``float32``, ``bfloat16``."""
         ...
 
     def trial(self) -> Trial:

@@ -24,8 +24,9 @@ from energyc.code.module.symbols import Symbols
 from energyc.code.plan import ModulePlan
 from energyc.code.plan.routines import BLOCK, slope_key
 from energyc.code.targets.names import SIZE, Names
+from energyc.code.targets.torch.classes import learning_rules
 from energyc.code.targets.torch.layers import Around, layer_contexts, layered_parts
-from energyc.code.targets.torch.module import Parts, learning_rules, module, parts_of
+from energyc.code.targets.torch.module import Parts, module, parts_of
 from energyc.code.targets.torch.param_sets import param_sets
 from energyc.code.targets.torch.part import Carried, final_class, network_part
 from energyc.code.tree.expressions import Comparison, Expr, List, Name, Number, String
@@ -96,7 +97,7 @@ def _plain(planned: ModulePlan, options: Options, relaxing: Sequence[Relaxing], 
     context = own.context
     about = "The network: its equations, relaxed by kernels and learned."
     kernels = Assign(Name("kernels"), runner)
-    body = (*learning_rules(context), kernels, *own.settings, *param_sets(context))
+    body = (*learning_rules(context.features.rules), kernels, *own.settings, *param_sets(context))
     return network_part(context, _given(own)), (final_class(context, about, body, ("KernelNetwork",)),)
 
 
@@ -141,7 +142,7 @@ def _layer(context: Context, prefix: str, target: str, rows: Rows) -> Relaxing:
 
 
 def _phases(context: Context, target: str, rows: Rows, prefix: str = "") -> Relaxing:
-    """The kernels of a network, or of a layer, which is not nudged. Raises NotLowered."""
+    """The kernels of a network, or of a layer. Raises NotLowered."""
     if context.network.relax.solver == "newton":
         raise NotLowered("its solver is newton")
     if rows == "array" and context.network.train.products == "bfloat16":
@@ -149,7 +150,7 @@ def _phases(context: Context, target: str, rows: Rows, prefix: str = "") -> Rela
     equations = _equations(context, target, rows, prefix)
     blocks = context.features.blocks
     kernels = [free_phase(equations), *([sweeps(equations)] if blocks else [])]
-    if context.features.needs("contrast") and not prefix and context.network.training is None:
+    if context.features.needs("contrast") and context.network.training is None:
         kernels.append(nudged_sweeps(equations) if blocks else nudged_phase(equations))
         if any(rule.corrects_moving_states for rule in context.features.rules) and equations.correction:
             kernels.append(tracking_phases(equations))

@@ -5,6 +5,7 @@ Imports: ``diagnostics``, ``ir``, ``settings``, ``syntax``.
 
 from energyc.language.network.declarations import Binding, Const, DataInput, Noise, Param, Size, StartLaw, State, Tie
 from energyc.language.network.equations import ContinuityCondition, Quantity, RealSelection, Slope, Term
+from energyc.language.network.linear_cost import under_linear_cost
 from energyc.language.network.network import Layer, Network, Repeat, Stream, index_names
 from energyc.language.network.sets import ConstraintSet, Structure
 
@@ -30,4 +31,5 @@ __all__ = [
     "Term",
     "Tie",
     "index_names",
+    "under_linear_cost",
 ]

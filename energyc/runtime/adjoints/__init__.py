@@ -1,10 +1,10 @@
-"""The adjoint of an equilibrium and of the steps that led there, for autograd and for learning rules.
+"""The adjoint of an equilibrium, by its equation or by phases, and of the steps that led there, for autograd.
 
 Imports: ``convergence``, ``equations``, ``relaxation``, ``tensors``; libraries: ``torch``.
 """
 
 from __future__ import annotations
 
-from energyc.runtime.adjoints import implicit, unrolled
+from energyc.runtime.adjoints import implicit, phases, unrolled
 
-__all__ = ["implicit", "unrolled"]
+__all__ = ["implicit", "phases", "unrolled"]

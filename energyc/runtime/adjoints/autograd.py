@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -12,9 +12,23 @@ from torch.autograd import Function
 from energyc.runtime.convergence.settled import warn_unsettled
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.inputs import fixed_by, starting_states
-from energyc.runtime.equations.parts import chosen
-from energyc.runtime.equations.records import FreePhase, Phase
+from energyc.runtime.equations.records import Fixed, FreePhase, Phase
 from energyc.runtime.tensors.states import filled
+
+
+class Way(Protocol):
+    """A way through a network for autograd: how it settles, and what its slopes are.
+
+    ``at_rest``: they are those of an equilibrium, so that a network which does not settle is warned of.
+    """
+
+    at_rest: bool
+
+    def settle(self, net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase, /) -> tuple[FreePhase, Any]:
+        """The free phase, and what is kept of its steps."""
+
+    def slopes(self, ctx: Any, cotangents: list[Tensor], /) -> list[dict[str, Tensor]]:
+        """Slopes by params and clamps, of the slopes ``cotangents`` by the last states."""
 
 
 class HostCall(NamedTuple):
@@ -23,7 +37,7 @@ class HostCall(NamedTuple):
     net: Equations
     clamps: Mapping[str, Tensor]
     start: Mapping[str, Tensor] | None
-    rule: str
+    way: Way
     phase: Phase
     names: list[str]
 
@@ -48,7 +62,7 @@ class EquilibriumFunction(Function):
         """The answers and the free phase, and what the adjoint reads."""
         net, fixed = call.net, fixed_by(call.net, call.clamps)
         states = starting_states(net, call.start, fixed)
-        ctx.starts_by_itself, ctx.way = call.start is None, chosen("differentiation", call.rule)
+        ctx.starts_by_itself, ctx.way = call.start is None, call.way
         free, ctx.trajectory = ctx.way.settle(net, states, fixed, call.phase)
         ctx.phase = call.phase._replace(step=free.step)
         ctx.net, ctx.fixed, ctx.states = net, fixed, free.states
@@ -101,23 +115,23 @@ def differentiable_no_further(name: str, causes: Iterable[Tensor], slopes: list[
 def relaxed_inside(
     net: Equations,
     clamps: Mapping[str, Tensor],
-    rule: str,
+    way: Way,
     phase: Phase,
     states: Mapping[str, Tensor] | None = None,
 ) -> tuple[FreePhase, list[Tensor]]:
-    """A free phase and the readouts at its end, through which autograd goes by ``implicit`` or ``bptt``.
+    """A free phase and the readouts at its end, through which autograd goes by a ``way``.
 
-    It starts from ``states``, which are constants to autograd, or from the spec's own. By ``implicit``, samples that
-    do not settle are warned of.
+    It starts from ``states``, which are constants to autograd, or from the spec's own. Where the way is that of an
+    equilibrium, samples that do not settle are warned of.
     """
     names = [name for name, (_, classes) in net.clamp_shapes.items() if classes is None and name in clamps]
     inputs = [clamps[name] for name in names]
-    call = HostCall(net, clamps, states, rule, phase, names)
+    call = HostCall(net, clamps, states, way, phase, names)
     values = EquilibriumFunction.apply(call, *inputs, *net._owners().values())
     count = len(net.readout_names)
     residual, steps, frozen, step, *ends = values[count:]
     free = FreePhase(ends, residual, steps, frozen, step)
-    if rule == "implicit":
+    if way.at_rest:
         warn_unsettled(net, free, phase.tolerance)
     return free, list(values[:count])
 

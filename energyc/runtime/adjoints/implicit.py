@@ -61,6 +61,8 @@ def solve_adjoint(
 class AtEquilibrium:
     """Autograd by the implicit function theorem: the adjoint equation at the end of the free phase."""
 
+    at_rest = True
+
     @staticmethod
     def settle(net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase) -> tuple[FreePhase, None]:
         """The free phase, of which nothing else is kept."""

@@ -16,6 +16,8 @@ from energyc.runtime.relaxation.trajectory import StepSums, Trajectory, settle_r
 class ThroughSteps:
     """Autograd through all steps of the free phase, the start included."""
 
+    at_rest = False
+
     @staticmethod
     def settle(net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase) -> tuple[FreePhase, Trajectory]:
         """The free phase, and its steps."""

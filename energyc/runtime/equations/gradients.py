@@ -9,40 +9,28 @@ from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import chosen
-from energyc.runtime.equations.records import Fixed, FreePhase, Gradients, RuleSettings
+from energyc.runtime.equations.records import Estimate, Fixed, FreePhase, Gradients, RuleSettings
 from energyc.runtime.tensors.states import Tensors, finite, plain_norm, take
 
 #: Slopes by param, summed over the batch.
 Slopes = dict[str, Tensor]
 
 
-def averaged(
-    net: Equations,
-    slopes: Sequence[Slopes],
-    free: FreePhase,
-    fixed: Fixed,
-    targets: Tensors,
-    settings: RuleSettings,
-    beta: float | None = None,
-    kept: Tensor | None = None,
-    health: dict[str, Tensor] | None = None,
-) -> Gradients:
-    """A rule's slopes averaged over the samples ``kept``, those of penalty and defence over all.
+def averaged(net: Equations, found: Estimate, fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
+    """A rule's slopes averaged over the samples that it kept, those of penalty and defence over all.
 
     The memory of the slopes is used up. A param that nothing reads gets zeros.
     """
-    kept = torch.ones_like(free.frozen) if kept is None else kept
+    free, kept = found.free, found.kept
     regularization, measured = penalised(net, free, fixed, settings)
     owners = net._owners()
     count, params = max(1, int(kept.sum())), {}
     for name, owner in owners.items():
-        means = [mean_slope(slopes, name, count), mean_slope(regularization, name, len(kept))]
+        means = [mean_slope(found.slopes, name, count), mean_slope(regularization, name, len(kept))]
         params[name] = added([mean for mean in means if mean is not None], owner)
     cost = net._cost(free.states, fixed, targets)[0]
-    states = dict(zip(net.state_names, free.states))
-    return Gradients(
-        params, cost, states, free.residual, free.steps, beta, kept, owners, {**measured, **(health or {})}, free.step
-    )
+    states, health = dict(zip(net.state_names, free.states)), {**measured, **found.health}
+    return Gradients(params, cost, states, free.residual, free.steps, found.beta, kept, owners, health, free.step)
 
 
 def mean_slope(slopes: Sequence[Slopes], name: str, count: int) -> Tensor | None:

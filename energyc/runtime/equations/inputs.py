@@ -10,7 +10,8 @@ from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import chosen
-from energyc.runtime.equations.records import Fixed, Phase
+from energyc.runtime.equations.records import Fixed, Phase, RuleSettings
+from energyc.runtime.equations.rule import LearningRule
 
 #: The shape of each input without the batch, and the size of the dim that an integer input indexes.
 Shapes = Mapping[str, tuple[tuple[int, ...], int | None]]
@@ -232,6 +233,32 @@ def no_rule(value: object) -> str:
     if isinstance(value, str | int):
         return str(value)
     return f"{type(value).__name__}; of several clamps each is given by name"
+
+
+def admitted(net: Any, name: str | None, allow_biased: bool) -> str:
+    """The name of a rule that a network holds, by default its first one. Raises ValueError."""
+    name = name or net.rules[0]
+    if name not in net.rules:
+        raise ValueError(f"this module holds no rule {name!r}; it holds {', '.join(net.rules)}")
+    if name in net.biased and not allow_biased:
+        raise ValueError(f"{name} is biased on {net.name}: {net.biased[name]}; allow_biased=True insists")
+    return name
+
+
+def rule_settings(
+    net: Equations,
+    rule: LearningRule,
+    free: Phase,
+    beta: float | str | None = None,
+    nudge_steps: int | str | None = "spec",
+    points: int | None = None,
+    radius: float | str | None = None,
+) -> RuleSettings:
+    """The settings of a gradient by a rule, those that are not given from the spec. Raises ValueError."""
+    own = net.radius if "radius" in rule.settings and net.radius is not None else net.beta
+    strength = checked_strength(next((b for b in (radius, beta) if b is not None), own))
+    count = net.points if points is None else whole_number("points", points, 1)
+    return RuleSettings(free, free._replace(steps=checked_nudge_steps(net, nudge_steps)), strength, count)
 
 
 def checked_nudge_steps(net: Equations, steps: int | str | None) -> int | None:

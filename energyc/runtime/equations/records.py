@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol, Self
 
 from torch import Tensor, nn
@@ -116,8 +117,8 @@ class RuleSettings(NamedTuple):
     nudge: Phase
     strength: float | str | None
     points: int
-    penalty: float
-    defence: float
+    penalty: float = 0.0
+    defence: float = 0.0
     directions: Tensors | None = None
 
 
@@ -129,3 +130,18 @@ class FreePhase(NamedTuple):
     steps: Tensor
     frozen: Tensor
     step: tuple[float, ...]
+
+
+class Estimate(NamedTuple):
+    """The result of a learning rule: slopes by param, summed over the samples ``kept``, and the free phase.
+
+    ``adjoint`` is what estimates -J^-T dC/dz at the equilibrium, for the samples that were kept: with it
+    <adjoint, dF/dx> is the slope by any input x. A rule that compares other phases has none.
+    """
+
+    free: FreePhase
+    slopes: list[dict[str, Tensor]]
+    kept: Tensor
+    adjoint: Tensors | None = None
+    beta: float | None = None
+    health: Mapping[str, Tensor] = {}

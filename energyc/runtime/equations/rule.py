@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.tensors.states import Tensors
 
 #: A network, the states a free phase starts from, what is fixed, the targets and the settings of both phases.
-Estimator = Callable[[Equations, list[Tensor], Fixed, Tensors, RuleSettings], Gradients]
+Estimator = Callable[[Equations, list[Tensor], Fixed, Tensors, RuleSettings], Estimate]
 
 
 class LearningRule(NamedTuple):
@@ -31,7 +31,7 @@ class LearningRule(NamedTuple):
     """
 
     name: str
-    gradients: Estimator
+    estimate: Estimator
     place: int
     exact: str
     needs: tuple[str, ...] = ()

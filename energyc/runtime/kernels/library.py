@@ -60,11 +60,17 @@ class NoCompiler(Exception):
 
 
 class Library:
-    """A built library: its content, where it is kept, and which of its kernels ``ran`` or ``died`` when first tried."""
+    """A built library: its content, where it is kept, and which of its kernels ``ran`` or ``died`` when first tried.
 
-    def __init__(self, content: bytes, place: SafePath, ran: Sequence[str] = (), died: Sequence[str] = ()) -> None:
+    It ``is_new`` where it was built just now.
+    """
+
+    def __init__(
+        self, content: bytes, place: SafePath, ran: Sequence[str] = (), died: Sequence[str] = (), is_new: bool = False
+    ) -> None:
         self.content = content
         self.place = place
+        self.is_new = is_new
         self.ran = set(ran)
         self.died = set(died)
 
@@ -182,7 +188,7 @@ def build(command: Sequence[str], source: str, place: SafePath) -> Library:
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if "error" in line] or [f"exit status {done.returncode}"]
             raise NoCompiler(f"{command[0]} failed: {lines[0]}")
-        library = Library(made.read_bytes(), place)
+        library = Library(made.read_bytes(), place, is_new=True)
     library.keep()
     return library
 

@@ -1,7 +1,7 @@
 """A network of layers: an ordinary function of its clamps, of which only the layers relax.
 
 Around the layers autograd differentiates; each layer is one operation of it, with the adjoint of its equilibrium or of
-its steps.
+its steps, or with the nudged phases of a learning rule.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import Any, Protocol, Self
 import torch
 from torch import Tensor, nn
 
-from energyc.runtime.adjoints.autograd import relaxed_inside
+from energyc.runtime.adjoints.autograd import Way, relaxed_inside
 from energyc.runtime.convergence.causes import NonConvergence
 from energyc.runtime.equations.gradients import not_exploded
 from energyc.runtime.equations.inputs import (
+    admitted,
     fixed_by,
     free_phase,
     given,
@@ -26,7 +27,8 @@ from energyc.runtime.equations.inputs import (
     prepared,
     starting_states,
 )
-from energyc.runtime.equations.records import Fixed, FreePhase, Gradients, Relaxed
+from energyc.runtime.equations.parts import chosen
+from energyc.runtime.equations.records import Estimate, Fixed, FreePhase, Gradients, Relaxed
 from energyc.runtime.networks.answers import Answering
 from energyc.runtime.networks.network import EnergyNetwork
 from energyc.runtime.relaxation.free_phase import settle
@@ -51,6 +53,16 @@ class EnergyLayer(EnergyNetwork):
         layer.__dict__.update(zip(attributes, params))
         return layer
 
+    def way(self, rule: str, **nudge: Any) -> Way:
+        """The way through it by a rule, with the settings of the phases of one that nudges."""
+        learning = next((own for own in self.learning_rules if own.name == rule), None)
+        way: Way = (
+            chosen("differentiation", rule)
+            if learning is None
+            else chosen("differentiation", "phases")(learning, **nudge)
+        )
+        return way
+
     def _owners(self) -> dict[str, nn.Parameter]:
         """The params that it reads, by its own names: tensors of the network around it."""
         return {name: getattr(self, self.param_attributes.get(name, name)) for name in self.param_names}
@@ -67,13 +79,22 @@ class Visit(Protocol):
 class Relaxation:
     """Relaxes each layer that is visited, and keeps the phases by the layers' names, a copy after the other.
 
-    ``rule`` is ``implicit`` or ``bptt``, by which autograd goes through; without one there is nothing to go through.
+    ``rule`` is that by which autograd goes through; without one there is nothing to go through. ``nudge`` has the
+    settings of the phases of a rule that nudges, of which one that ``warns`` says which samples it lost.
     """
 
-    def __init__(self, rule: str | None, steps: int | None, step: float | None, tolerance: float | None) -> None:
+    def __init__(
+        self,
+        rule: str | None,
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        **nudge: Any,
+    ) -> None:
         self.rule = rule
-        self.settings = (steps, step, tolerance)
+        self.settings, self.nudge = (steps, step, tolerance), nudge
         self.phases: dict[str, list[FreePhase]] = {}
+        self.ways: list[Any] = []
 
     def __call__(self, layer: EnergyLayer, number: int, clamps: Tensors, params: Tensors) -> Sequence[Tensor]:
         layer = layer.holding(params)
@@ -83,7 +104,8 @@ class Relaxation:
             free = settle(layer, starting_states(layer, None, fixed), fixed, phase)
             values = layer._readouts(free.states, fixed)
         else:
-            free, values = relaxed_inside(layer, named, self.rule, phase)
+            self.ways.append(layer.way(self.rule, **self.nudge))
+            free, values = relaxed_inside(layer, named, self.ways[-1], phase)
         self.phases.setdefault(layer.name, []).append(free)
         return values
 
@@ -108,6 +130,28 @@ class Relaxation:
         residual, count = worst([p.residual for p in phases]), worst([p.steps for p in phases])
         return Relaxed(self.states(net), residual, count, {})
 
+    @property
+    def estimates(self) -> list[Estimate]:
+        """What the phases of a rule that nudges gave, for the layers that something came back to."""
+        return [found for way in self.ways for found in getattr(way, "found", ())]
+
+    @property
+    def beta(self) -> float | None:
+        """The strength of the nudge, the smallest of the layers'; None where nothing was nudged."""
+        return min((found.beta for found in self.estimates if found.beta is not None), default=None)
+
+    def took_part(self, cost: Tensor) -> Tensor:
+        """Samples that no layer lost on the way there or back, with their costs: [batch]."""
+        back = [found.kept.expand(len(cost)) for found in self.estimates]
+        return torch.stack([cost.isfinite(), *map(not_exploded, self.all_phases()), *back]).all(0)
+
+    def health(self, count: int) -> dict[str, Tensor]:
+        """What was measured of each sample, the largest of the layers': [batch]."""
+        frozen = torch.stack([phase.frozen for phase in self.all_phases()]).any(0)
+        names = dict.fromkeys(name for found in self.estimates for name in found.health)
+        own = {n: [found.health[n].expand(count) for found in self.estimates if n in found.health] for n in names}
+        return {"frozen": frozen, **{name: worst(values) for name, values in own.items()}}
+
     def all_phases(self) -> list[FreePhase]:
         """The phases of all copies of all layers."""
         return [free for phases in self.phases.values() for free in phases]
@@ -131,7 +175,7 @@ class Capture(Relaxation):
     """Relaxes the layers, and keeps one copy of one of them with its params, and its clamps."""
 
     def __init__(self, name: str, number: int) -> None:
-        super().__init__(None, None, None, None)
+        super().__init__(None)
         self.name, self.number = name, number
         self.found: tuple[EnergyLayer, dict[str, Tensor]] | None = None
 
@@ -145,7 +189,7 @@ class WhyUnsettled(Relaxation):
     """Relaxes the layers, and says of the first copy of one in which samples do not settle why they do not."""
 
     def __init__(self) -> None:
-        super().__init__(None, None, None, None)
+        super().__init__(None)
         self.found: NonConvergence | None = None
 
     def __call__(self, layer: EnergyLayer, number: int, clamps: Tensors, params: Tensors) -> Sequence[Tensor]:
@@ -257,33 +301,39 @@ class LayeredNetwork(Answering):
         steps: int | None = None,
         step: float | None = None,
         tolerance: float | None = None,
+        allow_biased: bool = False,
         **others: Any,
     ) -> Gradients:
-        """The gradient of the cost averaged over the batch: through all steps of the layers, or at their equilibria.
+        """The gradient of the cost averaged over the batch: through the layers' steps, at their rest, or by phases.
 
-        Samples whose relaxation exploded take no part. Settings of nudged phases have no meaning here.
+        By a rule that nudges, each layer is nudged alone, the last one first, by what comes back to its rest of one
+        sample's cost; ``beta``, ``nudge_steps``, ``points`` and ``radius`` are for each of them. Samples whose
+        relaxation exploded, or whose phases diverged, take no part. Regularization has no meaning here.
         """
-        rule = rule or self.rules[0]
-        if rule not in self.rules:
-            raise ValueError(f"this module holds no rule {rule!r}; it holds {', '.join(self.rules)}")
-        meant = [name for name, value in others.items() if value and name not in ("allow_biased", "contrast")]
+        rule = admitted(self, rule, allow_biased)
+        by_phases = ("beta", "nudge_steps", "points", "radius") if rule not in ("bptt", "implicit") else ()
+        meant = [name for name, value in others.items() if value and name not in ("contrast", *by_phases)]
         if meant:
             raise ValueError(f"the gradient through layers has no setting {meant[0]}")
+        nudge = {name: others[name] for name in by_phases if name in others}
+        settings: dict[str, Any] = {"steps": steps, "step": step, "tolerance": tolerance, **nudge}
         fixed = prepared(self, clamps)
         aims = ordered_targets(self, targets, fixed)
-        relaxation, cost, slopes = self._differentiated(fixed, aims, Relaxation(rule, steps, step, tolerance))
-        phases = relaxation.all_phases()
-        kept = torch.stack([cost.isfinite(), *(not_exploded(phase) for phase in phases)]).all(0)
-        if not bool(kept.all()):
+        relaxation, cost, slopes = self._differentiated(fixed, aims, Relaxation(rule, **settings))
+        took = kept = relaxation.took_part(cost)
+        while bool(kept.any()) and not bool(took.all()):
             rows = kept.nonzero()[:, 0]
-            part = Relaxation(rule, steps, step, tolerance)
-            slopes = self._differentiated(fixed.rows(rows), [aim[rows] for aim in aims], part)[2] if len(rows) else {}
-        owners = self._owners()
-        params = {name: slopes.get(name, torch.zeros_like(owner)) for name, owner in owners.items()}
+            part, costs, slopes = self._differentiated(
+                fixed.rows(rows), [aim[rows] for aim in aims], Relaxation(rule, **settings)
+            )
+            took = part.took_part(costs)
+            kept = kept.index_copy(0, rows, took)
+        owners, phases = self._owners(), relaxation.all_phases()
+        known = slopes if bool(kept.any()) else {}
+        params = {name: known.get(name, torch.zeros_like(owner)) for name, owner in owners.items()}
         residual, count = worst([p.residual for p in phases]), worst([p.steps for p in phases])
-        frozen = torch.stack([phase.frozen for phase in phases]).any(0)
-        states = relaxation.states(self)
-        return Gradients(params, cost, states, residual, count, None, kept, owners, {"frozen": frozen})
+        states, health = relaxation.states(self), relaxation.health(len(cost))
+        return Gradients(params, cost, states, residual, count, relaxation.beta, kept, owners, health)
 
     def _differentiated(
         self, fixed: Fixed, targets: Tensors, relaxation: Relaxation
@@ -293,8 +343,8 @@ class LayeredNetwork(Answering):
         with torch.enable_grad():
             cost = self._cost(self._blocks(fixed, relaxation), fixed, targets)[0]
             reads = cost.requires_grad  # else it reads no param
-            slopes = torch.autograd.grad(cost.mean(), list(owners.values()), allow_unused=True) if reads else ()
-        named = {name: slope for name, slope in zip(owners, slopes) if slope is not None}
+            slopes = torch.autograd.grad(cost.sum(), list(owners.values()), allow_unused=True) if reads else ()
+        named = {name: slope / len(cost) for name, slope in zip(owners, slopes) if slope is not None}
         return relaxation.spread(len(cost)), cost.detach(), named
 
     def forward(
@@ -306,19 +356,22 @@ class LayeredNetwork(Answering):
         step: float | None = None,
         tolerance: float | None = None,
         relaxed: bool = False,
+        allow_biased: bool = False,
         **named: Tensor,
     ) -> Any:
         """Readouts with the layers at rest, differentiable in params and real clamps (no double backward).
 
-        ``rule`` is how the layers are differentiated: ``implicit``, or ``bptt`` for the gradient through all steps.
+        ``rule`` is how the layers are differentiated: ``implicit``, ``bptt`` for the gradient through all steps, or a
+        rule that the module was compiled for, by whose phases each layer is nudged with what comes back to its rest.
         Clamps and settings are given as to a network without layers; it takes no states to start from.
         """
         rule = "implicit" if rule is None else rule
         if not isinstance(rule, str) or rule not in self.rules:
             known = " or ".join(self.rules)
             raise ValueError(f"the layers of {self.name} are differentiated by {known}, not {no_rule(rule)}")
+        rule = admitted(self, rule, allow_biased)
         fixed = prepared(self, named_inputs(self, clamps, named))
-        relaxation = Relaxation(rule, steps, step, tolerance)
+        relaxation = Relaxation(rule, steps, step, tolerance, warns=True)
         readouts = dict(zip(self.readout_names, self._readouts(self._blocks(fixed, relaxation), fixed)))
         return (readouts, relaxation.spread(samples(self, fixed)).relaxed(self)) if relaxed else readouts
 

@@ -13,8 +13,7 @@ from energyc.runtime.convergence.causes import NonConvergence
 from energyc.runtime.convergence.trials import find_non_convergence
 from energyc.runtime.equations.gradients import averaged
 from energyc.runtime.equations.inputs import (
-    checked_nudge_steps,
-    checked_strength,
+    admitted,
     free_phase,
     named_inputs,
     no_rule,
@@ -23,11 +22,11 @@ from energyc.runtime.equations.inputs import (
     prepared,
     real_number,
     refuse_not_finite,
+    rule_settings,
     starting_states,
-    whole_number,
 )
 from energyc.runtime.equations.parts import PARTS, chosen
-from energyc.runtime.equations.records import Fixed, Gradients, Relaxed, RuleSettings
+from energyc.runtime.equations.records import Estimate, Fixed, Gradients, Relaxed
 from energyc.runtime.equations.rule import LearningRule
 from energyc.runtime.networks.answers import Answering
 from energyc.runtime.nudging.nudged import nudged_steps, tracking_steps
@@ -211,22 +210,20 @@ class EnergyNetwork(Answering):
         ``contrast`` they are all there is, as for samples that did not settle. The penalty looks along ``directions``,
         shaped like the states and drawn at random by default.
         """
-        learning = self._admitted(rule or self.rules[0], allow_biased)
+        learning = self.learning_rules[self.rules.index(admitted(self, rule, allow_biased))]
         with torch.no_grad():
             phase = free_phase(self, steps, step, tolerance)
-            nudge = phase._replace(steps=checked_nudge_steps(self, nudge_steps))
-            own = self.radius if "radius" in learning.settings and self.radius is not None else self.beta
-            strength = checked_strength(next((b for b in (radius, beta) if b is not None), own))
+            settings = rule_settings(self, learning, phase, beta, nudge_steps, points, radius)
             weights = real_number("penalty", penalty), real_number("residual_defence", residual_defence)
-            count = self.points if points is None else whole_number("points", points, 1)
             fixed = prepared(self, clamps)
             along = None if directions is None else ordered_states(self, directions, fixed)
-            settings = RuleSettings(phase, nudge, strength, count, *weights, along)
+            settings = settings._replace(penalty=weights[0], defence=weights[1], directions=along)
             aims = ordered_targets(self, targets, fixed)
             start = starting_states(self, states, fixed, aims)
             if contrast:
-                return learning.gradients(self, start, fixed, aims, settings)
-            return averaged(self, [], settle(self, start, fixed, phase), fixed, aims, settings)
+                return averaged(self, learning.estimate(self, start, fixed, aims, settings), fixed, aims, settings)
+            free = settle(self, start, fixed, phase)
+            return averaged(self, Estimate(free, [], torch.ones_like(free.frozen)), fixed, aims, settings)
 
     def forward(
         self,
@@ -259,18 +256,11 @@ class EnergyNetwork(Answering):
             how = how if self.relax_solver == "gradient" else f"by the solver {self.relax_solver}"
             raise ValueError(f"a network that relaxes {how} is differentiated by implicit, not {rule}")
         given = refuse_not_finite(self, named_inputs(self, clamps, named))
-        free, values = relaxed_inside(self, given, rule, phase, states)
+        free, values = relaxed_inside(self, given, chosen("differentiation", rule), phase, states)
         readouts = dict(zip(self.readout_names, values))
         if not relaxed:
             return readouts
         return readouts, Relaxed(self._named(free.states), free.residual, free.steps, {}, free.step)
-
-    def _admitted(self, name: str, allow_biased: bool) -> LearningRule:
-        if name not in self.rules:
-            raise ValueError(f"this module holds no rule {name!r}; it holds {', '.join(self.rules)}")
-        if name in self.biased and not allow_biased:
-            raise ValueError(f"{name} is biased on {self.name}: {self.biased[name]}; allow_biased=True insists")
-        return self.learning_rules[self.rules.index(name)]
 
     def _named(self, states: Tensors) -> dict[str, Tensor]:
         return dict(zip(self.state_names, states))

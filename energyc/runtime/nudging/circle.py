@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import Slopes, averaged, not_exploded, restricted
+from energyc.runtime.equations.gradients import Slopes, not_exploded, restricted
 from energyc.runtime.equations.inputs import given
-from energyc.runtime.equations.records import Fixed, FreePhase, Gradients, Phase, RuleSettings
+from energyc.runtime.equations.records import Estimate, Fixed, FreePhase, Phase, RuleSettings
 from energyc.runtime.nudging.nudged import NudgeMonitor
 from energyc.runtime.nudging.strength import nudging_strength
 from energyc.runtime.tensors.states import Tensors, finite, norm, relative_change, subtract
@@ -40,7 +40,7 @@ def circled(
     targets: Tensors,
     settings: RuleSettings,
     correction: RealCorrection | None = None,
-) -> Gradients:
+) -> Estimate:
     """Cauchy sums over nudges r exp(2 pi i k / N): bias O(r^N).
 
     Conjugate nudges give conjugate states, so that half of the circle is run. The correction acts on real and imaginary
@@ -74,7 +74,7 @@ def circled(
     leakage = torch.zeros_like(free.residual)
     leakage[kept] = norm(middle[0]) / (radius * norm(a[0])).clamp_min(1e-300)
     slopes = [energy, net._user_force_gradient(states, at, a), net._cost_gradient(states, at, wanted)]
-    return averaged(net, slopes, free, fixed, targets, settings, radius, kept, {"leakage": leakage})
+    return Estimate(free, slopes, kept, a, radius, {"leakage": leakage})
 
 
 def as_complex(x: Tensor, dtype: torch.dtype) -> Tensor:

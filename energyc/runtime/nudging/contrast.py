@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import averaged, not_exploded, restricted
+from energyc.runtime.equations.gradients import not_exploded, restricted
 from energyc.runtime.equations.parts import chosen
-from energyc.runtime.equations.records import Fixed, FreePhase, Gradients, RuleSettings
+from energyc.runtime.equations.records import Estimate, Fixed, FreePhase, RuleSettings
 from energyc.runtime.nudging.nudged import NudgeMonitor
 from energyc.runtime.nudging.pairs import NudgedPair
 from energyc.runtime.nudging.strength import nudging_strength
@@ -23,7 +23,7 @@ def centred(
     targets: Tensors,
     settings: RuleSettings,
     kind: type[NudgedPair] | None = None,
-) -> Gradients:
+) -> Estimate:
     """The contrast of nudged phases of a ``kind`` at +beta and -beta, which run in lockstep.
 
     By default nothing is corrected, and the network says whether they are one batch.
@@ -43,9 +43,7 @@ def centred(
     plus, minus = (pair.plus, pair.minus) if shots is None else shots.best(pair.plus, pair.minus)
     diverging, health = (None, {}) if shots is None else (shots.diverging, shots.health())
     descends = net.descends and kind.descends
-    return contrast(
-        net, free, plus, minus, fixed, targets, settings, 2 * beta, beta, diverging, health, descends=descends
-    )
+    return contrast(net, free, plus, minus, fixed, targets, 2 * beta, beta, diverging, health, descends=descends)
 
 
 def contrast(
@@ -55,14 +53,13 @@ def contrast(
     minus: Tensors,
     fixed: Fixed,
     targets: Tensors,
-    settings: RuleSettings,
     width: float,
     beta: float,
     diverging: Tensor | None = None,
     health: Mapping[str, Tensor] = {},
     *,
     descends: bool = False,
-) -> Gradients:
+) -> Estimate:
     """Each param reads only the terms it is in; forces without an energy take <a, dF/dtheta> at z*.
 
     Where a network ``descends`` its energies in a metric, all energies are contrasted and no force is left. ``width``
@@ -77,7 +74,7 @@ def contrast(
     a = [(m - p) / width for m, p in zip(minus, plus)]
     forces = {} if descends else net._user_force_gradient(states, at, a)
     slopes = [energy, forces, net._cost_gradient(states, at, aims)]
-    return averaged(net, slopes, free, fixed, targets, settings, beta, kept, dict(health))
+    return Estimate(free, slopes, kept, None if descends else a, beta, health)
 
 
 def energy_contrast(

@@ -37,6 +37,11 @@ class Declaration:
         return not self.needs.isdisjoint(("contrast", "dyads"))
 
     @property
+    def serves_layers(self) -> bool:
+        """Whether its phases give the slopes of a layer, of which dC/dz is known at its rest alone."""
+        return bool(self.settings) and self.needs.isdisjoint(("clamped", "predictions", "trajectory"))
+
+    @property
     def truncates(self) -> bool:
         """Whether it takes back the last steps of the free phase alone, as many as a nudged one has."""
         return "trajectory" in self.needs and "steps" in self.settings

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import averaged, not_exploded, restricted
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.gradients import not_exploded, restricted
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.nudging.nudged import NudgeMonitor
 from energyc.runtime.relaxation.free_phase import settle
@@ -16,7 +16,7 @@ from energyc.runtime.tensors.states import Tensors, filled, finite, relative_cha
 
 
 @rule("adjoint", place=60, exact="any", settings=("steps",))
-def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
+def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
     """The limit of ``tracking-aep`` as beta -> 0.
 
         a <- P^T (a + step (J^T a + dC/dz))  while the states go on,    dC/dtheta = <a, dF/dtheta>
@@ -42,4 +42,4 @@ def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors,
     at, (ends, a, aims) = restricted(kept, fixed, free.states, a, targets)
     slopes_by_param = [net._force_vjp(ends, at, a)[1], net._kink_gradient(ends, at, a)]
     slopes_by_param.append(net._cost_gradient(ends, at, aims))
-    return averaged(net, slopes_by_param, free, fixed, targets, settings, None, kept)
+    return Estimate(free, slopes_by_param, kept, a)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.nudging.contrast import centred
 from energyc.runtime.nudging.pairs import HeldPair
@@ -21,7 +21,7 @@ from energyc.runtime.tensors.states import Tensors
     settings=("beta", "steps", "snapshots"),
     order=2,
 )
-def aep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
+def aep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
     """Centred equilibrium propagation for any force, by a correction frozen at z* (AEP).
 
     Both nudged phases follow

@@ -5,15 +5,15 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import averaged, not_exploded, restricted
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.gradients import not_exploded, restricted
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.relaxation.trajectory import backpropagate, of_samples, settle_recorded
 from energyc.runtime.tensors.states import Tensors, filled
 
 
 @rule("bptt", place=100, exact="any", needs=("trajectory",))
-def bptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
+def bptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
     """The exact gradient of what evaluation runs: all steps, the start included.
 
     lambda_k = (I + step J)^T P^T lambda_(k+1),    dC/dtheta = sum_k <step P^T lambda_(k+1), dF/dtheta(z_k)>
@@ -25,4 +25,4 @@ def bptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, se
     cotangents, through = backpropagate(net, of_samples(trajectory, kept), cotangents, at, settings.free)
     cotangents = net._project_adjoint(net._start(at), cotangents)
     slopes = [through, net._start_vjp(at, cotangents), net._cost_gradient(states, at, aims)]
-    return averaged(net, slopes, free, fixed, targets, settings, None, kept)
+    return Estimate(free, slopes, kept)

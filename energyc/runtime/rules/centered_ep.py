@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.nudging.contrast import centred
 from energyc.runtime.relaxation.free_phase import settle
@@ -23,7 +23,7 @@ from energyc.runtime.tensors.states import Tensors
 )
 def centered_ep(
     net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings
-) -> Gradients:
+) -> Estimate:
     """Centred equilibrium propagation (Laborieux et al. 2021).
 
         dC/dtheta = (dE/dtheta(z(+beta)) - dE/dtheta(z(-beta))) / (2 beta) + O(beta^2)

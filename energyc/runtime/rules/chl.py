@@ -5,8 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import averaged
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.nudging.clamped import both_phases, kept_of
 from energyc.runtime.nudging.contrast import energy_contrast
@@ -21,7 +20,7 @@ from energyc.runtime.tensors.states import Tensors
     objective="E(clamped) - E(free)",
     instead="centered-ep",
 )
-def chl(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
+def chl(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
     """Contrastive Hebbian learning (Movellan 1991), with z^c the equilibrium whose outputs are held at the targets.
 
         d/dtheta (E(z^c) - E(z*)) = dE/dtheta(z^c) - dE/dtheta(z*)
@@ -32,4 +31,4 @@ def chl(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, set
     free, clamped = both_phases(net, start, fixed, targets, settings.free)
     kept, at, states, held = kept_of(free, clamped, fixed)
     slopes = [energy_contrast(net, held, states, at)]
-    return averaged(net, slopes, free, fixed, targets, settings, None, kept, {"clamped": clamped.residual})
+    return Estimate(free, slopes, kept, health={"clamped": clamped.residual})

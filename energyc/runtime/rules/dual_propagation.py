@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import averaged, not_exploded, restricted
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.gradients import not_exploded, restricted
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.nudging.dyads import dyad_start, errors_of, predicting_forces, settle_dyads
 from energyc.runtime.tensors.states import Tensors, finite
@@ -23,7 +23,7 @@ from energyc.runtime.tensors.states import Tensors, finite
 )
 def dual_propagation(
     net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings
-) -> Gradients:
+) -> Estimate:
     """Dual propagation (Hoier, Staudt and Zach 2023), its mean by the transposed weights (Hoier and Zach 2024).
 
     In a sum of squared prediction errors each state s_k, as a dyad, is predicted from the mean of those before it:
@@ -40,4 +40,4 @@ def dual_propagation(
     here, (states, plus, minus, aims) = restricted(kept, fixed, mean.states, dyads.plus, dyads.minus, targets)
     back = net._prediction_gradient(states, here, errors_of(net, plus, minus))
     slopes = [{name: slope.div_(-at.beta) for name, slope in back.items()}, net._cost_gradient(states, here, aims)]
-    return averaged(net, slopes, mean, fixed, targets, settings, at.beta, kept)
+    return Estimate(mean, slopes, kept, beta=at.beta)

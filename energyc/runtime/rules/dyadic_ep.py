@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.nudging.contrast import contrast
 from energyc.runtime.nudging.dyads import dyad_start, settle_dyads, symmetric_steps, turned_forces
@@ -20,7 +20,7 @@ from energyc.runtime.tensors.states import Tensors
     settings=("beta", "steps", "alpha"),
     order=2,
 )
-def dyadic_ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
+def dyadic_ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
     """Dyadic learning in a network of any connections (Hoier, Kalinin, Ernoult and Zach 2024).
 
     Each state is a dyad of s+ and s- with mean m and difference v = s+ - s-, which settle in one phase from the start:
@@ -34,4 +34,4 @@ def dyadic_ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensor
     at = dyad_start(net, start, fixed, targets, settings, net._cost_force)
     forces = turned_forces(net, fixed, targets, at.beta)
     dyads = settle_dyads(net, at, fixed, settings, forces, symmetric_steps(net, fixed, targets, at.beta, at.step))
-    return contrast(net, dyads.mean, dyads.plus, dyads.minus, fixed, targets, settings, at.beta, at.beta)
+    return contrast(net, dyads.mean, dyads.plus, dyads.minus, fixed, targets, at.beta, at.beta)

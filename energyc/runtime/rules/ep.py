@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.nudging.contrast import contrast
 from energyc.runtime.nudging.nudged import nudged
@@ -23,7 +23,7 @@ from energyc.runtime.tensors.states import Tensors
     order=1,
     instead="tracking-aep",
 )
-def ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
+def ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
     """Equilibrium propagation with one nudged phase (Scellier and Bengio 2017).
 
     The nudged phase starts at the equilibrium z* and follows F - beta dC/dz; then
@@ -36,4 +36,4 @@ def ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, sett
     free = settle(net, start, fixed, settings.free)
     beta = nudging_strength(net, free, fixed, targets, settings, order=1, one_sided=True, drive=net._nudge)
     plus = nudged(net, free.states, fixed, targets, beta, settings.nudge._replace(step=free.step), net._nudge)
-    return contrast(net, free, plus, free.states, fixed, targets, settings, beta, beta, descends=net.descends)
+    return contrast(net, free, plus, free.states, fixed, targets, beta, beta, descends=net.descends)

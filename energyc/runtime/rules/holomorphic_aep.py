@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.nudging.circle import circled
 from energyc.runtime.relaxation.free_phase import settle
@@ -24,7 +24,7 @@ from energyc.runtime.tensors.states import Tensors
 )
 def holomorphic_aep(
     net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings
-) -> Gradients:
+) -> Estimate:
     """``holomorphic-ep`` for any force: nudges on a circle with the correction of ``aep`` at z*.
 
     The correction is a real linear map, so that it acts on real and imaginary parts apart.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.nudging.circle import circled
 from energyc.runtime.relaxation.free_phase import settle
@@ -23,7 +23,7 @@ from energyc.runtime.tensors.states import Tensors
 )
 def holomorphic_ep(
     net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings
-) -> Gradients:
+) -> Estimate:
     """Nudges on a circle of radius r in the complex plane (Laborieux and Zenke 2022).
 
         dC/dtheta = Re (1 / (N r)) sum_k exp(-2 pi i k / N) dE/dtheta(z(r exp(2 pi i k / N))) + O(r^N)

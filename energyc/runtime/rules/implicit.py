@@ -6,15 +6,15 @@ from torch import Tensor
 
 from energyc.runtime.adjoints.implicit import solve_adjoint
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import averaged, not_exploded, restricted
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.gradients import not_exploded, restricted
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.relaxation.free_phase import settle
 from energyc.runtime.tensors.states import Tensors, filled
 
 
 @rule("implicit", place=110, exact="any")
-def implicit(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
+def implicit(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
     """The exact gradient at an equilibrium, which all other rules are judged by.
 
         lambda = dC/dz + (I + step J)^T P^T lambda,    dC/dtheta = <step P^T lambda, dF/dtheta> + direct
@@ -24,10 +24,10 @@ def implicit(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors
     free = settle(net, start, fixed, settings.free)
     kept = not_exploded(free)
     if not bool(kept.any()):
-        return averaged(net, [], free, fixed, targets, settings, None, kept)
+        return Estimate(free, [], kept)
     at, (states, aims) = restricted(kept, fixed, free.states, targets)
     cotangents = filled(net._cost_force(states, at, aims), states)
     pushed = solve_adjoint(net, states, at, cotangents, free.step)
     slopes = [net._force_vjp(states, at, pushed)[1], net._kink_gradient(states, at, pushed)]
     slopes.append(net._cost_gradient(states, at, aims))
-    return averaged(net, slopes, free, fixed, targets, settings, None, kept)
+    return Estimate(free, slopes, kept, pushed)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import averaged
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.nudging.clamped import both_phases, kept_of
 from energyc.runtime.tensors.states import Tensors
@@ -22,7 +21,7 @@ from energyc.runtime.tensors.states import Tensors
 )
 def predictive_coding(
     net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings
-) -> Gradients:
+) -> Estimate:
     """Predictive coding (Whittington and Bogacz 2017), z^c the equilibrium whose outputs are held at the targets.
 
         d/dtheta E(z^c) = dE/dtheta(z^c)
@@ -33,4 +32,4 @@ def predictive_coding(
     free, clamped = both_phases(net, start, fixed, targets, settings.free)
     kept, at, _, held = kept_of(free, clamped, fixed)
     slopes = [net._descent_gradient(held, at)]
-    return averaged(net, slopes, free, fixed, targets, settings, None, kept, {"clamped": clamped.residual})
+    return Estimate(free, slopes, kept, health={"clamped": clamped.residual})

@@ -5,15 +5,15 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import averaged, not_exploded, restricted
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.gradients import not_exploded, restricted
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.relaxation.trajectory import backpropagate, of_samples, settle_recorded
 from energyc.runtime.tensors.states import Tensors, filled
 
 
 @rule("tbptt", place=90, exact="any", needs=("trajectory",), settings=("steps",))
-def tbptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
+def tbptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
     """Backpropagation through the last steps alone, as many as a nudged phase has.
 
     With k steps from a settled state it is what ``centered-ep`` gives with k nudged steps as beta -> 0, on a
@@ -25,4 +25,4 @@ def tbptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, s
     cotangents = filled(net._cost_force(states, at, aims), states)
     _, through = backpropagate(net, of_samples(trajectory, kept), cotangents, at, settings.free)
     slopes = [through, net._cost_gradient(states, at, aims)]
-    return averaged(net, slopes, free, fixed, targets, settings, None, kept)
+    return Estimate(free, slopes, kept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.nudging.contrast import centred
 from energyc.runtime.nudging.pairs import TrackingPair
@@ -23,7 +23,7 @@ from energyc.runtime.tensors.states import Tensors
 )
 def tracking_aep(
     net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings
-) -> Gradients:
+) -> Estimate:
     """Centred equilibrium propagation for any force, by a correction that tracks the free network.
 
     With the midpoint m and half the difference v of both phases, they follow

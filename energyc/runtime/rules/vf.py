@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.nudging.contrast import centred
 from energyc.runtime.relaxation.free_phase import settle
@@ -21,7 +21,7 @@ from energyc.runtime.tensors.states import Tensors
     order=2,
     instead="tracking-aep",
 )
-def vf(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
+def vf(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
     """The centred contrast under any force (Scellier et al. 2018).
 
         dC/dtheta ~ <(z(-beta) - z(+beta)) / (2 beta), dF/dtheta(z*)>

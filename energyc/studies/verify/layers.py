@@ -5,7 +5,7 @@ The equations are printed once more without any optimisation, so that autograd c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,15 +17,22 @@ from energyc.code.targets.torch.module import torch_module
 from energyc.language.diagnostics import UserError
 from energyc.language.network import ConstraintSet, Network
 from energyc.runtime.equations.noise import noises
-from energyc.studies.verify.compare import measure_all, measure_each
-from energyc.studies.verify.fidelity import FAITHFUL, Fidelity, RuleFidelity
+from energyc.runtime.rules import RULES
+from energyc.studies.verify.compare import Measure, measure_all, measure_each
+from energyc.studies.verify.fidelity import EXACT, Fidelity, RuleFidelity, divergence_note, fault_of
+from energyc.studies.verify.limits import TRIAL, Gradient, Limit, contrast, converged
 from energyc.studies.verify.probe import Probe
 from energyc.studies.verify.settling import Settling
+from energyc.studies.verify.sweep import Sweep
 from energyc.studies.verify.work import Progress
 
 #: The residual at which layers rest, and the steps in which they must reach it (ten times the least).
 AT_REST = 1e-11
 REST_STEPS = 500
+#: How many times as long they relax from then on, so that what is left is rounding.
+FURTHER = 1.5
+#: What the params outside of all layers are called together.
+AROUND = "around the layers"
 
 
 class Unrolled:
@@ -113,10 +120,56 @@ def by_autograd(network: Network, exact: Any, probe: Probe) -> dict[str, Tensor]
     return dict(zip(owners, slopes, strict=True))
 
 
+class AtRest:
+    """A network of layers in float64, on which rules are tried with each layer at rest, and its exact gradient.
+
+    That is ``bptt`` from the start to the rest, which takes so many ``steps``; nudged phases take twice as many.
+    """
+
+    def __init__(self, net: Any, probe: Probe, steps: int, nonzero: Collection[str], progress: Progress) -> None:
+        self.net, self.probe, self.steps, self.progress = net, probe, steps, progress
+        self.nudge_steps: int | None = 2 * steps
+        exact = self.at_rest("bptt").params
+        self.reference: Gradient = {name: exact[name] for name in nonzero}
+
+    def at_rest(self, rule: str, **settings: Any) -> Any:
+        """Return the gradients of a rule with all layers at rest."""
+        clamps, targets = self.probe.clamps, self.probe.targets
+        return self.net.gradients(clamps, targets, rule, steps=self.steps, allow_biased=True, **settings)
+
+    def error(self, gradient: Gradient) -> float:
+        """Return the relative error against the exact gradient, over all params."""
+        return measure_all(gradient, self.reference).relative_error
+
+    def beta(self, rule: str) -> float | None:
+        """Return the strength of the nudge that ``beta = auto`` gives, the smallest of the layers'."""
+        beta: float | None = self.at_rest(rule, nudge_steps=TRIAL, beta="auto").beta
+        return beta
+
+    def limit(self, rule: str) -> Limit:
+        """Measure the limit of a rule by whose phases the layers are nudged, or of ``implicit``."""
+        declared = RULES[rule]
+        if declared.order is None:
+            return converged(self, rule, self.nudge_steps) if declared.serves_layers else self._implicit(rule)
+        layers = self.net.layers.values()
+        lopsided = "alpha" in declared.settings and any(layer.alpha != 0.5 for layer in layers)
+        points = min(layer.points for layer in layers)
+        return contrast(self, rule, 1 if lopsided else declared.order or points)
+
+    def _implicit(self, rule: str) -> Limit:
+        return Limit(self.at_rest(rule).params, Sweep("beta", ()), "none: exact")
+
+
 def measure_layers(
-    network: Network, exact: Any, configured: Any, probe: Probe, rules: Sequence[str], progress: Progress
+    network: Network,
+    exact: Any,
+    configured: Any,
+    probe: Probe,
+    rules: Sequence[str],
+    verdicts: Mapping[str, str],
+    progress: Progress,
 ) -> Fidelity:
-    """Measure ``bptt`` against autograd through the same steps, and ``implicit`` against ``bptt`` where layers rest.
+    """Measure ``bptt`` against autograd through the same steps, and other rules against ``bptt`` where layers rest.
 
     Raises UserError where the steps of a layer cannot be taken back.
     """
@@ -127,53 +180,72 @@ def measure_layers(
             raise UserError(message, code="E0924", help=help)
     for layer in exact.layers.values():
         layer.relax_tolerance = None  # exactly the steps that autograd takes too
+    for layer in (*exact.layers.values(), *configured.layers.values()):
+        layer.warned.add(layer.name)  # the report says what settled
     progress("autograd through every step")
     reference = by_autograd(network, exact, probe)
     zero = tuple(name for name, slope in reference.items() if not bool(slope.any()))
     nonzero = {name: slope for name, slope in reference.items() if name not in zero}
     phase = configured.relax(probe.clamps)
     samples = len(phase.residual)
-    found: dict[str, RuleFidelity] = {}
     numbered = [name for name, part in network.layers.items() if part.network.numbered]
     long = {} if numbered else {"steps": REST_STEPS // 10, "tolerance": AT_REST}
     rest = exact.relax(probe.clamps, **long)
     settled = 0 if numbered else int((rest.residual <= AT_REST).sum())
+    lab = AtRest(exact, probe, int(FURTHER * rest.steps.max()), nonzero, progress) if settled == samples else None
+    found: dict[str, RuleFidelity] = {}
     for rule in rules:
         progress(rule)
+        given = {} if verdicts[rule] == EXACT else {"allow_biased": True}
         if rule == "bptt":
-            gradient = exact.gradients(probe.clamps, probe.targets, rule).params
-            measured = configured.gradients(probe.clamps, probe.targets, rule).params
-            found[rule] = _rule(rule, gradient, nonzero, measured)
-        elif settled == samples:
-            at_rest = exact.gradients(probe.clamps, probe.targets, "bptt", **long).params
-            gradient = exact.gradients(probe.clamps, probe.targets, rule, **long).params
-            found[rule] = _rule(rule, gradient, {name: at_rest[name] for name in nonzero})
+            through = Limit(exact.gradients(probe.clamps, probe.targets, rule).params, Sweep("beta", ()), "none: exact")
+            measured = configured.gradients(probe.clamps, probe.targets, rule)
+            found[rule] = _rule(exact, rule, verdicts[rule], through, nonzero, measured)
+        elif lab is not None:
+            measured = configured.gradients(probe.clamps, probe.targets, rule, **given) if nonzero else None
+            found[rule] = _rule(exact, rule, verdicts[rule], lab.limit(rule), lab.reference, measured)
         else:
             why = f"{', '.join(numbered)} numbers its steps" if numbered else f"not all rest within {REST_STEPS} steps"
             note = f"the layers have no equilibrium to differentiate: {why}"
-            found[rule] = RuleFidelity(rule, None, None, "", note=note)
+            found[rule] = RuleFidelity(rule, None, None, "", note=note, verdict=verdicts[rule])
     residual, steps = float(phase.residual.max()), int(phase.steps.max())
     settling = Settling(residual, steps, configured.relax_tolerance, ())
     return Fidelity(found, None, float(rest.residual.max()), samples, settled, settling, zero=zero)
 
 
-def _rule(
-    rule: str,
-    gradient: Mapping[str, Tensor],
-    reference: Mapping[str, Tensor],
-    configured: Mapping[str, Tensor] | None = None,
-) -> RuleFidelity:
+def _rule(net: Any, rule: str, verdict: str, limit: Limit, reference: Gradient, configured: Any) -> RuleFidelity:
     """Compare a rule's gradient in float64, and as configured, with a reference."""
     if not reference:
-        return RuleFidelity(rule, None, None, "", note="the exact gradient is zero: nothing was measured")
-    overall = measure_all(gradient, reference)
-    fault = "" if overall.cosine > FAITHFUL else f"cosine too low: {overall.cosine:.6f}, not over {FAITHFUL}"
+        note = "the exact gradient is zero: nothing was measured"
+        return RuleFidelity(rule, None, None, "", note=note, verdict=verdict)
+    overall = measure_all(limit.gradient, reference)
+    usable = configured is not None and bool(configured.kept.any())
     return RuleFidelity(
         rule,
         overall,
-        None if configured is None else measure_all(configured, reference),
-        "none: exact",
-        fault,
-        measure_each(gradient, reference),
-        {} if configured is None else measure_each(configured, reference),
+        measure_all(configured.params, reference) if usable else None,
+        limit.law,
+        fault_of(overall, limit) if verdict == EXACT else "",
+        measure_each(limit.gradient, reference),
+        measure_each(configured.params, reference) if usable else {},
+        limit.sweep,
+        configured.beta if usable else None,
+        "" if configured is None else divergence_note(configured),
+        verdict,
+        each_layer(net, limit.gradient, reference),
+        each_layer(net, configured.params, reference) if usable else {},
     )
+
+
+def each_layer(net: Any, gradient: Gradient, reference: Gradient) -> dict[str, Measure]:
+    """Compare the gradients of the params of each copy of each layer, and of those around the layers."""
+    parts: dict[str, list[tuple[str, int | None]]] = {}
+    for name in reference:
+        layer = name.partition(".")[0] if "." in name else AROUND
+        for number in range(net.copies[layer]) if layer in net.copies else (None,):
+            parts.setdefault(layer if number is None else f"{layer} {number}", []).append((name, number))
+
+    def of(slopes: Gradient, part: Sequence[tuple[str, int | None]]) -> dict[str, Tensor]:
+        return {name: slopes[name] if number is None else slopes[name][number] for name, number in part}
+
+    return {label: measure_all(of(gradient, part), of(reference, part)) for label, part in parts.items()}

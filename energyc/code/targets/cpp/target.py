@@ -40,14 +40,16 @@ class CppTarget:
 
         if printed.fallback is not None:
             return Ready(reason=printed.fallback)
-        if device != "cpu":
+        if device.partition(":")[0] != "cpu":
             return Ready(reason=f"they run on the cpu, not on {device}")
+        if dtype not in _TYPES:
+            return Ready(reason=f"they take {' and '.join(_TYPES)}, not {dtype}")
         started = time.perf_counter()
         try:
-            built(printed.source or "", _TYPES[dtype])
+            library = built(printed.source or "", _TYPES[dtype])
         except NoCompiler as error:
             return Ready(reason=str(error))
-        return Ready(f" (ready in {time.perf_counter() - started:.1f} s)")
+        return Ready(time.perf_counter() - started if library.is_new else None)
 
     def trial(self) -> Trial:
         """The CPU, by the compiler that ``CXX`` names or the first one there is. Raises Missing."""

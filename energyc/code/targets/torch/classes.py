@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from energyc.code.tree.expressions import (
     Name,
     Number,
     String,
+    Tuple,
     call,
     literal,
 )
@@ -31,6 +32,7 @@ from energyc.code.tree.statements import Annotated, Assign, Body, Class, Do, Fun
 from energyc.language.network import DataInput, Network
 from energyc.language.settings import Nudge
 from energyc.mathematics.ir import Einsum, Indicator, Node
+from energyc.runtime.rules import Declaration
 
 #: Settings of the nudged phase beside its strength and its steps.
 OPTIONS = ("points", "radius", "snapshots", "alpha")
@@ -42,14 +44,20 @@ def settings(context: Context) -> Body:
 
 
 def layer_settings(context: Context) -> Body:
-    """The constants of the class of a layer, which owns no params and is not nudged."""
-    named = {"param_names": tuple(context.network.params)}
-    return _constants_of(context, {**_names(context), "param_bounds": {}, **_free_phase(context), **named})
+    """The constants of the class of a layer, which owns no params."""
+    named = {"param_names": tuple(context.network.params), "param_bounds": {}}
+    phases = _phases(context) if context.features.of_layers else _free_phase(context)
+    return _constants_of(context, {**_names(context), **phases, **named})
 
 
 def layered_settings(context: Context, further: Mapping[str, Any]) -> Body:
     """The constants of the class around layers; the layers have the settings of their phases."""
-    return _constants_of(context, {**_names(context), **further})
+    return _constants_of(context, {**_names(context), "biased": dict(context.options.biased), **further})
+
+
+def learning_rules(rules: Sequence[Declaration]) -> Body:
+    """The functions of the rules that a class learns by, where there are any."""
+    return (Assign(Name("learning_rules"), Tuple(tuple(Name(rule.module) for rule in rules))),) if rules else ()
 
 
 def _names(context: Context) -> dict[str, Any]:
@@ -276,15 +284,15 @@ def _noise(self, random: torch.Generator | None, batch: int) -> list[Tensor]:
 '''
 
 
-def extended() -> Body:
+def extended(context: Context) -> Body:
     """The method that gives the holomorphic extension."""
-    return quote_body(_EXTENDED)
+    return quote_body(_EXTENDED, extension=Name(context.class_names.holomorphic))
 
 
 _EXTENDED = '''
-def _extended(self) -> Holomorphic:
+def _extended(self) -> {extension}:
     """The equations on complex states."""
-    return Holomorphic(self)
+    return {extension}(self)
 '''
 
 

@@ -30,8 +30,9 @@ def held_methods(methods: MethodWriter) -> tuple[list[Function], Class]:
     held += [state for state in context.derivation.states.values() if state in read]
     statements = statements_for(held, made, planned.names, planned.passes)
     doc = "What the correction at these states needs, whatever the direction."
-    hold, recorded = methods.recorded("_hold", "Held", doc, statements, held, context.fixed_names(held))
+    name = context.class_names.held
+    hold, recorded = methods.recorded("_hold", name, doc, statements, held, context.fixed_names(held))
     names: dict[Node, Expr] = {node: Attribute(Name("held"), field) for node, field in recorded.fields.items()}
     method = methods.method(prepared, planned.routines[0], names)
     doc = "What a correction needs of the states it is taken at."
-    return [hold, method], record("Held", doc, recorded.fields, rows=False)
+    return [hold, method], record(name, doc, recorded.fields, rows=False)

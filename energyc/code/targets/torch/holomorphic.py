@@ -83,7 +83,7 @@ class ComplexWriter(TorchWriter):
 
 
 def extension(context: Context) -> Class:
-    """The class ``Holomorphic``."""
+    """The class of the holomorphic extension."""
     writer = ComplexWriter.of(context)
     methods = MethodWriter(context, writer)
     equations: list[Statement] = [methods.prepare(context.fields)]
@@ -94,7 +94,7 @@ def extension(context: Context) -> Class:
         equations += quote_body(NO_ENERGY)
     equations.append(_projection(context))
     doc = ("The holomorphic extension of the network: its equations on complex states.",)
-    return Class("Holomorphic", (_init(context, tuple(equations)), *equations), doc=doc)
+    return Class(context.class_names.holomorphic, (_init(context, tuple(equations)), *equations), doc=doc)
 
 
 def _init(context: Context, equations: Body) -> Function:

@@ -69,7 +69,7 @@ def layered_parts(planned: ModulePlan, options: Options, around: Around | None =
     steps_back = all(not layer.network.relax.irreversible for layer in contexts)
     rests = not any(layer.network.numbered for layer in contexts)
     rules = [rule for rule, possible in (("bptt", steps_back), ("implicit", rests)) if possible]
-    first = [rule for rule in options.rules if rule in rules]
+    first = [rule.name for rule in planned.features.rules if rule.serves_layers or rule.name in rules]
     ordered = tuple(dict.fromkeys([*first, *rules]))
     chosen = () if ordered == ("bptt", "implicit") else (Assign(Name("rules"), literal(ordered)),)
     body = (*chosen, *param_sets(context))
@@ -85,7 +85,8 @@ def _class_names(network: Network) -> ClassNames:
 def _layer_class(context: Context, carried: Carried) -> Class:
     doc = f"The layer `{context.network.name}`, relaxed{' by kernels' if carried.bases else ''}."
     bases = (*carried.bases, *context.class_names.bases)
-    return final_class(context, doc, carried.body, bases)
+    rules = torch_class.learning_rules(context.features.of_layers)
+    return final_class(context, doc, (*rules, *carried.body), bases)
 
 
 def _layer_context(
@@ -93,7 +94,9 @@ def _layer_context(
 ) -> Context:
     own = class_name(name)
     records = names.new(f"{own}Fixed"), names.new(f"{own}Lets")
-    class_names = ClassNames(names.new(own), names.new(f"{own}Equations"), records[0], LAYER_BASES, records[1])
+    of_phases = names.new(f"{own}Held"), names.new(f"{own}Holomorphic")
+    equations = names.new(own), names.new(f"{own}Equations")
+    class_names = ClassNames(*equations, records[0], LAYER_BASES, records[1], *of_phases)
     chosen = replace(options, unproved=None, descends=False, biased={})
     return Context(layer, chosen, class_names, names, known)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from energyc.code.module.context import Context
+from energyc.code.module.context import ClassNames, Context
 from energyc.code.plan import PlannedRoutine, statements_for
 from energyc.code.plan.routines import Prepared, Signature
 from energyc.code.plan.shared import Block
@@ -129,7 +129,7 @@ class MethodWriter:
         body, codes = self._body(planned, {**names, **(given or {})}, self.context.plan.names, batch, early, lets)
         return Function(
             signature.name,
-            _parameters(signature, self.context.class_names.fixed),
+            _parameters(signature, self.context.class_names),
             _needed(loads, [*(() if lets is None else _LETS), *body.body, _returned(signature, *codes)]),
             _RESULTS[signature.gives],
             docstring(signature.doc, self._formulas(signature)),
@@ -227,8 +227,8 @@ def unpacked(names: tuple[Expr, ...]) -> Tuple:
     return Tuple(names, bare=len(names) > 1)
 
 
-def _parameters(signature: Signature, fixed: str) -> tuple[Parameter, ...]:
-    kinds = {"fixed": fixed, "held": "Held"}
+def _parameters(signature: Signature, names: ClassNames) -> tuple[Parameter, ...]:
+    kinds = {"fixed": names.fixed, "held": names.held}
     given = [Parameter(a, Name(kinds.get(a, "Tensors"))) for a in signature.arguments]
     given += [Parameter("params", Name("bool"), Constant(True))] if signature.split else []
     return (_SELF, *given)

@@ -13,13 +13,13 @@ from energyc.code.module.context import Context, Options
 from energyc.code.module.imports import imports
 from energyc.code.module.printed import Printed
 from energyc.code.plan import ModulePlan
+from energyc.code.targets.torch.classes import learning_rules
 from energyc.code.targets.torch.layers import layered_parts
 from energyc.code.targets.torch.param_sets import param_sets
 from energyc.code.targets.torch.part import final_class, network_part
 from energyc.code.tree import facts, python
-from energyc.code.tree.expressions import Name, Tuple
 from energyc.code.tree.prose import wrapped
-from energyc.code.tree.statements import Assign, Body
+from energyc.code.tree.statements import Body
 from energyc.resources import resource
 
 #: A network's own part, and the class that users call.
@@ -66,14 +66,8 @@ def _template() -> Template:
 def _parts(planned: ModulePlan, options: Options) -> Parts:
     """The equations of a network without layers, and the class that users call."""
     context = Context(planned, options)
-    body = (*learning_rules(context), *param_sets(context))
+    body = (*learning_rules(context.features.rules), *param_sets(context))
     return network_part(context), (final_class(context, "The network: its equations, relaxed and learned.", body),)
-
-
-def learning_rules(context: Context) -> Body:
-    """The functions of the rules that a class learns by."""
-    rules = tuple(Name(rule.module) for rule in context.features.rules)
-    return (Assign(Name("learning_rules"), Tuple(rules)),)
 
 
 def _imported(options: Options, called: Collection[str]) -> Collection[str]:

@@ -66,7 +66,7 @@ def equations_part(context: Context, about: str, head: Head, further: Methods = 
     context.drop_unread(tuple(equations))
     equations.insert(0, methods.prepare(context.fields))
     if context.features.needs("holomorphic"):
-        equations += torch_class.extended()
+        equations += torch_class.extended(context)
         classes.append(holomorphic.extension(context))
     equations += _of_the_spec(context, writer)
     own = equations_class(context, about, writer, head, tuple(equations))
