@@ -5,6 +5,7 @@ Imports: nothing.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -29,6 +30,13 @@ def folder(name: Folder) -> Path:
 def resource(name: Folder, *parts: str) -> Path:
     """The path of a file in one of the data folders."""
     return folder(name).joinpath(*parts)
+
+
+@cache
+def shipped() -> dict[str, Path]:
+    """The paths of the specs that ship, by name: the systems of ``specs``, then those of its zoo."""
+    places = (folder("specs"), resource("specs", "zoo"))
+    return {path.stem: path for place in places for path in sorted(place.glob("*.energy"))}
 
 
 def page(code: str) -> Path | None:

@@ -1,4 +1,4 @@
-"""Twenty kinds of model of the literature, each a spec beside this file: class, gradients, fidelity, training.
+"""Kinds of model of the literature, each a spec of specs/zoo: class, gradients, fidelity, training.
 
 docs/results.md ("Tried") holds what ``check``, ``verify`` and ``train`` answered on them.
 """
@@ -19,7 +19,7 @@ from energyc.language.network import Network
 from energyc.proofs.verdicts.admission import available
 from energyc.studies.verify import Probe, measure_fidelity, random_probe
 
-MODELS = Path(__file__).parent
+MODELS = Path(__file__).parents[2] / "specs" / "zoo"
 
 #: What each network is. `hard_sigmoid` has the potential rho(s) W rho(y), though its force jumps; `dyadic` descends in
 #: one half of its pairs and ascends in the other; the matrices of `deep_equilibrium` and `llama` are not tied.
@@ -33,8 +33,11 @@ CLASSES = {
     "diodes": "conservative",
     "dyadic": "not-conservative",
     "edges": "conservative",
+    "energy_based_steps": "conservative",
     "graph": "conservative",
     "hard_sigmoid": "conservative",
+    "input_convex": "conservative",
+    "ising": "conservative",
     "kuramoto": "conservative",
     "linear_attention": "conservative",
     "llama": "not-conservative",

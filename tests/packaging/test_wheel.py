@@ -49,6 +49,25 @@ def test_the_installed_wheel_compiles_a_shipped_spec(wheel: Path, tmp_path: Path
     assert (tmp_path / "out" / "hopfield_torch.py").is_file()
 
 
+def test_the_bare_wheel_lists_copies_and_trains_by_name(wheel: Path, tmp_path: Path) -> None:
+    """Without the extras, away from the checkout."""
+    target = tmp_path / "site"
+    zipfile.ZipFile(wheel).extractall(target)
+    code = (
+        "import sys; sys.modules.update(sklearn=None, PIL=None, matplotlib=None);"
+        "import energyc; from energyc.surfaces.cli import main; assert 'site' in energyc.__file__;"
+        "small = ['--steps', '2', '--set', 'J=8', '--set', 'train.eval_samples=20', '--target', 'torch'];"
+        "sys.exit(main(['list']) or main(['train', 'hopfield', *small, '--out', 'run']) or main(['new', 'mine'])"
+        " or main(['train', 'mine.energy', *small, '--out', 'own']) or main(['new', 'other', '--from', 'kuramoto'])"
+        " or main(['check', 'other.energy']))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(target)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "hopfield: Continuous Hopfield network" in done.stdout and "no pictures" in done.stderr
+    assert (tmp_path / "run" / "checkpoints").is_dir() and (tmp_path / "other.energy").is_file()
+
+
 def test_the_installed_wheel_gives_pygments_its_lexer(wheel: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path)
     code = (

@@ -35,6 +35,7 @@ def test_it_rests_where_the_published_layer_does(seed: int) -> None:
     with torch.no_grad():
         for name in ("A", "B", "b"):
             net.params[name].copy_(2 * torch.randn(net.params[name].shape, generator=random, dtype=torch.float64))
+        net.params["b"][:2] = torch.tensor([6.0, -6.0])  # on both sides of the kink
     net.project_params()
     params = {name: value.detach() for name, value in net.params.items()}
     assert np.linalg.norm(params["A"].numpy(), 2) <= 0.75 and np.linalg.norm(params["B"].numpy(), 2) <= 0.25

@@ -7,7 +7,7 @@ Imports: ``diagnostics``, ``resources``; libraries: ``lark``.
 
 from energyc.language.syntax.layout import format_spec
 from energyc.language.syntax.parser import Parsed, parse, parse_partly
-from energyc.language.syntax.read import decode, read_source
+from energyc.language.syntax.read import decode, located, read_source
 from energyc.language.syntax.same import same_tree
 from energyc.language.syntax.unparse import unparse, unparse_slots
 
@@ -15,6 +15,7 @@ __all__ = [
     "Parsed",
     "decode",
     "format_spec",
+    "located",
     "parse",
     "parse_partly",
     "read_source",

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
-from energyc.language.diagnostics import Source, UserError
+from energyc.language.diagnostics import Source, UserError, near
+from energyc.resources import shipped
 
 LARGEST_FILE = 2_000_000
+
+
+def located(spec: str | Path) -> str | Path:
+    """The path of a spec: what is given, or that of the spec which ships under this name, if nothing else has it."""
+    return spec if os.path.lexists(spec) else shipped().get(str(spec), spec)
 
 
 def read_source(path: str | Path) -> Source:
@@ -62,7 +69,9 @@ def _near(path: Path) -> str:
     with_suffix = path.with_name(path.name + ".energy") if path.name else path
     if with_suffix.is_file():
         return f"did you mean {with_suffix}?"
-    return "give the path of a .energy file, or `-` for standard input"
+    if similar := near(str(path), shipped()):
+        return f"did you mean {similar[0]}, which ships with energyc? `energyc list` names all"
+    return "give the path of a .energy file, `-` for standard input, or a name of `energyc list`"
 
 
 def _not_text(name: str, data: bytes, offset: int, what: str) -> UserError:

@@ -2,7 +2,7 @@
 
 It knows arrays and their fields; networks are unknown to it.
 
-Imports: ``diagnostics``, ``running``, ``settings``; libraries: ``PIL``, ``numpy``, ``sklearn``.
+Imports: ``diagnostics``, ``resources``, ``running``, ``settings``; libraries: ``PIL``, ``numpy``, ``sklearn``.
 """
 
 from energyc.language.settings import Call

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 import click
 from click.shell_completion import CompletionItem
 
+from energyc.resources import shipped
+
 Candidates = list[CompletionItem]
 #: The modules that define the settings of a block, and in them the class of the block.
 _BLOCKS = {"relax": ("phases", "Relax"), "nudge": ("phases", "Nudge"), "train": ("train", "TrainOptions")}
@@ -31,7 +33,12 @@ _NAME = re.compile(r"(?:^|,)\s*([A-Za-z_]\w*)\s*=(?![^,]*(?<![\w.])[A-Za-z_])")
 
 
 def specs(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
-    """Specs, and the folders on the way to them."""
+    """Specs, the folders on the way to them, and the names of those that ship, of which a letter is known."""
+    return spec_files(ctx, param, incomplete) + _shipped(incomplete)
+
+
+def spec_files(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
+    """Specs and the folders on the way to them."""
     return _paths(incomplete, lambda entry: entry.name.endswith(".energy"))
 
 
@@ -41,8 +48,13 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candida
 
 
 def specs_or_runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
-    """Specs and run folders."""
-    return _paths(incomplete, lambda entry: entry.name.endswith(".energy") or _is_run(entry))
+    """Specs, run folders, and the names of specs that ship."""
+    found = _paths(incomplete, lambda entry: entry.name.endswith(".energy") or _is_run(entry))
+    return found + _shipped(incomplete)
+
+
+def _shipped(incomplete: str) -> Candidates:
+    return _starting(incomplete, shipped()) if incomplete else []
 
 
 def paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
@@ -131,7 +143,7 @@ def _spec_text(ctx: click.Context) -> str:
     """
     for word in ctx.obj or ():
         path = os.path.expanduser(word)
-        path = os.path.join(path, "spec.energy") if os.path.isdir(path) else path
+        path = os.path.join(path, "spec.energy") if os.path.isdir(path) else str(shipped().get(path, path))
         if path.endswith(".energy"):
             try:
                 with open(path, encoding="utf-8") as file:

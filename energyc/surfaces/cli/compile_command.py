@@ -59,6 +59,7 @@ def command(
         console.write_json({"network": modules[0].network.name, "files": files})
     else:
         console.write("\n".join(map(str, paths)))
+    console.next(("energyc", "bench", spec), ("energyc", "train", spec))
 
 
 def _write_module(folder: Path, name: str, text: str) -> Path:

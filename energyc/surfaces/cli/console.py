@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -87,6 +88,11 @@ class Console:
         """Write a note unless ``--quiet`` is set."""
         if not self.quiet:
             click.echo(text, err=True, color=True)
+
+    def next(self, *commands: Sequence[object]) -> None:
+        """Note which commands, each by its words, one may want after what was made."""
+        if not self.is_json:
+            self.note(f"next: {'; '.join(shlex.join(map(str, words)) for words in commands)}")
 
     def diagnostics(self, error: SpecError) -> None:
         """Write the diagnostics of a spec as text."""

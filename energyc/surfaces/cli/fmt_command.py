@@ -18,7 +18,7 @@ from energyc.surfaces.cli.options import output_options
     type=click.Path(allow_dash=True),
     nargs=-1,
     required=True,
-    shell_complete=candidates.specs,
+    shell_complete=candidates.spec_files,
 )
 @click.option("--check", is_flag=True, help="Change nothing; exit with status 1 if a file would change.")
 @output_options

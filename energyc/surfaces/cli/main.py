@@ -14,6 +14,7 @@ from energyc.version import __version__
 #: Command -> its description; its module is ``energyc.surfaces.cli.COMMAND_command``.
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
+        "list": "List the specs that ship, which commands take by name.",
         "check": "Type-check a spec: classes with evidence, rules, counts.",
         "compile": "Write one self-contained module for each target.",
         "train": "Train a network into a run folder, or resume a run.",

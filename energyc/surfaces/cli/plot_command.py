@@ -42,6 +42,7 @@ def command(
 ) -> None:
     """Draw the pictures of RUN into its folder, and print their paths."""
     from energyc.running.runs.prepare import reopen
+    from energyc.running.runs.threads import suit_threads
     from energyc.running.training.folder import RunFolder
     from energyc.surfaces.report.plots import Choice, plot_run
     from energyc.surfaces.report.scene import View
@@ -49,6 +50,8 @@ def command(
     folder = Path(run)
     prepared = None if RunFolder(folder).of_several else reopen(folder, data=data)
     choice = Choice(kinds, samples, View(sample, heads, tokens))
+    if prepared is not None:
+        suit_threads(prepared.network, prepared.options.batch)
     session, network = (prepared.session(folder), prepared.network) if prepared else (None, None)
     drawn = plot_run(folder, session, network, choice, console.note)
     paths = [str(path) for path in drawn.paths]
@@ -56,3 +59,4 @@ def command(
     if not console.is_json:
         for kind, reason in drawn.without.items():
             console.note(f"no {kind}: {reason}")
+        console.next(("energyc", "view", run))

@@ -176,6 +176,7 @@ def _resume(
         first = next((path for path in paths if path.exists()), paths[0])
         prepared = _logged_as_before(reopen(first, steps=steps, data=data, device=device), first, log, console)
         _note_rule(prepared, console)
+        _suit_threads(prepared, console)
         _note_warnings(prepared, console)
         if kind == "fold":
             _train_several(prepared, group, None, run, console, resume=True)
@@ -186,6 +187,7 @@ def _resume(
         if group.is_first:
             prepared = _logged_as_before(prepared, run, log, console)
         _note_rule(prepared, console)
+        _suit_threads(prepared, console)
         _note_warnings(prepared, console)
         _train_one_seed(prepared.shared_by(group), run, console, resume=True)
 
@@ -204,6 +206,13 @@ def _note_rule(prepared: Prepared, console: Console) -> None:
         console.note(prepared.target_note)
 
 
+def _suit_threads(prepared: Prepared, console: Console) -> None:
+    from energyc.running.runs.threads import suit_threads
+
+    if (note := suit_threads(prepared.network, prepared.options.batch)) is not None:
+        console.note(note)
+
+
 def _rule(prepared: Prepared) -> dict[str, str]:
     return {"rule": prepared.options.trained_by, "why_this_rule": prepared.options.why_trained_by}
 
@@ -218,6 +227,7 @@ def _note_run(prepared: Prepared, console: Console) -> None:
     from energyc.surfaces.report.notes import floor_notes, idle_settings
 
     _note_rule(prepared, console)
+    _suit_threads(prepared, console)
     _note_warnings(prepared, console)
     classes = prepared.compiled.classes
     for note in (*idle_settings(prepared.network, classes), *floor_notes(classes)):
@@ -261,6 +271,8 @@ def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resum
     if outcome.health:
         console.write(f"  health: {outcome.health}")
     _write_warnings(outcome.warnings, console)
+    reads_text = any(binding.adapter == "characters" for binding in prepared.network.bindings.values())
+    console.next(("energyc", "view", outcome.out), ("energyc", "sample" if reads_text else "verify", outcome.out))
 
 
 def _duration(outcome: Outcome) -> str:
@@ -301,6 +313,7 @@ def _write_summary(prepared: Prepared, summary: dict[str, Any], folder: Path, co
         return
     print_summary(summary, color=console.colors(sys.stdout))
     _write_warnings(summary["warnings"], console)
+    console.next(("energyc", "plot", folder, "--kind", "curves"), ("energyc", "eval", folder))
 
 
 def _write_warnings(warnings: Sequence[str], console: Console) -> None:

@@ -11,7 +11,14 @@ import click
 
 from energyc.surfaces.cli.console import Console, Exit
 from energyc.surfaces.cli.failures import UNFAITHFUL
-from energyc.surfaces.cli.options import Finite, output_options, rule_option, spec_options, spec_or_run_argument
+from energyc.surfaces.cli.options import (
+    Finite,
+    data_option,
+    output_options,
+    rule_option,
+    spec_options,
+    spec_or_run_argument,
+)
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
@@ -35,6 +42,7 @@ GAIN = Finite(min=0, min_open=True, max=LARGEST_GAIN)
     type=click.IntRange(min=1),
     help="Evaluations of the force that each measurement may take; 250,000 by default.",
 )
+@data_option
 @click.option(
     "--reference",
     metavar="FOLDER",
@@ -49,13 +57,15 @@ def command(
     sweep: str | None,
     checkpoint: Which | None,
     budget: int | None,
+    data: tuple[str, ...],
     reference: str | None,
     choices: Choices,
     console: Console,
 ) -> None:
     """Measure each rule's gradient on SPEC or RUN against the exact one, in the limit and as configured.
 
-    Of a folder of seeds or folds every run is measured. With --reference SPEC is compared with results on file.
+    Of a folder of seeds or folds every run is measured. With --data SPEC has its full sizes, and inputs are test
+    samples. With --reference SPEC is compared with results on file.
     """
     from energyc.running.runs.locate import is_run
 
@@ -64,6 +74,8 @@ def command(
     if reference is not None:
         if is_run(spec):
             raise click.UsageError("--reference needs a SPEC: references have weights of their own")
+        if data:
+            raise click.UsageError("--reference and --data exclude each other: references have inputs of their own")
         _hold(spec, reference, choices, console)
         return
 
@@ -81,6 +93,7 @@ def command(
                 sweep_residual=sweep == "residual",
                 checkpoint=checkpoint or "last",
                 evaluations=budget or EVALUATIONS,
+                data=data,
                 notify=console.note,
                 progress=show,
             )

@@ -1,0 +1,76 @@
+"""The specs that ship, by name: in every command, listed, and copied."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import energyc as package
+from energyc.resources import shipped
+from tests.cli.run import SMALL, energyc
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["hopfield", "kuramoto"])
+def test_a_name_stands_for_the_path(name: str, capfd: Capture) -> None:
+    named, given = (energyc(capfd, "check", spec, "--format", "json") for spec in (name, shipped()[name]))
+    assert named.status == 0 and json.loads(named.out) == json.loads(given.out)
+
+
+def test_load_takes_a_name() -> None:
+    assert package.load("hopfield", target="torch", dims={"J": 4}).name == "hopfield"
+
+
+def test_a_file_of_this_name_is_meant_where_there_is_one(capfd: Capture) -> None:
+    Path("hopfield").write_text(SMALL)
+    assert json.loads(energyc(capfd, "check", "hopfield", "--format", "json").out)["network"] == "small"
+
+
+@pytest.mark.parametrize("command", ["check", "verify", "train"])
+def test_a_name_that_is_almost_one(command: str, capfd: Capture) -> None:
+    done = energyc(capfd, command, "hopfild")
+    assert done.status == 1 and "did you mean hopfield, which ships with energyc?" in done.err
+
+
+def test_no_name_can_be_formatted(capfd: Capture) -> None:
+    before = shipped()["hopfield"].read_bytes()
+    assert energyc(capfd, "fmt", "hopfield").status == 1
+    assert shipped()["hopfield"].read_bytes() == before
+
+
+def test_the_list_names_all(capfd: Capture) -> None:
+    done = energyc(capfd, "list", "--format", "json")
+    assert [entry["name"] for entry in json.loads(done.out)] == list(shipped())
+
+
+def test_the_list_by_a_word(capfd: Capture) -> None:
+    done = energyc(capfd, "list", "Kuramoto")
+    assert done.out.startswith("kuramoto: ") and "energyc train kuramoto" in done.out
+    assert "hopfield: " not in done.out and "next: energyc check kuramoto" in done.err
+
+
+def test_the_list_by_a_word_that_none_has(capfd: Capture) -> None:
+    done = energyc(capfd, "list", "perceptron")
+    assert done.status == 1 and "no spec that ships mentions perceptron" in done.err
+
+
+@pytest.mark.parametrize("name", ["kuramoto", "et_graph"])
+def test_a_copy_is_the_spec_under_another_name(name: str, capfd: Capture) -> None:
+    assert energyc(capfd, "new", "mine", "--from", name).status == 0
+    text = Path("mine.energy").read_text(encoding="utf-8")
+    assert text == shipped()[name].read_text(encoding="utf-8").replace(f"network {name}", "network mine")
+    assert energyc(capfd, "check", "mine.energy").status == 0
+
+
+def test_a_copy_of_what_cannot_be_read(capfd: Capture) -> None:
+    Path("broken.energy").write_text("network")
+    assert energyc(capfd, "new", "mine", "--from", "broken.energy").status == 1
+    assert not Path("mine.energy").exists()
