@@ -113,18 +113,20 @@ def is_text(spec: object) -> TypeGuard[str]:
 
 
 def read(spec: str | Path) -> Source:
-    """The source of a spec: a path, ``-`` for standard input, or the text itself (which has more than one line).
+    """The source of a spec: a path, the name of one that ships, ``-`` for standard input, or the text itself.
+
+    A text has more than one line.
 
     Raises UserError: a file that cannot be read, or one that is not text.
     """
-    from energyc.language.syntax import decode, read_source
+    from energyc.language.syntax import decode, located, read_source
 
     if not isinstance(spec, str | os.PathLike):
         raise wrong_argument("the spec", spec, "the path of a .energy file, or the text of a spec")
     if is_text(spec):
         return decode(spec.encode(errors="surrogatepass"), "<text>")
     with stage("read", str(spec)):
-        return read_source(spec)
+        return read_source(located(spec))
 
 
 def parse(source: Source) -> ast.Spec:

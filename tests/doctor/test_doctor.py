@@ -54,7 +54,7 @@ def test_this_machine(tmp_path: Path) -> None:
     core = {name for name, finding in found.items() if finding["core"]}
     assert core == {"Python", "energyc", "libraries", "torch", "specs", "a network"}
     assert all(found[name]["state"] == "works" for name in core)
-    assert found["specs"]["says"].split()[1] == str(len(list((ROOT / "specs").glob("*.energy"))))
+    assert found["specs"]["says"].split()[1] == str(len(list((ROOT / "specs").rglob("*.energy"))))
     assert found["devices"]["threads"] == 1 and found["devices"]["devices"][0]["name"] == "cpu"
     assert found["cache"]["place"] == str(tmp_path / "energyc") and found["grammar"]["state"] == "works"
     assert not list(tmp_path.rglob("*.so")), "the kernels of the trial are not kept"

@@ -51,7 +51,7 @@ Mutation = Callable[[str, Random], str]
 @cache
 def sources() -> tuple[str, ...]:
     """The specs of the repository."""
-    folders = ("specs", "tests/models", "tests/golden")
+    folders = ("specs", "specs/zoo", "tests/golden")
     paths = [path for folder in folders for path in sorted((ROOT / folder).glob("*.energy"))]
     return tuple(path.read_text(encoding="utf-8") for path in paths)
 

@@ -21,7 +21,7 @@ AGREEMENT = 1e-6
 
 RESISTIVE = ROOT / "specs" / "resistive.energy"
 HOPFIELD = ROOT / "specs" / "hopfield.energy"
-DIODES = ROOT / "tests" / "models" / "diodes.energy"
+DIODES = ROOT / "specs" / "zoo" / "diodes.energy"
 NETWORKS = {
     "resistive": lambda: drawn(RESISTIVE, I=9, J=7, K=4),
     "hopfield": lambda: drawn(HOPFIELD, I=9, J=12, K=4),

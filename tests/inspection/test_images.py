@@ -22,7 +22,7 @@ from energyc.studies.inspection.positions import find_positions, similarity
 from tests.inspection.parts import CET, ET, TOLERANCE, params, part
 from tests.specs.test_flows import et_flow, patches
 
-MODELS = Path(__file__).parents[1] / "models"
+MODELS = Path(__file__).parents[2] / "specs" / "zoo"
 ET_IMAGES = {"img": (3, 12, 12), "t": (3, 12, 12)}
 CET_IMAGES = {"x": (1, 12, 12), "t": (1, 12, 12)}
 

@@ -63,7 +63,7 @@ MODELS: Mapping[str, Mapping[str, int]] = {
 
 def path(name: str) -> Path:
     """The file of a spec or model."""
-    return ROOT / "specs" / f"{name}.energy" if name in SPECS else ROOT / "tests" / "models" / f"{name}.energy"
+    return ROOT / "specs" / f"{name}.energy" if name in SPECS else ROOT / "specs" / "zoo" / f"{name}.energy"
 
 
 def small(name: str) -> Network:

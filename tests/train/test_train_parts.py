@@ -53,6 +53,26 @@ def test_spread_covers_the_split() -> None:
     assert list(evenly_spread(3, 100)) == [0, 1, 2]
 
 
+@pytest.mark.parametrize(
+    ("settings", "total", "every", "samples"),
+    [
+        ({}, 3, 1, 32),
+        ({}, 1000, 100, 2000),
+        ({"batch": 4}, 1000, 100, 400),
+        ({"batch": 4, "eval_every": 7}, 1000, 7, 2000),
+        ({"batch": 4, "eval_samples": 900}, 1000, 100, 900),
+        ({"batch": 4, "metrics": ["macro_f1"]}, 1000, 100, 2000),
+    ],
+)
+def test_an_evaluation_takes_no_more_samples_than_the_updates_since_the_last_one(
+    settings: dict[str, Any], total: int, every: int, samples: int
+) -> None:
+    """Unless the settings say otherwise."""
+    options = TrainOptions.from_settings(settings)
+    assert options.evaluated_every(total, epoch=500) == every
+    assert options.evaluated_samples(every) == samples
+
+
 def test_schedules() -> None:
     cosine = TrainOptions.from_settings({"lr": 1, "final_lr": 0.1, "schedule": Call("cosine", keywords={"warmup": 10})})
     assert [rate_factor(cosine, step, 111) for step in (0, 9, 10)] == pytest.approx([0.1, 1, 1])

@@ -152,3 +152,46 @@ def test_an_update_is_of_the_weights_that_it_begins_with(step: int, residual: fl
 def test_without_a_limit_nothing_is_above_it() -> None:
     assert record(LOG, 5, {"tolerance": None, "gate": None}).crossings == ()
     assert record([], 0, {"tolerance": 1e-4}).residual is None
+
+
+#: The same inputs as the digits that ship, from a program.
+PROGRAM = """\
+from energyc.running.data.shipped import load_digits
+
+def samples():
+    images, labels = load_digits()
+    return {"x": images.reshape(-1, 64), "label": labels}
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a spec and a program that returns data for it, where the command runs."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(PROGRAM)
+    return written(tmp_path, SMALL)
+
+
+def test_a_spec_is_measured_on_data_that_are_given(own: Path, capfd: Capture) -> None:
+    found = json.loads(energyc(capfd, "verify", own, "--data", "own.py:samples", "--format", "json").out)
+    assert found["passed"] and found["preset"] is None
+    assert found["inputs"] == "2 test samples of --data own.py:samples"
+    said = energyc(capfd, "verify", own, "--data", "own.py:samples").out
+    assert "measured on 2 test samples of --data own.py:samples" in said
+
+
+def test_a_run_on_data_of_a_program_is_measured_on_them_if_they_are_given_again(own: Path, capfd: Capture) -> None:
+    assert energyc(capfd, "train", own, "--data", "own.py:samples", "--out", "run", "--steps", 2).status == 0
+    assert "measured on 2 test samples\n" in energyc(capfd, "verify", "run", "--data", "own.py:samples").out
+    said = energyc(capfd, "verify", "run").out
+    assert "measured on drawn inputs" in said and "give them again: --data" in said
+
+
+@pytest.mark.parametrize(("data", "code"), [("nowhere.npz", "E0913"), ("own.py:nothing", "E0931")])
+def test_data_that_cannot_be_opened_are_an_error(data: str, code: str, own: Path, capfd: Capture) -> None:
+    done = energyc(capfd, "verify", own, "--data", data)
+    assert done.status == 1 and f"error[{code}]" in done.err
+
+
+def test_references_have_inputs_of_their_own(own: Path, capfd: Capture) -> None:
+    assert energyc(capfd, "verify", own, "--reference", "shipped", "--data", "own.py:samples").status == 2

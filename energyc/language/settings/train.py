@@ -35,6 +35,7 @@ ALWAYS_MEASURED = ("residual", "residual_max", "settled", "relax_steps", "sample
 #: The rule of a spec that names none.
 DEFAULT_RULE = "implicit"
 DEFAULT_STEPS = 1000
+EVAL_SAMPLES = 2000
 
 NOT_NEGATIVE, POSITIVE, COUNT = Number(low=0), Number(above=0), Integer(1)
 
@@ -134,8 +135,19 @@ class TrainOptions:
         unit="updates",
         otherwise="an epoch, but at least a hundredth and at most a tenth of the run",
     )
-    eval_samples: int = setting(
-        2000, COUNT, "of the test split, evenly spread over it, that are evaluated while training", unit="samples"
+    eval_samples: int | None = setting(
+        None,
+        COUNT,
+        "of the test split, evenly spread over it, that are evaluated while training",
+        unit="samples",
+        otherwise=f"`{EVAL_SAMPLES}`; at most those of the updates between two evaluations, where `eval_every` is not "
+        "set and no metric is over a whole split",
+    )
+    eval_exit: str = setting(
+        "early",
+        Word(("early", "spec")),
+        "`early`: an evaluated sample stops once its residual is within `relax.tolerance`, where there is one; `spec`: "
+        "as `relax.exit` says",
     )
     save_every: int | None = setting(None, COUNT, "between two checkpoints beside those of evaluations", unit="updates")
     log_every: int = setting(1, COUNT, "between two rows of `metrics.jsonl`", unit="updates")
@@ -231,6 +243,17 @@ class TrainOptions:
         if self.epochs is not None:
             return self.epochs * updates_per_epoch
         return DEFAULT_STEPS if self.steps is None else self.steps
+
+    def evaluated_every(self, total: int, epoch: int) -> int:
+        """The updates between two evaluations, in a run of ``total`` updates with ``epoch`` in an epoch."""
+        return self.eval_every or max(1, total // 100, min(epoch, total // 10))
+
+    def evaluated_samples(self, every: int) -> int:
+        """The most samples of an evaluation: it takes no longer than ``every`` updates unless that was set."""
+        if self.eval_samples is not None:
+            return self.eval_samples
+        is_set = self.eval_every is not None or self.whole_split(())
+        return EVAL_SAMPLES if is_set else min(EVAL_SAMPLES, every * self.batch)
 
     def rate(self, param: str, count: int = 1) -> float | tuple[float, ...]:
         """The peak learning rate of one param, or those along its first dim, of size ``count``."""

@@ -42,7 +42,22 @@ def _silu_integral(u: Array) -> Array:
 
 
 def _dilogarithm(x: Array) -> Array:
-    """``Li2(x)`` for ``|x| <= 1``; a series near 0, where ``1 - x`` would round."""
+    """``Li2(x)`` for ``|x| <= 1``, of real x only where ``x <= 0``."""
+    return _complex_dilogarithm(x) if np.iscomplexobj(x) else _real_dilogarithm(x)
+
+
+#: ``B_2k / (2k + 1)!``, of the Bernoulli numbers, for k = 1 and on: the last is below rounding where ``|w| <= log(2)``.
+BERNOULLI = (1 / 36, -1 / 3600, 1 / 211680, -1 / 10886400, 1 / 526901760, -691 / 16999766784000, 1 / 1120863744000)
+
+
+def _real_dilogarithm(x: Array) -> Array:
+    """``w = log(1 - x)``: ``-(w + w^2/4 + sum[k](B_2k w^(2k+1) / (2k+1)!))``, since SciPy takes long to import."""
+    w = np.log1p(-x)
+    return -(w + w * w / 4 + sum(b * w ** (2 * k + 1) for k, b in enumerate(BERNOULLI, 1)))
+
+
+def _complex_dilogarithm(x: Array) -> Array:
+    """SciPy's; a series near 0, where ``1 - x`` would round."""
     from scipy.special import spence
 
     near = np.where(np.abs(x) < 0.03, x, 0.0)

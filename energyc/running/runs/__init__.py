@@ -14,7 +14,7 @@
 
 It combines specs, modules, data and training; it measures and reports nothing.
 
-Imports: ``conservativeness``, ``data``, ``diagnostics``, ``loggers``, ``network``, ``pipeline``, ``ranks``,
+Imports: ``conservativeness``, ``data``, ``diagnostics``, ``loggers``, ``network``, ``pipeline``, ``plan``, ``ranks``,
 ``resolve``, ``rules``, ``settings``, ``syntax``, ``targets``, ``training``, ``verdicts``, ``version``; libraries:
 ``numpy``, ``torch``.
 """

@@ -20,6 +20,7 @@ def read_spec(spec: str | Path) -> Source:
         return read(spec)
     except UserError as error:
         if error.code == "E0901" and not is_text(spec) and not os.path.exists(spec):
-            help_text = "give the path of a .energy file, `-` for standard input, or the folder of a run"
-            raise UserError(f"there is no file or folder {spec}", code=error.code, help=help_text) from None
+            near = error.help if error.help and error.help.startswith("did you mean") else None
+            help_text = "give the path of a .energy file, a name of `energyc list`, or the folder of a run"
+            raise UserError(f"there is no file or folder {spec}", code=error.code, help=near or help_text) from None
         raise

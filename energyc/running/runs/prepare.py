@@ -159,7 +159,7 @@ def prepare(source: Source, choices: Choices, request: Request, given: DataArgum
     if network.cost is None:
         message = f"{network.name} has no cost, so there is nothing to train for"
         raise UserError(message, code="E0516", help="add a line such as: cost mse = 1/2 * sum[k]((y[k] - t[k])^2)")
-    compiled, note = compiled_for(request.target, request.device, network, rule, choices)
+    compiled, note, _ = compiled_for(request.target, request.device, network, [rule], choices)
     if not options.allow_biased:
         refuse_biased(network.name, compiled.classes, rule)
     datasets, direct = opened(network, given, options.seed)
@@ -201,10 +201,7 @@ def reopen(
     network = saved.resolved(given=given)
     options = saved.options if steps is None else saved.options.with_steps(steps)
     run_device = device or saved.info.get("device", "cpu")
-    target = saved.info.get("target", "torch")
-    if target != "torch" and run_device != saved.info.get("device", "cpu"):
-        target = "auto"
-    compiled, note = compiled_for(target, run_device, network, saved.rule, resumes=True)
+    compiled, note, _ = compiled_for(saved.target_on(run_device), run_device, network, [saved.rule], resumes=True)
     datasets, direct = opened(network, given, options.seed)
     origin = {key: value for key, value in saved.info.items() if key in ("spec", "preset", "overrides")}
     fold = saved.info.get("fold")

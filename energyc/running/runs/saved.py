@@ -47,6 +47,11 @@ class SavedRun:
         """The rule that trains the run."""
         return self.info.get("rule") or self.options.trained_by
 
+    def target_on(self, device: str) -> str:
+        """The target of the run; on another device than its own, the usual one in the place of kernels."""
+        target = self.info.get("target", "torch")
+        return "auto" if target != "torch" and device != self.info.get("device", "cpu") else target
+
     @cached_property
     def source(self) -> Source:
         """The resolved spec."""

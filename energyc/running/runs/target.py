@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from energyc.code.targets import TARGETS as WRITTEN
 from energyc.code.targets import find_target
 from energyc.language.diagnostics import UserError
 from energyc.language.network import Network
-from energyc.pipeline import Choices, Compiled, emit, training_dtype
+from energyc.pipeline import Choices, Compiled, emit, torch_dtype, training_dtype
 from energyc.runtime.rules import RULES
 
 #: What ``--target`` may say; ``auto`` takes the target that is usual on a device, where its kernels can be built.
 TARGETS = ("auto", *WRITTEN)
 
 
+class Chosen(NamedTuple):
+    """A module, and what its phases run as; the same is ``news`` where kernels were built or are not to be had."""
+
+    compiled: Compiled
+    note: str | None = None
+    news: str | None = None
+
+
 def usual_target() -> str:
-    """The default of ``--target``: the environment variable ``ENERGYC_TARGET``, or auto. Raises UserError."""
+    """The target where none is named: the environment variable ``ENERGYC_TARGET``, or auto. Raises UserError."""
     wanted = os.environ.get("ENERGYC_TARGET", "auto")
     if wanted not in TARGETS:
         raise UserError(f"ENERGYC_TARGET is {wanted}", code="E0518", help=f"set it to {', '.join(TARGETS)}")
@@ -24,9 +34,16 @@ def usual_target() -> str:
 
 
 def compiled_for(
-    wanted: str, device: str, network: Network, rule: str, choices: Choices = Choices(), *, resumes: bool = False
-) -> tuple[Compiled, str | None]:
-    """The module of a run, with its kernels in C++ built, and a note on what its phases run as.
+    wanted: str,
+    device: str,
+    network: Network,
+    rules: Sequence[str],
+    choices: Choices = Choices(),
+    *,
+    dtype: Any = None,
+    resumes: bool = False,
+) -> Chosen:
+    """The module for some rules, with its kernels in C++ built for a dtype, by default ``train.dtype``.
 
     A run that ``resumes`` where its kernels are not to be had goes on as torch operations. Raises UserError where
     kernels are asked for otherwise and the network, the device or this machine has none, and for a target whose
@@ -36,25 +53,31 @@ def compiled_for(
     if not target.learns:
         message = f"{network.name} cannot be trained in {target.title}: its modules do not learn"
         raise UserError(message, code="E0518", help="use --target torch, or --target auto to take kernels if possible")
+    compiled = emit(network, rules, choices, target.name)
     if target.phases is None:
-        return emit(network, [rule], choices, target.name), None
-    compiled = emit(network, [rule], choices, target.name)
-    ready = target.ready(compiled.printed, device, str(training_dtype(network)).removeprefix("torch."))
+        return Chosen(compiled)
+    kind = str(torch_dtype(dtype) or training_dtype(network)).removeprefix("torch.")
+    ready = target.ready(compiled.printed, device, kind)
     if ready.reason is None:
-        others = [f"those that {rule} records"] if "trajectory" in RULES[rule].needs else []
+        recording = [rule for rule in RULES if rule in rules and "trajectory" in RULES[rule].needs]
+        others = [f"those that {rule} records" for rule in recording]
         others += ["steps in bfloat16"] if not target.takes_bfloat16 and _roughly(network) else []
+        built = "" if ready.built_in is None else f" (built in {ready.built_in:.1f} s)"
         note = "".join(f"; {which} run as torch operations" for which in others)
-        return compiled, f"phases run in {target.phases}{ready.note}{note}"
+        note = f"phases run in {target.phases}{built}{note}"
+        return Chosen(compiled, note, note if built else None)
     if wanted == target.name and not resumes:
         message = f"{network.name} cannot be trained in {target.phases}: {ready.reason}"
         raise UserError(message, code="E0518", help="use --target torch, or --target auto to take kernels if possible")
     note = f"phases run as torch operations: {ready.reason}"
-    return emit(network, [rule], choices), f"{note}; from here on rounding differs" if resumes else note
+    note += "; from here on rounding differs" if resumes else ""
+    return Chosen(emit(network, rules, choices), note, note)
 
 
 def _usual_on(device: str) -> str:
     """The target that ``auto`` takes on a device."""
-    return next((name for name in WRITTEN if device in find_target(name).usual_on), WRITTEN[0])
+    kind = device.partition(":")[0]
+    return next((name for name in WRITTEN if kind in find_target(name).usual_on), WRITTEN[0])
 
 
 def _roughly(network: Network) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -96,13 +96,32 @@ def evaluate_split(
     net.train(False)
     measuring = _Measuring(net, feed, options, settled_within(net.relax_tolerance))
     starts = range(0, len(indices), options.batch)
-    for first in range(0, len(starts), group.size):
-        if group.any(stop()):
-            raise Stopped
-        if first + group.rank < len(starts):
-            start = starts[first + group.rank]
-            measuring.add(indices[start : start + options.batch])
+    with _exiting(net, options.eval_exit):
+        for first in range(0, len(starts), group.size):
+            if group.any(stop()):
+                raise Stopped
+            if first + group.rank < len(starts):
+                start = starts[first + group.rank]
+                measuring.add(indices[start : start + options.batch])
     return _merged(group.collected(measuring.parts), options, thresholds)
+
+
+@contextmanager
+def _exiting(net: Network, how: str) -> Iterator[None]:
+    """Let samples stop ``early`` within this context: in the network or its layers, each that has a tolerance.
+
+    Not where a force reads the number of the step, nor where the spec has an exit of its own.
+    """
+    parts: list[Any] = list(getattr(net, "layers", {}).values()) or [net]
+    settling = [p for p in parts if p.relax_exit == "settled" and p.relax_tolerance is not None and not p.numbered]
+    changed = settling if how == "early" else []
+    for part in changed:
+        part.relax_exit = "early"
+    try:
+        yield
+    finally:
+        for part in changed:
+            part.relax_exit = "settled"
 
 
 class _Part(NamedTuple):

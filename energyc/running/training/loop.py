@@ -45,6 +45,8 @@ from energyc.running.training.writer import Writer
 
 #: Is given the row of each update; where it returns False, the run ends there as it would at its last update.
 Watch = Callable[[Row], object]
+#: The seconds from which on it is said how long evaluations take.
+NOTICED = 1.0
 
 
 def train(
@@ -284,10 +286,10 @@ class Training:
 
     @property
     def _eval_every(self) -> int:
-        epoch = self.learner.order.updates
-        return self.options.eval_every or max(1, self.total // 100, min(epoch, self.total // 10))
+        return self.options.evaluated_every(self.total, self.learner.order.updates)
 
     def _evaluate(self) -> None:
+        start = time.monotonic()
         try:
             with self.learner.as_evaluated(), self._finite(), self._arithmetic("the evaluation"):
                 validation = None if self._validation is None else self._measure(self._validation)
@@ -306,6 +308,14 @@ class Training:
         self._writer.evaluation([*rows, row], {"seconds": self._seconds, **waited}, self._followed())
         self._tell([*rows, row])
         self._reporter.evaluation(row)
+        if self.step == self._first:
+            self._plan(time.monotonic() - start)
+
+    def _plan(self, seconds: float) -> None:
+        """Say how long evaluations take, after the first one of a session, where that is to be noticed."""
+        if seconds >= NOTICED and self.step < self.total:
+            every = "update" if self._eval_every == 1 else f"{self._eval_every} updates"
+            self._reporter.message(f"an evaluation takes {seconds:.0f} s, every {every}")
 
     def _followed(self) -> Row | None:
         """Return how a few test samples relax; None of layers, each of which has an energy of its own."""
@@ -323,7 +333,7 @@ class Training:
             self.session.net,
             feed,
             self.options,
-            samples=self.options.eval_samples,
+            samples=self.options.evaluated_samples(self._eval_every),
             stop=lambda: self._signals.raised,
             thresholds=thresholds,
             group=self.group,

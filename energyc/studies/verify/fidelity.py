@@ -45,7 +45,8 @@ class RuleFidelity:
 
     ``verdict`` is that of the analysis: ``exact``, ``surrogate``, ``biased`` or ``unproved``. Both columns compare with
     the gradient of the cost; the ``law`` of a surrogate is about what it follows. ``fault`` explains why a rule that
-    should be faithful is not, and ``note`` why a column is empty or doubtful.
+    should be faithful is not, and ``note`` why a column is empty or doubtful. A network of layers has the same for the
+    params of each copy of a layer together, and for those around the layers.
     """
 
     rule: str
@@ -59,6 +60,8 @@ class RuleFidelity:
     beta: float | None = None
     note: str = ""
     verdict: str = EXACT
+    limit_layers: Mapping[str, Measure] = field(default_factory=dict)
+    configured_layers: Mapping[str, Measure] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -68,13 +71,6 @@ class RuleFidelity:
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of interface.md."""
         limit = {**self.limit.to_json(), "law": self.law} if self.limit else None
-        params = {
-            name: {
-                "limit": measure.to_json(),
-                "configured": self.configured_params[name].to_json() if name in self.configured_params else None,
-            }
-            for name, measure in self.limit_params.items()
-        }
         configured = {**self.configured.to_json(), "beta": self.beta} if self.configured else None
         sweep = self.sweep.to_json() if self.sweep else None
         return {
@@ -84,9 +80,16 @@ class RuleFidelity:
             "passed": self.passed,
             "fault": self.fault,
             "note": self.note,
-            "params": params,
+            "params": _beside(self.limit_params, self.configured_params),
+            **({"layers": _beside(self.limit_layers, self.configured_layers)} if self.limit_layers else {}),
             "sweep": sweep,
         }
+
+
+def _beside(limit: Mapping[str, Measure], configured: Mapping[str, Measure]) -> dict[str, Any]:
+    """Return both columns of each name as plain values."""
+    others = {name: measure.to_json() for name, measure in configured.items()}
+    return {name: {"limit": own.to_json(), "configured": others.get(name)} for name, own in limit.items()}
 
 
 @dataclass(frozen=True)
@@ -240,14 +243,14 @@ def _measure_rule(lab: Laboratory, configured: Any, rule: str, verdict: str, wor
     else:
         note = f"as configured it {_over(work)}"
         if gradients is not None:
-            note = _divergence_note(gradients) or drift_warning(configured, gradients, lab.probe, rule)
+            note = divergence_note(gradients) or drift_warning(configured, gradients, lab.probe, rule)
             gradients = gradients if bool(gradients.kept.any()) else None
     return RuleFidelity(
         rule,
         overall,
         None if gradients is None else measure_all(gradients.params, lab.reference),
         limit.law,
-        _fault(overall, limit) if verdict == EXACT else limit.breach if verdict == SURROGATE else "",
+        fault_of(overall, limit) if verdict == EXACT else limit.breach if verdict == SURROGATE else "",
         lab.each(limit.gradient),
         {} if gradients is None else lab.each(gradients.params),
         limit.sweep,
@@ -261,7 +264,7 @@ def _as_configured(configured: Any, probe: Probe, rule: str) -> Any:
     return configured.gradients(probe.clamps, probe.targets, rule, allow_biased=True)
 
 
-def _divergence_note(gradients: Any) -> str:
+def divergence_note(gradients: Any) -> str:
     """Return a note on the samples whose phases diverge as configured, or an empty string."""
     count, usable = len(gradients.kept), int(gradients.kept.sum())
     if usable:
@@ -272,7 +275,7 @@ def _divergence_note(gradients: Any) -> str:
     return f"as configured the {phases} of all {count} samples diverged"
 
 
-def _fault(overall: Measure, limit: Limit) -> str:
+def fault_of(overall: Measure, limit: Limit) -> str:
     """Return why a limit is not faithful, or an empty string."""
     if not math.isfinite(overall.cosine):
         return limit.breach or "its gradient is not finite"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -56,6 +56,23 @@ class Limit:
     sweep: Sweep
     law: str
     breach: str = ""
+
+
+class Sweepable(Protocol):
+    """What a sweep of beta needs of a network in float64 at rest; without ``nudge_steps`` its phases converge."""
+
+    progress: Progress
+    reference: Gradient
+    nudge_steps: int | None
+
+    def at_rest(self, rule: str, **settings: Any) -> Any:
+        """Return the gradients of a rule, started at the equilibrium."""
+
+    def error(self, gradient: Gradient) -> float:
+        """Return the relative error against the exact gradient, over all params."""
+
+    def beta(self, rule: str) -> float | None:
+        """Return the value of ``beta = auto``; None for a rule without beta."""
 
 
 class Laboratory:
@@ -157,7 +174,7 @@ class Laboratory:
 # ---------------------------------------------------------------- contrasts
 
 
-def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
+def contrast(lab: Sweepable, rule: str, order: int) -> Limit:
     """Divide beta by 8 until the error vanishes or stops falling; the limit is the gradient with the lowest error.
 
     A beta at which nudged phases diverge gives no point, since its gradient misses samples of the exact one.
@@ -217,7 +234,7 @@ def _has_stalled(points: list[tuple[float, float]]) -> bool:
     return len(errors) == 3 and min(errors) > 1e-4 and max(errors) < 1.01 * min(errors)
 
 
-def _first_beta(lab: Laboratory, rule: str) -> float:
+def _first_beta(lab: Sweepable, rule: str) -> float:
     """Return the first beta of a sweep: one with an error above FAR at which no nudged phase diverges."""
     beta = 64 * (lab.beta(rule) or 1.0)
     for _ in range(4):
@@ -234,9 +251,9 @@ def _first_beta(lab: Laboratory, rule: str) -> float:
 # ---------------------------------------------------------------- without a nudge
 
 
-def converged(lab: Laboratory, rule: str) -> Limit:
+def converged(lab: Sweepable, rule: str, nudge_steps: int | None = None) -> Limit:
     """Measure a rule without a small number, its own iteration converged."""
-    gradient = lab.at_rest(rule, nudge_steps=None).params
+    gradient = lab.at_rest(rule, nudge_steps=nudge_steps).params
     error = lab.error(gradient)
     fault = "" if error < 1e-6 else f"its error is {error:.1e}, not under 1e-6"
     return Limit(gradient, Sweep("steps", ((math.inf, error),)), "exact", fault)

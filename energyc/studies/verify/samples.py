@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,16 +12,17 @@ from torch import Tensor
 
 from energyc.language.diagnostics import UserError
 from energyc.language.network import Network
+from energyc.language.settings.train import EVAL_SAMPLES
 from energyc.running.runs.data import feeds_of
-from energyc.running.runs.data_arguments import DataArguments, opened
+from energyc.running.runs.data_arguments import DataArguments, of_arguments, opened
 from energyc.running.runs.saved import SavedRun
-from energyc.running.training.division import Division
+from energyc.running.training.division import WHOLE, Division
 from energyc.running.training.feeds import Feed
 from energyc.running.training.order import evenly_spread
 from energyc.studies.verify.probe import Probe
 from energyc.studies.verify.record import Record
 
-#: The number of samples of a run, fewer than for a spec since the run has its full sizes.
+#: The number of samples of data, fewer than for a spec since a network has its full sizes on them.
 RUN_SAMPLES = 2
 #: The number of samples among which those that do not settle are looked for.
 CROWD = 64
@@ -40,28 +42,45 @@ class RunSamples(NamedTuple):
     crowd: dict[str, Tensor] | None = None
 
 
-def samples_of(saved: SavedRun, network: Network, configured: Any, log: Record) -> RunSamples:
-    """Return test samples of a run."""
+def samples_of(saved: SavedRun, network: Network, configured: Any, log: Record, data: Sequence[str] = ()) -> RunSamples:
+    """Return test samples of a run, from its own data or those of ``--data``, for which it raises UserError."""
+    division = Division(saved.options.validation, saved.options.folds, saved.info.get("fold"))
     try:
-        datasets, _ = opened(network, saved.data(DataArguments()), saved.options.seed)
-        division = Division(saved.options.validation, saved.options.folds, saved.info.get("fold"))
-        feed = Feed(feeds_of(network, datasets, division), "test", "cpu", torch.float64)
-    except UserError:
-        return RunSamples(None, "drawn inputs: the data of the run cannot be opened")
+        given = saved.data(of_arguments(saved.source, data))
+        feed = _test_feed(network, given, saved.options.seed, division)
+    except UserError as error:
+        if data:
+            raise
+        return RunSamples(None, f"drawn inputs: the data of the run cannot be opened ({error.help or error.message})")
     limit = min((crossing.limit for crossing in log.crossings), default=math.inf)
     unsettled = _worst_unsettled(saved, feed, configured, limit) if log.loose else []
     chosen = np.array(unsettled) if unsettled else evenly_spread(len(feed), RUN_SAMPLES)
-    batch = feed.batch(chosen)
+    probe = _probe(feed, chosen)
     description = f"{len(chosen)} test sample{'s' * (len(chosen) > 1)}"
     description = f"{description} that did not settle" if unsettled else description
-    crowd = feed.batch(evenly_spread(len(feed), CROWD)).clamps
-    return RunSamples(Probe(batch.clamps, batch.targets), description, crowd)
+    return RunSamples(probe, description, feed.batch(evenly_spread(len(feed), CROWD)).clamps)
+
+
+def given_samples(network: Network, given: DataArguments) -> Probe:
+    """Return test samples of data that are given for a spec. Raises UserError."""
+    feed = _test_feed(network, given, network.train.seed, WHOLE)
+    return _probe(feed, evenly_spread(len(feed), RUN_SAMPLES))
+
+
+def _test_feed(network: Network, given: DataArguments, seed: int, division: Division) -> Feed:
+    datasets, direct = opened(network, given, seed)
+    return Feed(feeds_of(network, datasets, division, direct), "test", "cpu", torch.float64)
+
+
+def _probe(feed: Feed, chosen: np.ndarray) -> Probe:
+    batch = feed.batch(chosen)
+    return Probe(batch.clamps, batch.targets)
 
 
 def _worst_unsettled(saved: SavedRun, feed: Feed, configured: Any, limit: float) -> list[int]:
     """Return the samples with the largest residuals among the first few of an evaluation that end above a limit."""
     candidates: list[tuple[float, int]] = []
-    indices = evenly_spread(len(feed), saved.options.eval_samples)
+    indices = evenly_spread(len(feed), saved.options.eval_samples or EVAL_SAMPLES)
     for start in range(0, len(indices), saved.options.batch):
         chosen = indices[start : start + saved.options.batch]
         residual = configured.relax(feed.batch(chosen).clamps).residual.nan_to_num(math.inf, math.inf)

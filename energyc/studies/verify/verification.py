@@ -17,6 +17,7 @@ from energyc.language.syntax import ast
 from energyc.mathematics.calculus import depends, is_cut
 from energyc.mathematics.ir import walk
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, parse, resolve, training_dtype
+from energyc.running.runs.data_arguments import of_arguments
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.saved import SavedRun, Which, load_run
 from energyc.running.training.checkpoint import Checkpoint, steps
@@ -29,7 +30,7 @@ from energyc.studies.verify.precision import PrecisionTable, precision_table
 from energyc.studies.verify.probe import Probe, random_probe
 from energyc.studies.verify.products import ProductsCost, products_cost
 from energyc.studies.verify.record import Record, record
-from energyc.studies.verify.samples import samples_of
+from energyc.studies.verify.samples import RUN_SAMPLES, given_samples, samples_of
 from energyc.studies.verify.work import EVALUATIONS, Progress, Work, silent
 
 #: The preset whose sizes are small enough for exact solutions.
@@ -60,7 +61,10 @@ class MeasuredCheckpoint:
 
 @dataclass(frozen=True)
 class Verification:
-    """The result of ``verify``: the network and its sizes, the fidelity, and the effect of rounding on training."""
+    """The result of ``verify``: the network and its sizes, the fidelity, and the effect of rounding on training.
+
+    ``inputs`` describes the samples of a spec or run.
+    """
 
     network: str
     sizes: dict[str, int]
@@ -70,10 +74,12 @@ class Verification:
     precision: PrecisionTable | None
     checkpoint: MeasuredCheckpoint | None = None
     products: ProductsCost | None = None
+    inputs: str = "drawn inputs"
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of ``verify --format json``."""
         head = {"network": self.network, "sizes": self.sizes, "preset": self.preset, "gain": self.gain}
+        head["inputs"] = self.inputs
         head["checkpoint"] = self.checkpoint.to_json() if self.checkpoint else None
         head["products"] = self.products.to_json() if self.products else None
         return {**head, **self.fidelity.to_json(), **self._rounding()}
@@ -96,6 +102,7 @@ def verify(
     sweep_residual: bool = False,
     checkpoint: Which = "last",
     evaluations: int = EVALUATIONS,
+    data: Sequence[str] = (),
     notify: Callable[[str], None] = lambda text: None,
     progress: Progress = silent,
 ) -> Verification:
@@ -103,16 +110,17 @@ def verify(
 
     The newest checkpoint of a run is measured, or the ``best``; ``notify`` is called for each damaged one. A spec has
     the sizes of its preset ``verify`` unless another preset is chosen. ``rules`` are by default all that a spec admits,
-    or the rule that trained a run. Inputs are random for a spec and test samples for a run whose data can be opened,
-    preferably samples that do not settle if its log has any. ``sweep_residual`` also starts nudged phases from free
-    phases that were stopped early. Each measurement may take ``evaluations`` of the force. ``progress`` is called with
-    the name of each measurement before it starts.
+    or the rule that trained a run. Inputs are random for a spec, and test samples for one whose ``data`` are given (as
+    for ``--data``; it then has its full sizes) and for a run, preferably samples that do not settle if its log has any.
+    ``sweep_residual`` also starts nudged phases from free phases that were stopped early. Each measurement may take
+    ``evaluations`` of the force. ``progress`` is called with the name of each measurement before it starts.
     Raises SpecError, UserError.
     """
     saved = load_run(spec_or_run) if is_run(spec_or_run) else None
     source = read_spec(spec_or_run) if saved is None else saved.source
-    choices = _with_verify_preset(source, choices) if saved is None else choices
-    network = resolve(source, choices) if saved is None else saved.resolved(choices)
+    given = of_arguments(source, data)
+    choices = _with_verify_preset(source, choices) if saved is None and not data else choices
+    network = resolve(source, choices, given.schemas()) if saved is None else saved.resolved(choices)
     _refuse_without_rest(network)
     trained_by = network.train.trained_by if saved is None else saved.rule
     compiled = emit(network, rules or (ALL if saved is None else [trained_by]), choices)
@@ -121,14 +129,21 @@ def verify(
     configured = _configured_copy(compiled, exact, gain)
     extreme = extremes(network.relax, network.nudge)
     with stage("verify", source.name), arithmetic("the verification", extreme):
-        probe, measured_checkpoint = None, None
+        probe, measured_checkpoint = (given_samples(network, given) if data and saved is None else None), None
         if saved is not None and weights is not None:
-            probe, measured_checkpoint = _probe_run(saved, weights, configured, network, evaluations)
+            probe, measured_checkpoint = _probe_run(saved, weights, configured, network, evaluations, data)
         fidelity, precision, products = _measure(
             compiled, exact, configured, probe, trained_by, sweep_residual, evaluations, progress
         )
     head = (network.name, network.extents, choices.preset, gain)
-    return Verification(*head, fidelity, precision, measured_checkpoint, products)
+    inputs = _described(probe, measured_checkpoint, data)
+    return Verification(*head, fidelity, precision, measured_checkpoint, products, inputs)
+
+
+def _described(probe: Probe | None, measured: MeasuredCheckpoint | None, data: Sequence[str]) -> str:
+    if measured is not None:
+        return measured.samples
+    return Verification.inputs if probe is None else f"{RUN_SAMPLES} test samples of --data {' --data '.join(data)}"
 
 
 def _refuse_without_rest(network: Network) -> None:
@@ -139,13 +154,13 @@ def _refuse_without_rest(network: Network) -> None:
 
 
 def _probe_run(
-    saved: SavedRun, weights: Checkpoint, configured: Any, network: Network, evaluations: int
+    saved: SavedRun, weights: Checkpoint, configured: Any, network: Network, evaluations: int, data: Sequence[str]
 ) -> tuple[Probe | None, MeasuredCheckpoint]:
     """Return samples of a run (None if its data cannot be opened) and a description of its checkpoint."""
     limits = {"tolerance": configured.relax_tolerance, "gate": saved.options.gate}
     rows = saved.rows()
     log = record(rows, weights.step, limits)
-    samples = samples_of(saved, network, configured, log)
+    samples = samples_of(saved, network, configured, log, data)
     best = (weights.state.get("best") or {}).get("step")
     newest = max([weights.step, *steps(saved.folder.checkpoints)])
     relaxation = Relaxation.of(configured, configured.dtype)
@@ -189,7 +204,8 @@ def _measure(
         raise UserError(f"{network.name} has no cost, so no rule has a gradient", code="E0922", help="add a cost line")
     probe = probe or random_probe(exact, batch=SAMPLES)
     if network.layers:
-        return measure_layers(network, exact, configured, probe, exact.rules, progress), None, None
+        worth = {rule: verdicts[rule].verdict for rule in exact.rules}
+        return measure_layers(network, exact, configured, probe, exact.rules, worth, progress), None, None
     _fix_step(exact, configured, probe)
     fidelity = measure_fidelity(
         exact,

@@ -62,12 +62,11 @@ def _devices() -> list[dict[str, Any]]:
 def try_specs() -> dict[str, Any]:
     """Read and type every shipped spec."""
     from energyc.pipeline import read, resolve
-    from energyc.resources import folder
+    from energyc.resources import shipped
 
-    paths = sorted(folder("specs").glob("*.energy"))
-    for path in paths:
+    for path in shipped().values():
         resolve(read(path))
-    return {"specs": len(paths)}
+    return {"specs": len(shipped())}
 
 
 def try_network() -> dict[str, Any]:
@@ -105,7 +104,7 @@ def _relaxed(target: str, device: str = "cpu", dtype: str = "float64") -> tuple[
     from energyc.running.runs.load import load
 
     kind = getattr(torch, dtype)
-    net, _ = load(SPEC, target=target, device=device, dtype=kind)
+    net = load(SPEC, target=target, device=device, dtype=kind).net
     x, b = (torch.linspace(-1, 1, 2 * n, dtype=kind, device=device).reshape(2, n) for n in (3, 4))
     rest = net.relax({"x": x, "b": b})
     states, residual = (torch.as_tensor(found).cpu() for found in (rest.states["s"], rest.residual))

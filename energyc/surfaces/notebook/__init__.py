@@ -1,6 +1,6 @@
 """``%load_ext energyc``: cells of a notebook that are specs.
 
-Imports: ``cli``, ``diagnostics``, ``html``, ``pipeline``, ``syntax``, ``version``; libraries: ``IPython``.
+Imports: ``cli``, ``diagnostics``, ``html``, ``pipeline``, ``runs``, ``syntax``, ``version``; libraries: ``IPython``.
 """
 
 from __future__ import annotations

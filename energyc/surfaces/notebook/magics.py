@@ -20,7 +20,9 @@ from energyc.language.diagnostics import (
     summary,
 )
 from energyc.language.syntax import decode
-from energyc.pipeline import ALL, Choices, emit, instantiate, resolve, training_dtype
+from energyc.pipeline import Choices, resolve, training_dtype
+from energyc.running.runs.load import made
+from energyc.running.runs.target import TARGETS
 from energyc.surfaces.cli.values import read_settings
 from energyc.surfaces.html.attach import attach
 from energyc.version import __version__
@@ -45,6 +47,7 @@ class EnergyMagics(Magics):
     @argument("--set", metavar="K=V", action="append", default=[], help="Set a dim, a const, or a setting.")
     @argument("--seed", metavar="N", type=int, default=0, help="The seed of the first weights.")
     @argument("--device", metavar="D", default="cpu", help="The device: cpu, cuda, cuda:1.")
+    @argument("--target", choices=TARGETS, help="What the phases run as: kernels in C++ where they build by default.")
     @cell_magic
     def energy(self, line: str, cell: str) -> Any:
         """Check the spec in the cell, make its network, bind it to a name and show it.
@@ -75,10 +78,12 @@ def _made(source: Source, arguments: Namespace) -> tuple[Any, Any]:
     """Return the typed network and the living one. Raises SpecError, UserError, CompilerBug."""
     choices = Choices(arguments.preset, read_settings(arguments.set))
     network = resolve(source, choices)
-    compiled = emit(network, ALL, choices)
-    net = instantiate(compiled, arguments.device, training_dtype(network), arguments.seed)
-    attach(net, network, compiled.classes)
-    return network, net
+    dtype = training_dtype(network)
+    loaded = made(network, choices, arguments.target, device=arguments.device, dtype=dtype, seed=arguments.seed)
+    attach(loaded.net, network, loaded.compiled.classes)
+    if loaded.news is not None:
+        print(f"{network.name}: {loaded.news}", file=sys.stderr)
+    return network, loaded.net
 
 
 def _variable(name: str) -> str:

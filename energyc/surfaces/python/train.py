@@ -11,8 +11,6 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from energyc.language.diagnostics import UserError
 from energyc.language.diagnostics.near import listed
 from energyc.pipeline import Choices, wrong_argument
@@ -31,10 +29,9 @@ from energyc.running.training.loop import train as train_session
 from energyc.running.training.metrics_log import Row, read_rows
 from energyc.running.training.numbers import format_numbers
 from energyc.running.training.outcome import Diverged, Interrupted, Numbers, Outcome
-from energyc.running.training.progress import Reporter, make_reporter
 from energyc.running.training.run_health import RunHealth
 from energyc.surfaces.html.run_card import run_html, run_latex
-from energyc.surfaces.python.load import load
+from energyc.surfaces.python.load import load, reporter
 
 
 @dataclass(frozen=True)
@@ -173,7 +170,7 @@ def resume(
     saved = load_run(folder)
     samples = of_program(saved.source, data, test, validation)
     prepared = reopen(folder, steps=_whole(steps), device=None if device is None else str(device), given=samples)
-    told = given(loggers) or continued(saved.info.get("loggers", []), _reporter(quiet).message)
+    told = given(loggers) or continued(saved.info.get("loggers", []), reporter(quiet).message)
     prepared = replace(prepared, loggers=told)
     return _trained(prepared, folder, callback, quiet, resume=True)
 
@@ -214,12 +211,12 @@ def _folder(out: str | Path | None, name: str) -> Iterator[Path]:
 
 
 def _trained(prepared: Prepared, folder: Path, callback: Watch | None, quiet: bool, *, resume: bool) -> Run:
-    reporter, notes = _reporter(quiet), tuple(_notes(prepared))
+    progress, notes = reporter(quiet), tuple(_notes(prepared))
     for note in notes:
-        reporter.message(note)
+        progress.message(note)
     session = prepared.shared_by(ALONE).session(folder)
     try:
-        outcome = train_session(session, resume=resume, reporter=reporter, watch=callback)
+        outcome = train_session(session, resume=resume, reporter=progress, watch=callback)
     except Interrupted as stop:
         raise KeyboardInterrupt(f"{stop}; energyc.resume({str(stop.out)!r}) continues it") from None
     except Diverged as stop:
@@ -241,12 +238,6 @@ def _run(outcome: Outcome, notes: tuple[str, ...]) -> Run:
         outcome.health,
         notes,
     )
-
-
-def _reporter(quiet: bool) -> Reporter:
-    """A bar on a terminal or in a notebook; nothing elsewhere, where a program writes what it likes."""
-    console = Console(stderr=True)
-    return make_reporter(quiet=quiet or not (console.is_terminal or console.is_jupyter))
 
 
 def _notes(prepared: Prepared) -> Iterator[str]:

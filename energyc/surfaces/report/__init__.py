@@ -2,8 +2,8 @@
 
 It presents the results of other packages, and measures nothing.
 
-Imports: ``calculus``, ``charts``, ``claims``, ``conservativeness``, ``data``, ``derive``, ``diagnostics``, ``files``,
-``hardware``, ``html``, ``inspection``, ``ir``, ``module``, ``network``, ``notation``, ``pipeline``, ``plan``,
-``runs``, ``settings``, ``sparse``, ``syntax``, ``tables``, ``targets``, ``training``, ``verify``; libraries:
+Imports: ``charts``, ``claims``, ``conservativeness``, ``data``, ``derive``, ``diagnostics``, ``files``, ``hardware``,
+``html``, ``inspection``, ``ir``, ``module``, ``network``, ``notation``, ``pipeline``, ``plan``, ``resources``,
+``rules``, ``runs``, ``settings``, ``sparse``, ``syntax``, ``tables``, ``targets``, ``training``, ``verify``; libraries:
 ``markupsafe``, ``matplotlib``, ``numpy``, ``rich``, ``torch``.
 """

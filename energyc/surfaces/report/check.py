@@ -9,17 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from energyc import pipeline
-from energyc.code.plan import separated
-from energyc.derivation.derive import Derivation, Output, Routine
+from energyc.code.plan import force_flops
+from energyc.derivation.derive import Derivation
 from energyc.language.diagnostics import Diagnostic, Source, SpecError, render_text, stage, summary, to_json
 from energyc.language.network import ConstraintSet, Network
 from energyc.language.settings import SOLVERS, Nudge
-from energyc.mathematics.calculus import depends
-from energyc.mathematics.ir import walk
-from energyc.mathematics.ir.flops import step_flops
-from energyc.mathematics.sparse import compressed
 from energyc.pipeline import Choices
 from energyc.proofs.claims.classes import Classes
+from energyc.runtime.rules import RULES
 from energyc.surfaces.report.check_card import check_html, check_latex, errors_html
 from energyc.surfaces.report.notes import (
     batch_mates,
@@ -171,7 +168,11 @@ def layered_report(network: Network, classes: Classes) -> CheckReport:
     layers = {}
     for name, layer in network.layers.items():
         own, derivation = classes.layers[name], pipeline.derive(layer.network)
-        notes = (*layer_notes(layer.network, own), *kink_notes(derivation), *block_notes(derivation, own))
+        notes = (
+            *layer_notes(layer.network, own, network.train.trained_by),
+            *kink_notes(derivation),
+            *block_notes(derivation, own),
+        )
         report = check_report(layer.network, derivation, own)
         layers[name] = replace(report, copies=copies.get(name, 1), notes=tuple(notes))
     return replace(
@@ -212,16 +213,6 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
     )
 
 
-def force_flops(derivation: Derivation) -> int:
-    """Count the operations of one step of the force that depend on a state; of a sparse table, those of its entries."""
-    network = derivation.network
-    force = Routine("force", tuple(Output(name, node) for name, node in derivation.smooth.items()))
-    (planned,) = separated(network.graph, [force], network.extents)
-    forces = compressed(network.graph, [output.node for output in planned.outputs], network.extents).roots
-    moving = depends(forces, set(derivation.states.values()))
-    return step_flops([node for node in walk(forces) if node in moving], network.extents)
-
-
 def _state(network: Network, name: str) -> StateReport:
     state = network.states[name]
     dims = state.node.dims
@@ -241,12 +232,13 @@ def _bound(value: float | None) -> str:
     return "none" if value is None else f"{value:g}"
 
 
-def layer_notes(network: Network, classes: Classes) -> Iterable[str]:
-    """Yield what matters of a layer before it is trained."""
-    yield from _notes(replace(network, nudge=Nudge()))
+def layer_notes(network: Network, classes: Classes, rule: str) -> Iterable[str]:
+    """Yield what matters of a layer before it is trained by a rule."""
+    nudged = rule in RULES and RULES[rule].serves_layers
+    yield from _notes(network if nudged else replace(network, nudge=Nudge()))
     yield from idle_settings(network, classes)
-    if network.nudge != Nudge():
-        yield "nudge does nothing in a layer: its states are differentiated, not nudged"
+    if network.nudge != Nudge() and not nudged:
+        yield f"nudge does nothing in training by {rule}, which nudges no layer"
 
 
 def _notes(network: Network) -> Iterable[str]:

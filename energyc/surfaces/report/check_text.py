@@ -39,6 +39,7 @@ def render_check(report: CheckReport, color: bool = False) -> str:
             _terms(layer, paint),
             _claims(layer, paint),
         ]
+    parts += [_claims(report, paint)] if report.layers else []
     parts.append(_rules(report, paint))
     return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
 
@@ -117,7 +118,7 @@ def _details(term: TermReport | SumReport, potential: str) -> Iterator[str]:
 
 
 def _claims(report: CheckReport, paint: Paint) -> Iterator[str]:
-    claims = report.classes.claims if report.classes else ()
+    claims = report.classes.own_claims if report.classes else ()
     if claims:
         yield "claims"
     for claim in claims:

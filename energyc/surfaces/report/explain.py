@@ -74,6 +74,7 @@ def layered_explanation(network: Network, classes: Classes) -> Document:
     for name, layer in network.layers.items():
         blocks += _layer(layer, network.copies.get(name), classes.layers[name])
     blocks += [
+        *model_tables.claims(classes),
         *model_tables.rules(classes),
         Heading("Readouts, cost and metrics"),
         *derivations.answered(network, notation),

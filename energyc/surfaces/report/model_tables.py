@@ -124,11 +124,11 @@ def rules(classes: Classes) -> Iterator[Block]:
 
 def claims(classes: Classes) -> Iterator[Block]:
     """Yield what else is claimed of the network, each claim with its verdict and its evidence."""
-    if not classes.claims:
+    if not classes.own_claims:
         return
     yield Heading("Claims")
     rows = []
-    for each in classes.claims:
+    for each in classes.own_claims:
         condition = f" for {each.condition}" if each.condition else ""
         rows.append((each.about, each.claim + condition, Verdict(each.verdict), each.evidence))
     yield Table(("about", "claim", "verdict", "evidence"), tuple(rows))

@@ -31,6 +31,8 @@ def _title(verification: Verification) -> Iterator[str]:
     yield f"network {verification.network} at {sizes}{preset}{gain}"
     if verification.checkpoint is not None:
         yield from _checkpoint(verification.checkpoint)
+    elif verification.inputs != "drawn inputs":
+        yield f"measured on {verification.inputs}"
 
 
 def _checkpoint(checkpoint: MeasuredCheckpoint) -> Iterator[str]:

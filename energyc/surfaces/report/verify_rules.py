@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
@@ -15,6 +15,9 @@ from energyc.surfaces.tables import Cell, Styled, Table
 
 if TYPE_CHECKING:
     from energyc.studies.verify import Fidelity, Measure, RuleFidelity, Symmetry
+
+    #: The measures in the limit and as configured, by name.
+    Columns = tuple[Mapping[str, Measure], Mapping[str, Measure]]
 
 #: The most rules in one table of params.
 SIDE_BY_SIDE = 4
@@ -120,27 +123,32 @@ def _cosine_and_error(measure: Measure | None) -> tuple[str, str]:
 
 
 def params(fidelity: Fidelity) -> Iterator[RenderableType]:
-    """Yield tables of the cosine of each param, for a few rules each, if there are any."""
-    rules = [name for name, rule in fidelity.rules.items() if _has_cosines(rule)]
-    if rules:
-        yield Text("Cosine of each param: in the limit, as configured")
-    for start in range(0, len(rules), SIDE_BY_SIDE):
-        chosen = rules[start : start + SIDE_BY_SIDE]
-        params = fidelity.rules[chosen[0]].limit_params
-        rows: Iterator[tuple[Cell, ...]] = (
-            (param, *(_cell(fidelity.rules[rule], param) for rule in chosen)) for param in params
-        )
-        yield Table(("param", *chosen), tuple(rows))
-    if rules and fidelity.zero:
+    """Yield tables of the cosine of each layer and of each param, for a few rules each, if there are any."""
+    yield from _cosines(fidelity, "layer", lambda rule: (rule.limit_layers, rule.configured_layers))
+    yield from _cosines(fidelity, "param", lambda rule: (rule.limit_params, rule.configured_params))
+    if fidelity.zero and any(rule.limit_params for rule in fidelity.rules.values()):
         yield Text(f"{listed(fidelity.zero)}: the exact gradient is zero beside rounding: nothing was measured\n")
 
 
-def _has_cosines(rule: RuleFidelity) -> bool:
-    measures = (*rule.limit_params.values(), *rule.configured_params.values())
-    return any(math.isfinite(measure.cosine) for measure in measures)
+def _cosines(fidelity: Fidelity, kind: str, columns: Callable[[RuleFidelity], Columns]) -> Iterator[RenderableType]:
+    """Yield tables of the cosines of one kind."""
+    found = {name: columns(rule) for name, rule in fidelity.rules.items()}
+    rules = [name for name, measures in found.items() if _has_cosines(measures)]
+    if rules:
+        yield Text(f"Cosine of each {kind}: in the limit, as configured")
+    for start in range(0, len(rules), SIDE_BY_SIDE):
+        chosen = rules[start : start + SIDE_BY_SIDE]
+        rows: Iterator[tuple[Cell, ...]] = (
+            (each, *(_cell(found[rule], each) for rule in chosen)) for each in found[chosen[0]][0]
+        )
+        yield Table((kind, *chosen), tuple(rows))
 
 
-def _cell(rule: RuleFidelity, param: str) -> Styled:
-    limit, configured = rule.limit_params[param], rule.configured_params.get(param)
+def _has_cosines(columns: Columns) -> bool:
+    return any(math.isfinite(measure.cosine) for column in columns for measure in column.values())
+
+
+def _cell(columns: Columns, name: str) -> Styled:
+    limit, configured = columns[0][name], columns[1].get(name)
     beside = cosine(math.nan if configured is None else configured.cosine)
     return Styled((cosine(limit.cosine), ("  ", ""), beside))
