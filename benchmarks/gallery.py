@@ -1,41 +1,49 @@
-"""The pictures of docs/gallery.md: train each of its systems briefly, draw it, and make the picture small.
+"""The pictures of docs/gallery.md and the figures of `energyc list`: train each spec that ships briefly, and draw it.
 
     python -m benchmarks.gallery OUT             # what is not in OUT yet is trained there, on the data that ship
     python -m benchmarks.gallery OUT --only deq tel_digits
 
 The runs show what the systems do inside; they are shorter than those of docs/results.md, which says how well they do.
-Needs ``energyc[all]``. About twenty minutes on one core for all of them.
+The figures go into specs/catalogue.json, and so do the class of each spec, its rule and its data.
+Needs ``energyc[all]``. About an hour on one core for all of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import json
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from PIL import Image
 
+from energyc import pipeline
+from energyc.resources import resource, shipped
 from energyc.surfaces.cli import main as energyc
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+CATALOGUE = resource("specs", "catalogue.json")
 LARGEST = 60 * 1024  # bytes of a picture
 WIDEST, COLOURS = 880, 256  # of a picture: pixels, colours
 
 
 @dataclass(frozen=True)
 class Shown:
-    """How a system is trained for its picture, and which picture of ``energyc plot`` it is."""
+    """How a system is trained for its figure and its picture, and which picture of ``energyc plot`` it is, if any."""
 
     training: str
-    picture: str
-    plot: str
+    picture: str = ""
+    plot: str = ""
 
     def command(self, spec: str) -> list[str]:
         """The arguments of ``energyc``."""
-        return ["train", f"specs/{spec}.energy", *self.training.split()]
+        return ["train", spec, *self.training.split()]
 
 
 GALLERY: Mapping[str, Shown] = MappingProxyType(
@@ -59,6 +67,20 @@ GALLERY: Mapping[str, Shown] = MappingProxyType(
         "tel_digits": Shown("--set train.epochs=20", "states", "--kind states --samples 16"),
     }
 )
+#: How specs without a picture are trained, and all others.
+OTHERS: Mapping[str, Shown] = MappingProxyType(
+    {
+        "thick_tied": Shown("--preset small --steps 200"),
+        "cem_mlp": Shown("--set train.epochs=10"),
+        "monotone": Shown("--set train.epochs=4"),
+        **dict.fromkeys(
+            ("attention_retrieval", "convolution", "hard_sigmoid", "time_scales", "two_costs"), Shown("--steps 1500")
+        ),
+    }
+)
+USUAL = Shown("--steps 300")
+#: Specs whose clamps no data that ship feed, and one whose updates take seconds.
+UNMEASURED = ("cem_literal", "edges", "graph", "hopfield_conv", "tel")
 
 
 def small(path: Path) -> bytes:
@@ -77,16 +99,52 @@ def small(path: Path) -> bytes:
     return buffer.getvalue()
 
 
-def show(name: str, out: Path) -> Path:
-    """Train a system unless that is done, and draw its picture."""
-    shown, run = GALLERY[name], out / name
-    if not run.exists():
-        _run([*shown.command(name), "--quiet", "--out", str(run)])
-    _run(["plot", str(run), "--quiet", *shown.plot.split()])
+def trained(name: str, run: Path) -> None:
+    """Train a system into a folder unless that is done, and keep what ``train`` says beside it."""
+    answer = run.with_suffix(".json")
+    if not answer.exists():
+        started = time.process_time()
+        said = _answer([*shown(name).command(name), "--quiet", "--format", "json", "--out", str(run)])
+        answer.write_text(json.dumps({**said, "processor": round(time.process_time() - started)}))
+
+
+def draw(name: str, run: Path) -> Path:
+    """Draw the picture of a run."""
+    _run(["plot", str(run), "--quiet", *shown(name).plot.split()])
     path = PICTURES / f"{name}.png"
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(small(run / "pictures" / f"{shown.picture}.png"))
+    path.write_bytes(small(run / "pictures" / f"{shown(name).picture}.png"))
     return path
+
+
+def shown(name: str) -> Shown:
+    """How a system is trained and drawn."""
+    return GALLERY.get(name) or OTHERS.get(name, USUAL)
+
+
+def facts(name: str, answer: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the catalogue says of a spec, with the figure of a run."""
+    network = pipeline.resolve(pipeline.read(name))
+    measured = None
+    if answer is not None:
+        metric = next((metric for metric in network.metrics if metric in answer["final"]), "cost")
+        value = float(f"{answer['final'][metric]:.4g}")
+        keys = {"updates": answer["steps"], "seconds": answer["processor"]}
+        measured = {"train": shown(name).training, "metric": metric, "value": value, **keys}
+    return {
+        "about": network.description,
+        "class": pipeline.classify(network).verdict,
+        "rule": network.train.trained_by,
+        "data": sorted({binding.adapter for binding in network.bindings.values()}),
+        "measured": measured,
+    }
+
+
+def renew(name: str, found: Mapping[str, Any]) -> None:
+    """Write the facts of a spec into the catalogue."""
+    known = json.loads(CATALOGUE.read_text()) if CATALOGUE.exists() else {}
+    known = {other: {**known, name: found}[other] for other in shipped() if other in {*known, name}}
+    CATALOGUE.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _run(arguments: Sequence[str]) -> None:
@@ -95,15 +153,30 @@ def _run(arguments: Sequence[str]) -> None:
         raise SystemExit(f"energyc {' '.join(arguments)} ended with {status}")
 
 
+def _answer(arguments: Sequence[str]) -> dict[str, Any]:
+    output = io.StringIO()
+    with redirect_stdout(output):
+        _run(arguments)
+    return dict(json.loads(output.getvalue()))
+
+
 def main() -> None:
-    """Make the pictures, and print their paths and sizes."""
+    """Train, draw and note the figures; print what each has come to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, help="the folder of the runs")
-    parser.add_argument("--only", nargs="+", choices=GALLERY, default=list(GALLERY), help="some of the systems")
+    parser.add_argument("--only", nargs="+", choices=shipped(), default=list(shipped()), help="some of the systems")
     arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
     for name in arguments.only:
-        path = show(name, arguments.out)
-        print(f"{path}: {path.stat().st_size:,} bytes")
+        run = arguments.out / name
+        if name not in UNMEASURED:
+            trained(name, run)
+        answer = None if name in UNMEASURED else json.loads(run.with_suffix(".json").read_text())
+        renew(name, facts(name, answer))
+        print(f"{name}: {answer and answer['final']}", flush=True)
+        if shown(name).picture:
+            path = draw(name, run)
+            print(f"{path}: {path.stat().st_size:,} bytes", flush=True)
 
 
 if __name__ == "__main__":

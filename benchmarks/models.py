@@ -1,4 +1,4 @@
-"""The table of docs/results.md, section "Tried": each model of tests/models checked, verified and trained.
+"""The table of docs/results.md, section "Tried": each model of specs/zoo checked, verified and trained.
 
     python benchmarks/models.py              # all of them, some ten minutes of processor time
     python benchmarks/models.py kuramoto llama --updates 20
@@ -28,7 +28,7 @@ from energyc.running.data import FieldSchema, Schema
 from energyc.running.data.arrays import ArraySplit, SplitDataset
 from energyc.surfaces.cli import main as command
 
-MODELS = Path(__file__).parents[1] / "tests" / "models"
+MODELS = Path(__file__).parents[1] / "specs" / "zoo"
 HEAD = ("model", "class", "rule", "radius", "error", "cosine", "cost, before and after", "unsettled", "seconds")
 #: Models that the tests train on drawn inputs alone.
 UNFED = ("edges",)
