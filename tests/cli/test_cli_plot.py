@@ -97,6 +97,7 @@ def test_what_has_no_meaning_is_said_in_a_line(tmp_path: Path, capfd: Capture) -
         "no forces: no state moves along what is an image, or is mapped to one linearly",
         "no attention: no term has a softmax or logsumexp of the states",
         "no positions: no param has a vector for each place of a state",
+        f"next: energyc view {out}",
     ]
     asked = energyc(capfd, "plot", out, "--kind", "positions", "--kind", "states")
     assert asked.status == 1 and asked.err.count("\n") == 1
@@ -150,4 +151,7 @@ def test_one_of_several_that_is_left_out_is_named(tmp_path: Path, capfd: Capture
     done = energyc(capfd, "plot", tmp_path / "run", "--kind", "attention")
     assert done.status == 0
     assert done.out.split() == [str(tmp_path / "run" / "pictures" / "attention-few.png")]
-    assert done.err == "the attention in pairs is of 3 x 5,000 weights, too many to be drawn\n"
+    assert done.err.splitlines() == [
+        "the attention in pairs is of 3 x 5,000 weights, too many to be drawn",
+        f"next: energyc view {tmp_path / 'run'}",
+    ]
