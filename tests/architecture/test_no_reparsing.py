@@ -22,6 +22,7 @@ READERS = {
     "tree/quotation.py": "quotations in the source of this compiler",
     "module/names.py": "names of a spec, and lists of reserved words",
     "module/carried.py": "definitions of the runtime, which people wrote",
+    "module/decided.py": "definitions of the runtime, which people wrote",
     "targets/names.py": "names of a spec, and lists of reserved words",
     "module/imports.py": "names of modules",
     "plan/routines.py": "names of quantities",
@@ -31,7 +32,8 @@ READERS = {
     "tree/python.py": "remarks, and source that a person wrote",
     "tree/cpp.py": "remarks, and source that a person wrote",
     "targets/cpp/target.py": "the name of a compiler, and what it says of itself",
-    "module/instantiate.py": "the whole text of a module, in lines for tracebacks",
+    "module/instantiate.py": "the whole text of a module, to run it, and in lines for tracebacks",
+    "module/lending.py": "which definitions of the runtime a module carries, when it is run",
 }
 
 

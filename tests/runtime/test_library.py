@@ -84,7 +84,8 @@ def defined(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["hopfield", "thick", "cet"])
-def test_a_module_carries_code_verbatim_and_only_what_it_reaches(name: str) -> None:
+def test_a_module_carries_only_what_it_reaches_in_the_words_of_the_runtime(name: str) -> None:
+    """Statements are left out and conditions decided: every line is one of the runtime, or a part of one."""
     text = emitted(name)
     names = defined(text)
     for function in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)):
@@ -92,7 +93,8 @@ def test_a_module_carries_code_verbatim_and_only_what_it_reaches(name: str) -> N
         if found is not None and function.col_offset == 0:
             (own,) = ast.parse(found.text).body
             assert isinstance(own, ast.FunctionDef)
-            assert list(map(ast.dump, function.body[1:])) == list(map(ast.dump, own.body[1:])), function.name
+            assert ast.dump(function.args) == ast.dump(own.args), function.name
+            assert {type(node) for node in ast.walk(function)} <= {type(node) for node in ast.walk(own)} | {ast.Name}
     away = {
         "circled",
         "nudged_complex",
@@ -192,7 +194,7 @@ def test_the_network_is_the_same_with_its_runtime_copied_and_imported(name: str)
 def test_what_the_catalogue_reads_is_what_the_rules_declare() -> None:
     for declared in RULES.values():
         module = declared.module
-        rule = getattr(__import__(f"energyc.runtime.rules.{module}", fromlist=[module]), module)
+        rule = getattr(__import__(f"energyc.runtime.rules.{module}", fromlist=[module]), module).declared
         facts = (declared.name, declared.place, declared.exact, declared.settings, declared.order, declared.instead)
         assert facts == (rule.name, rule.place, rule.exact, rule.settings, rule.order, rule.instead)
         assert declared.needs == set(rule.needs)

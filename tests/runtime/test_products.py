@@ -17,6 +17,7 @@ from energyc.language.diagnostics import SpecError, UserError
 from energyc.running.runs.target import compiled_for
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.products import FORMATS, RoundedEquations, products_in, with_products
+from energyc.runtime.relaxation.solver import GradientDescent
 from tests.cli.run import energyc as command
 from tests.cli.run import written
 from tests.emit.kernels import needs_compiler
@@ -243,17 +244,17 @@ def test_a_number_of_steps_is_kept(steps: int) -> None:
     assert (looks > 0) == (steps >= 20)
 
 
-def test_a_sample_that_does_not_come_nearer_goes_back() -> None:
+def test_a_sample_that_does_not_come_nearer_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     net, (clamps, _) = loaded(relax_products="bfloat16"), inputs()
-    walked = net._walk_
+    walked = GradientDescent.walk_
 
-    def spoiling(states: list[Tensor], *arguments: Any) -> None:
-        walked(states, *arguments)
+    def spoiling(net: Any, states: list[Tensor], *arguments: Any) -> None:
+        walked(net, states, *arguments)
         if net.products == "bfloat16":
             states[0][0] = float("nan")
             states[0][1] += 1e3
 
-    net._walk_ = spoiling
+    monkeypatch.setattr(GradientDescent, "walk_", spoiling)
     found = net.relax(clamps)
     assert float(found.residual.max()) <= 1e-5
     torch.testing.assert_close(found.states["z"].double(), at_rest(net, clamps), rtol=0, atol=3e-5)

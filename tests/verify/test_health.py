@@ -9,6 +9,7 @@ import torch
 from torch.autograd.functional import jvp
 
 import energyc
+from energyc.runtime.nudging.pairs import NudgedPair
 from energyc.runtime.nudging.snapshots import ContrastSnapshots
 from tests.independent import NOT_CONSERVATIVE, Network, Tensors, rules
 from tests.specs.judging import assert_close, named
@@ -78,23 +79,44 @@ def test_without_the_contrast_there_is_nothing_else() -> None:
 # ---------------------------------------------------------------- snapshots
 
 
+class ScriptedPair(NudgedPair):
+    """A pair whose contrast after each step is given: [steps, batch]."""
+
+    def __init__(self, contrasts: torch.Tensor) -> None:
+        self.left = list(contrasts)
+        self.plus, self.minus = ([torch.zeros(contrasts.shape[1], 1)] for _ in range(2))
+
+    def steps_(self, count: int) -> None:
+        for _ in range(count):
+            half = self.left.pop(0)[:, None] / 2
+            self.plus[0].copy_(half)
+            self.minus[0].copy_(-half)
+
+
+#: Contrasts that settle and then drift away: sample 0 is calmest at step 4, sample 1 at step 3.
+CALM = torch.tensor([[0.0, 4.0, 6.0, 6.5, 9.0, 11.0], [0.0, 3.0, 3.1, 5.0, 8.0, 12.0]]).T
+
+
+def compared(contrasts: torch.Tensor) -> ContrastSnapshots:
+    """The snapshots of a pair after all of its steps, compared at each."""
+    shots = ContrastSnapshots(ScriptedPair(contrasts), 1)
+    shots.steps_(len(contrasts))
+    return shots
+
+
 def test_the_most_settled_contrast_is_kept_for_each_sample() -> None:
-    """Contrasts that settle and then drift away: sample 0 is calmest at step 4, sample 1 at step 2."""
-    shots = ContrastSnapshots(1)
-    contrasts = torch.tensor([[0.0, 4.0, 6.0, 6.5, 9.0, 11.0], [0.0, 3.0, 3.1, 5.0, 8.0, 12.0]]).T
-    for step, contrast in enumerate(contrasts):
-        shots.offer(step + 1, [contrast[:, None] / 2], [-contrast[:, None] / 2])
-    (plus,), (minus,) = shots.best([torch.zeros(2, 1)], [torch.zeros(2, 1)])
+    shots = compared(CALM)
+    shots.take_best_()
+    (plus,), (minus,) = shots.plus, shots.minus
     assert (plus - minus)[:, 0].tolist() == pytest.approx([6.5, 3.1])
-    assert shots.diverging.tolist() == [False, False]
+    assert shots.diverging is not None and shots.diverging.tolist() == [False, False]
 
 
-def test_a_contrast_that_grows_tenfold_is_diverging() -> None:
-    shots = ContrastSnapshots(1)
-    for step, contrast in enumerate([[0.0, 0.0], [1.0, 1.0], [12.5, 1.5]]):
-        half = torch.tensor(contrast)[:, None] / 2
-        shots.offer(step + 1, [half], [-half])
-    assert shots.diverging.tolist() == [True, False]
+def test_a_contrast_that_grows_tenfold_is_diverging_and_has_no_finite_states() -> None:
+    shots = compared(torch.tensor([[0.0, 0.0], [1.0, 1.0], [12.5, 1.5]]))
+    assert shots.diverging is not None and shots.diverging.tolist() == [True, False]
+    shots.take_best_()
+    assert shots.plus[0].isfinite()[:, 0].tolist() == [False, True]
 
 
 HILL = """\
@@ -178,11 +200,7 @@ def test_what_keeps_healthy_is_averaged_over_all_samples() -> None:
 
 
 def test_the_snapshot_that_was_taken_is_told() -> None:
-    shots = ContrastSnapshots(1)
-    contrasts = torch.tensor([[0.0, 4.0, 6.0, 6.5, 9.0, 11.0], [0.0, 3.0, 3.1, 5.0, 8.0, 12.0]]).T
-    for step, contrast in enumerate(contrasts):
-        shots.offer(step + 1, [contrast[:, None] / 2], [-contrast[:, None] / 2])
-    assert shots.taken.tolist() == [4, 3]
+    assert compared(CALM).health()["snapshot"].tolist() == [4, 3]
 
 
 # ---------------------------------------------------------------- explosions that look converged

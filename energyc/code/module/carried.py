@@ -12,13 +12,14 @@ import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 
 from energyc.code.module.context import Options
+from energyc.code.module.decided import DECIDED, Decided
 from energyc.code.module.library import Definition, Library, Member, Reads, library
 from energyc.code.plan import features_of
 from energyc.code.tree import facts
-from energyc.code.tree.expressions import Expr, Name
+from energyc.code.tree.expressions import Constant, Dict, Expr, Name, Number, String, Tuple
 from energyc.code.tree.statements import Annotated, Assign, Body, Class, Function, Verbatim
 from energyc.language.network import Network
 
@@ -37,19 +38,27 @@ def runtime_of(network: Network, options: Options, own: Body) -> Body:
     """The runtime of a module of a network, whose ``own`` part is given; nothing where it is imported."""
     if options.runtime == "import":
         return ()
-    replaced = [] if network.blocks else ["Fixed"]  # by the network's own record
+    replaced = frozenset([] if network.blocks else ["Fixed"])  # by the network's own record
     found = library()
-    reach = Reach(found, Classes.of(own, found), frozenset(replaced))
-    reach.follow(Reads(facts.free_names(*own), facts.every_attribute(*own)))
+    classes = Classes.of(own, found)
+    reads = Reads(facts.free_names(*own), facts.every_attribute(*own))
     if options.runtime == "full":
-        return reach.carried(found.parts, found.members("EnergyNetwork"))
+        return Reach(found, classes, replaced).carried(reads, found.parts, found.members("EnergyNetwork"))
     networks = [network, *(layer.network for layer in network.layers.values())]
-    parts = {key for each in networks for key in features_of(each, options.rules).parts(each)}
-    if network.blocks:
-        parts |= {("differentiation", "implicit"), ("differentiation", "bptt")}
-        parts |= {("differentiation", "phases")} if features_of(network, options.rules).of_layers else set()
+    parts = {key: found.parts[key] for key in _parts(networks, options)}
+    decided = Decided(classes.decided(), parts)
     public = ["draw_noise"] * bool(network.noises) + ["project_params"] * any(_bounded(each) for each in networks)
-    return reach.carried(parts, public)
+    reach = Reach(found.decided(decided, classes.inherited), classes, replaced)
+    return reach.carried(reads, parts if decided.apart else (), public)
+
+
+def _parts(networks: Sequence[Network], options: Options) -> Iterator[tuple[str, str]]:
+    """The parts that the settings of a network and of its layers choose."""
+    for each in networks:
+        yield from features_of(each, options.rules).parts(each)
+    if networks[0].blocks:
+        yield from [("differentiation", "implicit"), ("differentiation", "bptt")]
+        yield from [("differentiation", "phases")] * bool(features_of(networks[0], options.rules).of_layers)
 
 
 def _bounded(network: Network) -> bool:
@@ -58,10 +67,14 @@ def _bounded(network: Network) -> bool:
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes that a module defines itself, with their bases and what they define, and the order of look-up."""
+    """The classes that a module defines itself, with their bases and what they define, and the order of look-up.
+
+    ``values`` are the attributes of each to which it gives plain data.
+    """
 
     bases: Mapping[str, tuple[str, ...]]
     defines: Mapping[str, frozenset[str]]
+    values: Mapping[str, Mapping[str, object]]
     found: Library
 
     @staticmethod
@@ -69,7 +82,8 @@ class Classes:
         """Of a module's own part."""
         nodes = [node for node in own if isinstance(node, Class)]
         bases = {n.name: tuple(base.id for base in n.bases if isinstance(base, Name)) for n in nodes}
-        return Classes(bases, {node.name: frozenset(_defined(node)) for node in nodes}, found)
+        values = {node.name: dict(_values(node)) for node in nodes}
+        return Classes(bases, {node.name: frozenset(_defined(node)) for node in nodes}, values, found)
 
     def order(self, name: str) -> list[str]:
         """The classes in which an attribute is looked up, of the module and of the library."""
@@ -79,6 +93,29 @@ class Classes:
         after = [place for base in known for place in self.order(base)]
         return [name, *(place for k, place in enumerate(after) if place not in after[k + 1 :])]
 
+    @cached_property
+    def inherited(self) -> frozenset[str]:
+        """The classes that those of the module are, or inherit from."""
+        return frozenset(name for order in self.finals for name in order)
+
+    def decided(self) -> dict[str, object]:
+        """The attributes that have one value in all networks of the module."""
+        networks = [order for order in self.finals if "NetworkFacts" in order]
+        found = {name: [self._value(order, name) for order in networks] for name in DECIDED}
+        return {name: of[0][0] for name, of in found.items() if of and of[0] is not None and of.count(of[0]) == len(of)}
+
+    def _value(self, order: Sequence[str], name: str) -> tuple[object] | None:
+        """The value of an attribute where it is looked up first, in a tuple; None: it is computed, or not there."""
+        for place in order:
+            is_own = place in self.bases
+            values = self.values[place] if is_own else dict(self.found.definitions[place].defaults)
+            if name in values:
+                return (values[name],)
+            if name in (self.defines[place] if is_own else self.found.definitions[place].ending):
+                return None
+        return None
+
+    @cached_property
     def finals(self) -> list[list[str]]:
         """The orders of the classes that no other one inherits from, as far as the library has a share in them."""
         inherited = {base for bases in self.bases.values() for base in bases}
@@ -93,6 +130,17 @@ def _defined(node: Class) -> Iterator[str]:
                 yield name
 
 
+def _values(node: Class) -> Iterator[tuple[str, object]]:
+    for statement in node.body:
+        match statement:
+            case Assign(Name(name), Constant(value) | String(value)):
+                yield name, value
+            case Assign(Name(name), Number(value)):
+                yield name, value
+            case Assign(Name(name), Tuple(items) | Dict(items)):
+                yield name, tuple(items)
+
+
 @dataclass
 class Reach:
     """The parts of the runtime that are reached so far, by the names and attributes that are read."""
@@ -104,11 +152,15 @@ class Reach:
     attributes: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.orders = self.classes.finals()
-        self.inherited = {name for order in self.orders for name in order}
+        self.orders, self.inherited = self.classes.finals, self.classes.inherited
 
-    def carried(self, parts: Iterable[tuple[str, str]], public: Iterable[str]) -> Body:
-        """The source carried with the ``parts`` that settings choose, and members that users call beside ``PUBLIC``."""
+    def carried(self, own: Reads, parts: Iterable[tuple[str, str]], public: Iterable[str]) -> Body:
+        """The source that is carried for what a module's ``own`` part reads and users call.
+
+        That is ``PUBLIC`` and ``public``. ``parts`` are those that are looked up when the module runs.
+        """
+        self.read_by_itself = own.names
+        self.follow(own)
         self.follow(Reads(frozenset(self.found.parts[key] for key in parts), PUBLIC.union(public)))
         texts = dict(self.texts())
         return (Verbatim("\n\n\n".join(texts.values()), frozenset(self.names), frozenset(texts)),) if texts else ()
@@ -171,38 +223,75 @@ class Reach:
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """The definitions that are reached, in order: their names and their source."""
-        reached = {d.name: self.members(d) for d in self.definitions()}
-        empty = {name for name in reached if name in self.inherited and not reached[name]}
-        kept = {name for order in self.orders for name in order[:1]} | {
-            base for bases in self.classes.bases.values() for base in bases
-        }
-        for definition in self.definitions():
+        reached = {definition.name: definition for definition in self.definitions()}
+        absorbed = self._absorbed(reached)
+        for name, definition in reached.items():
             if not definition.head:
-                yield definition.name, definition.text if "rule" in definition.reads.names else brief(definition.text)
-            elif definition.name not in empty - kept:
-                yield definition.name, self._class(definition, reached[definition.name], empty - kept)
+                yield name, definition.text if is_rule(definition) else brief(definition.text)
+            elif name not in absorbed:
+                yield name, self._class(definition, absorbed)
 
-    def _class(self, definition: Definition, members: Sequence[Member], empty: Collection[str]) -> str:
-        """A class with some of its members; bases that have none left give way to theirs."""
+    def _absorbed(self, reached: Mapping[str, Definition]) -> set[str]:
+        """The classes that the module does without: they have no member left, or one class alone inherits from them."""
+        named = {base for bases in self.classes.bases.values() for base in bases}
+        named |= {order[0] for order in self.orders} | self.read_by_itself
+        classes = [definition for definition in reached.values() if definition.head]
+        for definition in reached.values():
+            pieces = self.members(definition) if definition.head else [definition]
+            named = named.union(*(piece.reads.names for piece in pieces))
+        heirs = {d.name: [heir for heir in classes if d.name in heir.bases] for d in classes}
+        found = set()
+        for definition in classes:
+            members = self.members(definition)
+            if definition.name in self.inherited and definition.name not in named:
+                alone = len(heirs[definition.name]) == 1 and _apart(members, self.members(heirs[definition.name][0]))
+                found |= {definition.name} if alone or not members else set()
+        return found
+
+    def _class(self, definition: Definition, absorbed: Collection[str]) -> str:
+        """A class with the members that are reached, those of the classes that it absorbs before its own."""
+        bases, members = self._whole(definition, absorbed)
         head = definition.head if definition.name in DOCUMENTED else brief(definition.head)
-        if any(base in empty for base in definition.bases):
-            bases = [base for name in definition.bases for base in self._standing(name, empty)]
+        if any(base in absorbed for base in definition.bases):
             head = re.sub(rf"(class {definition.name}\()[^)]*\)", rf"\1{', '.join(dict.fromkeys(bases))})", head)
-        return head + "".join(_spaced(members, definition.text))
+        return head + "".join(_spaced(members))
 
-    def _standing(self, name: str, empty: Collection[str]) -> list[str]:
-        if name not in empty:
-            return [name]
-        return [base for below in self.found.definitions[name].bases for base in self._standing(below, empty)]
+    def _whole(self, definition: Definition, absorbed: Collection[str]) -> tuple[list[str], list[Member]]:
+        """The bases and members of a class, with those of the classes that it absorbs."""
+        bases: list[str] = []
+        members: list[Member] = []
+        for base in _bases(definition):
+            if base in absorbed:
+                behind = self._whole(self.found.definitions[base], absorbed)
+                bases, members = bases + behind[0], members + behind[1]
+            else:
+                bases.append(base)
+        return bases, sorted([*members, *self.members(definition)], key=lambda member: member.is_method)
 
 
-def _spaced(members: Sequence[Member], text: str) -> Iterator[str]:
+def _bases(definition: Definition) -> list[str]:
+    """The bases in the head of a class, as they are written there."""
+    found = re.search(rf"class {definition.name}\(([^)]*)\)", definition.head)
+    return found[1].split(", ") if found else []
+
+
+def _apart(members: Sequence[Member], others: Sequence[Member]) -> bool:
+    """Whether two classes define nothing twice."""
+    return {member.name for member in members}.isdisjoint(member.name for member in others)
+
+
+def _spaced(members: Sequence[Member]) -> Iterator[str]:
     """The members of a class below its head: a blank line before each, but between attributes that have none."""
     before: Member | None = None
     for member in members:
         close = before is not None and not before.is_method and not member.is_method
         yield f"{chr(10) if close else chr(10) * 2}{textwrap.indent(documented(member), '    ')}"
         before = member
+
+
+def is_rule(definition: Definition) -> bool:
+    """Whether a definition is one of those in the files of the learning rules."""
+    return ".rules." in definition.module
 
 
 def documented(member: Member) -> str:

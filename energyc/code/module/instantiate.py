@@ -5,6 +5,7 @@ A pickle of a network carries the text of its module; unpickling runs that text,
 
 from __future__ import annotations
 
+import ast
 import copyreg
 import hashlib
 import linecache
@@ -12,7 +13,7 @@ import sys
 import types
 from typing import Any
 
-from energyc.code.module.lending import lend
+from energyc.code.module.lending import lent
 
 
 def instantiate(source: str, class_name: str, *, device: Any = None, dtype: Any = None, seed: int = 0) -> Any:
@@ -25,7 +26,8 @@ def instantiate(source: str, class_name: str, *, device: Any = None, dtype: Any 
 def loaded(source: str) -> types.ModuleType:
     """The module of a text, the same one for the same text.
 
-    It gets a name of its own in ``sys.modules``, by its text, so that its lines show in tracebacks.
+    It gets a name of its own in ``sys.modules``, by its text, so that its lines show in tracebacks. The runtime of this
+    process takes the place of the one that it carries: its networks have every feature, whatever they were made with.
     """
     name = f"energyc_generated_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     if name in sys.modules:
@@ -35,24 +37,14 @@ def loaded(source: str) -> types.ModuleType:
     linecache.cache[module.__file__] = (len(source), None, source.splitlines(True), module.__file__)
     sys.modules[name] = module
     try:
-        exec(compile(source, module.__file__, "exec"), module.__dict__)
+        exec(compile(lent(module, ast.parse(source)), module.__file__, "exec"), module.__dict__)
     except BaseException:
         del sys.modules[name]
         raise
-    lend(module)
-    _share_warnings(module)
     for value in list(vars(module).values()):
         if isinstance(value, type) and value.__module__ == name and _is_plain(value):
             copyreg.pickle(value, _Reduced(source))
     return module
-
-
-def _share_warnings(module: types.ModuleType) -> None:
-    """Let a module warn by the class that ``energyc`` exports, so that one filter does for all networks."""
-    from energyc.runtime.convergence.settled import NotSettledWarning
-
-    if hasattr(module, NotSettledWarning.__name__):
-        setattr(module, NotSettledWarning.__name__, NotSettledWarning)
 
 
 def _is_plain(kind: type) -> bool:

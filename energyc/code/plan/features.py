@@ -72,7 +72,7 @@ class Features:
     def _of_free_phase(self, network: Network) -> Iterator[tuple[str, str]]:
         relax = network.relax
         yield "solver", relax.solver
-        yield "step size", "auto" if self.auto else "fixed"
+        yield from [("step size", "auto")] * self.auto
         yield "exit", relax.exit
         yield "measure", relax.measure
         yield from [("exit", "patient")] * (relax.patience > 1)

@@ -23,7 +23,10 @@ def project_back(
     """P^T cotangents and step P^T cotangents, P the derivative of the proximal point at z + step F(z)."""
     if net.constrained:
         moved = [x + h * f for x, f, h in zip(states, net._force(states, fixed), step)]
-        cotangents = net._proximal_adjoint(moved, cotangents, fixed, step)
+        if net.kinked:
+            cotangents = net._proximal_adjoint(moved, cotangents, fixed, step)
+        else:
+            cotangents = net._project_adjoint(moved, cotangents)
     return list(cotangents), [h * u for u, h in zip(cotangents, step)]
 
 
@@ -42,8 +45,7 @@ def solve_adjoint(
         back = net._force_adjoint(states, fixed, pushed)
         return flat - flatten([u if b is None else u + b for u, b in zip(projected, back)])
 
-    edges = net._at_edges(states, fixed, step) if net.kinked else 0
-    if edges:
+    if net.kinked and (edges := net._at_edges(states, fixed, step)):
         why = f"{edges} entries of states rest at the edge of a kink, where the gradient has two sides"
         warnings.warn(f"{net.name}: {why}; this is that of leaving it", RuntimeWarning, stacklevel=2)
     goal = 1e-12 if net.dtype == torch.float64 else 1e-5
@@ -73,5 +75,7 @@ class AtEquilibrium:
         """Slopes by params and clamps of cotangents ``cotangents`` of the equilibrium."""
         net, states, fixed = ctx.net, ctx.states, ctx.fixed
         pushed = solve_adjoint(net, states, fixed, cotangents, ctx.phase.step)
-        kinks = net._kink_gradient(states, fixed, pushed)
-        return [net._force_vjp(states, fixed, pushed)[1], kinks, net._clamp_gradient(states, fixed, pushed)]
+        slopes = [net._force_vjp(states, fixed, pushed)[1], net._clamp_gradient(states, fixed, pushed)]
+        if net.kinked:
+            slopes.insert(1, net._kink_gradient(states, fixed, pushed))
+        return slopes

@@ -13,7 +13,7 @@ from energyc.runtime.equations.gradients import restricted
 from energyc.runtime.equations.inputs import rule_settings
 from energyc.runtime.equations.parts import part
 from energyc.runtime.equations.records import Estimate, Fixed, FreePhase, Phase
-from energyc.runtime.equations.rule import LearningRule
+from energyc.runtime.equations.rule import Estimator
 from energyc.runtime.relaxation.free_phase import settle
 
 
@@ -28,8 +28,8 @@ class ByPhases:
 
     at_rest = True
 
-    def __init__(self, rule: LearningRule, warns: bool = False, **nudge: Any) -> None:
-        self.rule, self.warns, self.nudge = rule, warns, nudge
+    def __init__(self, rule: str, estimate: Estimator, warns: bool = False, **nudge: Any) -> None:
+        self.rule, self.estimate, self.warns, self.nudge = rule, estimate, warns, nudge
         self.found: list[Estimate] = []
 
     @staticmethod
@@ -40,13 +40,13 @@ class ByPhases:
     def slopes(self, ctx: Any, cotangents: list[Tensor]) -> list[dict[str, Tensor]]:
         """Slopes by params and clamps of cotangents ``cotangents`` of the equilibrium."""
         net, fixed, at_rest = ctx.net, ctx.fixed, ctx.phase._replace(steps=0, tolerance=None, auto=False)
-        settings = rule_settings(net, self.rule, at_rest, **self.nudge)
-        found = self.rule.estimate(net, [x.clone() for x in ctx.states], fixed, cotangents, settings)
+        settings = rule_settings(net, at_rest, **self.nudge)
+        found = self.estimate(net, [x.clone() for x in ctx.states], fixed, cotangents, settings)
         self.found.append(found)
         kept, rows = found.kept, None if bool(found.kept.all()) else found.kept.nonzero()[:, 0]
         if rows is not None and self.warns:
             count = f"{len(kept) - len(rows)} of {len(kept)} samples"
-            why = f"{net.name}: the phases of {self.rule.name} diverged for {count}, which take no part in its slopes"
+            why = f"{net.name}: the phases of {self.rule} diverged for {count}, which take no part in its slopes"
             warnings.warn(why, RuntimeWarning, stacklevel=2)
         at, (states,) = restricted(kept, fixed, found.free.states)
         assert found.adjoint is not None

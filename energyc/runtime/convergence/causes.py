@@ -164,18 +164,26 @@ def remaining(total: int | None, more: float) -> NonConvergence:
 
 def fixed_steps(steps: int, chosen: bool = False) -> NonConvergence:
     """The free phase has no tolerance, as configured or as ``chosen`` for one call."""
+    helps = "relax.tolerance with relax.max_steps, more relax.steps, a smaller relax.step"
+    return NonConvergence("settings", without_tolerance(steps, chosen), helps)
+
+
+def without_tolerance(steps: int, chosen: bool) -> str:
+    """Why samples are not settled where no tolerance says that they should be."""
     made = f"exactly {steps} steps are made"
-    why = made if chosen else f"relax has no tolerance, so {made}"
-    return NonConvergence(
-        "settings", why, "relax.tolerance with relax.max_steps, more relax.steps, a smaller relax.step"
-    )
+    return made if chosen else f"relax has no tolerance, so {made}"
 
 
 def not_reached(tolerance: float, steps: float, max_steps: int, chosen: bool = False) -> NonConvergence:
     """The free phase ended above its tolerance, which is configured or ``chosen`` for one call."""
-    name = "the tolerance" if chosen else "relax.tolerance"
     more = f"more steps (relax.max_steps, now {max_steps}), or a smaller relax.step"
-    return NonConvergence("settings", f"{name} = {tolerance:g} is not reached in {steps:.0f} steps", more)
+    return NonConvergence("settings", tolerance_missed(tolerance, steps, chosen), more)
+
+
+def tolerance_missed(tolerance: float, steps: float, chosen: bool) -> str:
+    """Why samples are not settled where a tolerance says that they should be."""
+    name = "the tolerance" if chosen else "relax.tolerance"
+    return f"{name} = {tolerance:g} is not reached in {steps:.0f} steps"
 
 
 def rounds_away(tolerance: float, epsilon: float) -> bool:

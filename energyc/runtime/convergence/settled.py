@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import warnings
 
-from energyc.runtime.convergence.causes import fixed_steps, not_reached
+from energyc.runtime.convergence.causes import tolerance_missed, without_tolerance
 from energyc.runtime.convergence.trials import settled_within
 from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.parts import carries
 from energyc.runtime.equations.records import FreePhase
 
 
@@ -22,13 +23,13 @@ def warn_unsettled(net: Equations, free: FreePhase, tolerance: float | None) -> 
     if net.name in net.warned or not bool(left.any()):
         return
     net.warned.add(net.name)
-    steps, chosen = int(free.steps.max()), tolerance != net.relax_tolerance
-    cause = fixed_steps(steps, chosen) if tolerance is None else not_reached(tolerance, steps, steps, chosen)
+    steps, own = int(free.steps.max()), tolerance != net.relax_tolerance
+    why = without_tolerance(steps, own) if tolerance is None else tolerance_missed(tolerance, steps, own)
     which = f"{int(left.sum())} of {len(left)} samples, residual up to {float(free.residual[left].max()):.1e}"
     helps = "more steps or a smaller step may help"
-    if hasattr(net, "non_convergence"):  # a module of its own does without
+    if carries("diagnosis", "trials"):
         helps = "its `non_convergence(clamps)` tries what helps, as more steps or a smaller step may"
-    message = f"{net.name} did not settle, and its gradient assumes that it did: {cause.why}; {helps} ({which})"
+    message = f"{net.name} did not settle, and its gradient assumes that it did: {why}; {helps} ({which})"
     warnings.warn(message, NotSettledWarning, stacklevel=levels_to_caller())
 
 

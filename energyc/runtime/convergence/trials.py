@@ -18,6 +18,7 @@ from energyc.runtime.convergence.causes import (
 )
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.inputs import free_phase, starting_states
+from energyc.runtime.equations.parts import chosen, part
 from energyc.runtime.equations.records import Fixed, FreePhase, Phase
 from energyc.runtime.relaxation.free_phase import settle
 from energyc.runtime.relaxation.measures import energy
@@ -56,6 +57,7 @@ def settled_within(tolerance: float | None) -> float:
 
 
 @torch.no_grad()
+@part("diagnosis", "trials")
 def find_non_convergence(net: Equations, fixed: Fixed) -> NonConvergence | None:
     """Relax, and say why samples do not settle; None where all do.
 
@@ -226,7 +228,7 @@ class Trials:
         """The states after some steps."""
         states = [x.clone() for x in states]
         for _ in range(count):
-            self.net._step_(states, self.fixed, self.steps(factor))
+            chosen("solver", self.net.relax_solver).step_(self.net, states, self.fixed, self.steps(factor))
         return states
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -22,9 +22,6 @@ class Equations(PhaseSettings, RuleEquations):
     conservative. A generated class overrides what is not trivial for its network. Results by params are summed over the
     batch; all others are [batch, ...].
     """
-
-    #: What records steps on a GPU; None: nothing does.
-    graphs: Any = None
 
     def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
         """One step of the relaxation, in place; ``step`` is the step size of each state."""
@@ -73,23 +70,6 @@ class Equations(PhaseSettings, RuleEquations):
     ) -> None:
         """Steps of two nudged phases with the correction at their midpoint, in place."""
         raise NotImplementedError
-
-    def _repeat_(
-        self,
-        key: Hashable,
-        body: Callable[[list[Tensor], Any, list[Tensor]], None],
-        moving: Tensors,
-        fixed: Fixed,
-        further: Tensors = (),
-    ) -> None:
-        """Move some tensors in place by ``body``, from what is ``fixed`` and ``further`` tensors.
-
-        Where steps are recorded they are by the ``key``, which tells all else that the body reads but the params.
-        """
-        if self.graphs is None:
-            body(list(moving), fixed, list(further))
-        else:
-            self.graphs.repeat(self, key, body, moving, fixed, further)
 
     def _precise(self) -> AbstractContextManager[None]:
         """Where a linear system is solved: products in full precision."""

@@ -64,10 +64,6 @@ def penalised(
     net: Equations, free: FreePhase, fixed: Fixed, settings: RuleSettings
 ) -> tuple[list[Slopes], dict[str, Tensor]]:
     """Slopes of what keeps training healthy, states held fixed, and what was measured: [batch] each."""
-    weights = {"defence": settings.defence, "jacobian": settings.penalty}
-    slopes, measured = [], {"frozen": free.frozen}
-    for name in (name for name, weight in weights.items() if weight):
-        key, value, slope = chosen("penalty", name)(net, free, fixed, settings)
-        measured[key] = value
-        slopes.append(slope)
-    return slopes, measured
+    found = [chosen("penalty", "defence")(net, free, fixed, settings)] if settings.defence else []
+    found += [chosen("penalty", "jacobian")(net, free, fixed, settings)] if settings.penalty else []
+    return [slope for _, _, slope in found], {"frozen": free.frozen, **{name: value for name, value, _ in found}}

@@ -11,7 +11,6 @@ from torch import Tensor
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import chosen
 from energyc.runtime.equations.records import Fixed, Phase, RuleSettings
-from energyc.runtime.equations.rule import LearningRule
 
 #: The shape of each input without the batch, and the size of the dim that an integer input indexes.
 Shapes = Mapping[str, tuple[tuple[int, ...], int | None]]
@@ -27,10 +26,11 @@ def prepared(net: Equations, clamps: Mapping[str, Tensor]) -> Fixed:
 
 def fixed_by(net: Equations, clamps: Mapping[str, Tensor]) -> Fixed:
     """The same of clamps that may hold any numbers, as those that a network gives to a layer. Raises ValueError."""
+    if not net.noise_shapes:
+        return net._prepare(*ordered(net, "clamp", clamps, net.clamp_shapes, {}))
     fed = {name: value for name, value in clamps.items() if name not in net.noise_shapes}
     real = ordered(net, "clamp", fed, net.clamp_shapes, {})
-    noise = chosen("inputs", "noise")(net, clamps, real) if net.noise_shapes else []
-    return net._prepare(*real, *noise)
+    return net._prepare(*real, *chosen("inputs", "noise")(net, clamps, real))
 
 
 def named_inputs(net: Equations, clamps: object, named: Mapping[str, object]) -> dict[str, Tensor]:
@@ -240,23 +240,24 @@ def admitted(net: Any, name: str | None, allow_biased: bool) -> str:
     name = name or net.rules[0]
     if name not in net.rules:
         raise ValueError(f"this module holds no rule {name!r}; it holds {', '.join(net.rules)}")
-    if name in net.biased and not allow_biased:
+    if net.biased and name in net.biased and not allow_biased:
         raise ValueError(f"{name} is biased on {net.name}: {net.biased[name]}; allow_biased=True insists")
     return name
 
 
 def rule_settings(
     net: Equations,
-    rule: LearningRule,
     free: Phase,
     beta: float | str | None = None,
     nudge_steps: int | str | None = "spec",
     points: int | None = None,
     radius: float | str | None = None,
 ) -> RuleSettings:
-    """The settings of a gradient by a rule, those that are not given from the spec. Raises ValueError."""
-    own = net.radius if "radius" in rule.settings and net.radius is not None else net.beta
-    strength = checked_strength(next((b for b in (radius, beta) if b is not None), own))
+    """The settings of a gradient by a rule, those that are not given from the spec. Raises ValueError.
+
+    A ``strength`` of None is the spec's own, which each rule looks up.
+    """
+    strength = checked_strength(beta if radius is None else radius)
     count = net.points if points is None else whole_number("points", points, 1)
     return RuleSettings(free, free._replace(steps=checked_nudge_steps(net, nudge_steps)), strength, count)
 

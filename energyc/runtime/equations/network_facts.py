@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from energyc.runtime.equations.description import described
+from energyc.runtime.equations.parts import carries, chosen
 
 
 class NetworkFacts(nn.Module):
@@ -33,6 +35,8 @@ class NetworkFacts(nn.Module):
     #: What its energies and forces are together, and what its phases run as, where that is known.
     force_class: str | None = None
     target: str | None = None
+    #: What records steps on a GPU; None: nothing does.
+    graphs: Any = None
 
     def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
         super().__init__()
@@ -41,6 +45,8 @@ class NetworkFacts(nn.Module):
         self._anchor: Tensor
         #: The names of what was warned of as not settled.
         self.warned: set[str] = set()
+        if carries("recorder", "cuda"):
+            self.graphs = chosen("recorder", "cuda")()
 
     def __repr__(self) -> str:
         """Sizes, shapes and rules."""
@@ -68,6 +74,8 @@ class NetworkFacts(nn.Module):
 
     def _owners(self) -> dict[str, nn.Parameter]:
         """Untied params by the spec's names."""
+        if not self.param_attributes:
+            return {name: param for name, param in self._parameters.items() if param is not None}
         names = {attribute: name for name, attribute in self.param_attributes.items()}
         return {
             names.get(attribute, attribute): param for attribute, param in self._parameters.items() if param is not None

@@ -23,6 +23,14 @@ def part(kind: str, name: str) -> Callable[[Part], Part]:
 
 def chosen(kind: str, name: str) -> Any:
     """The part of a kind. Raises ValueError where the module was compiled without it."""
-    if (kind, name) not in PARTS:
-        raise ValueError(f"this module was compiled without the {kind} {name!r}")
-    return PARTS[kind, name]
+    return PARTS[kind, name] if carries(kind, name) else absent(kind, name)
+
+
+def carries(kind: str, name: str) -> bool:
+    """Whether there is a part of a kind."""
+    return (kind, name) in PARTS
+
+
+def absent(kind: str, name: str) -> Any:
+    """Raise ValueError for a part that the module was compiled without."""
+    raise ValueError(f"this module was compiled without the {kind} {name!r}")

@@ -15,8 +15,8 @@ from energyc.runtime.tensors.states import Tensors
 Estimator = Callable[[Equations, list[Tensor], Fixed, Tensors, RuleSettings], Estimate]
 
 
-class LearningRule(NamedTuple):
-    """A learning rule: an estimate of the cost's gradient, and what it is worth.
+class Declared(NamedTuple):
+    """What a learning rule is worth, and what it needs; the compiler reads it, and no network does.
 
     ``place`` orders the rules in reports; those of the library are ten apart, so that one fits between two of them.
     ``exact`` is the force it is exact for: ``gradient`` (conservative) or ``any``; on others it is biased, and
@@ -31,7 +31,6 @@ class LearningRule(NamedTuple):
     """
 
     name: str
-    estimate: Estimator
     place: int
     exact: str
     needs: tuple[str, ...] = ()
@@ -41,10 +40,11 @@ class LearningRule(NamedTuple):
     objective: str | None = None
 
 
-def rule(name: str, **facts: Any) -> Callable[[Estimator], LearningRule]:
+def rule(name: str, **facts: Any) -> Callable[[Estimator], Estimator]:
     """Declare a function to be a learning rule; the arguments are literals, which the compiler reads without torch."""
 
-    def declare(estimator: Estimator) -> LearningRule:
-        return LearningRule(name, estimator, **facts)
+    def declare(estimator: Estimator) -> Estimator:
+        vars(estimator)["declared"] = Declared(name, **facts)
+        return estimator
 
     return declare

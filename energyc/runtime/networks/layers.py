@@ -55,12 +55,10 @@ class EnergyLayer(EnergyNetwork):
 
     def way(self, rule: str, **nudge: Any) -> Way:
         """The way through it by a rule, with the settings of the phases of one that nudges."""
-        learning = next((own for own in self.learning_rules if own.name == rule), None)
-        way: Way = (
-            chosen("differentiation", rule)
-            if learning is None
-            else chosen("differentiation", "phases")(learning, **nudge)
-        )
+        if rule in self.learning_rules:
+            by_phases: Way = chosen("differentiation", "phases")(rule, self.learning_rules[rule], **nudge)
+            return by_phases
+        way: Way = chosen("differentiation", "bptt") if rule == "bptt" else chosen("differentiation", "implicit")
         return way
 
     def _owners(self) -> dict[str, nn.Parameter]:

@@ -25,9 +25,9 @@ from energyc.runtime.equations.inputs import (
     rule_settings,
     starting_states,
 )
-from energyc.runtime.equations.parts import PARTS, chosen
+from energyc.runtime.equations.parts import chosen
 from energyc.runtime.equations.records import Estimate, Fixed, Gradients, Relaxed
-from energyc.runtime.equations.rule import LearningRule
+from energyc.runtime.equations.rule import Estimator
 from energyc.runtime.networks.answers import Answering
 from energyc.runtime.nudging.nudged import nudged_steps, tracking_steps
 from energyc.runtime.relaxation.free_phase import settle
@@ -45,22 +45,17 @@ class EnergyNetwork(Answering):
     missing, unknown, of another shape or out of range raise ValueError.
     """
 
-    #: The first one is the default.
-    learning_rules: tuple[LearningRule, ...] = ()
+    #: The learning rules by name; the first one is the default.
+    learning_rules: Mapping[str, Estimator] = {}
     _steps_ = free_steps
     _residual = residual
     _nudged_steps_ = nudged_steps
     _tracking_steps_ = tracking_steps
 
-    def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
-        super().__init__(device, dtype)
-        recorder = PARTS.get(("recorder", "cuda"))
-        self.graphs = None if recorder is None else recorder()
-
     @property
     def rules(self) -> tuple[str, ...]:
         """The names of the learning rules that this module holds."""
-        return tuple(rule.name for rule in self.learning_rules)
+        return tuple(self.learning_rules)
 
     @torch.no_grad()
     def terms(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -92,7 +87,8 @@ class EnergyNetwork(Answering):
     def force(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The force on each state, of energies and forces together, before any projection; 0 of a kink on it."""
         fixed = prepared(self, clamps)
-        return self._named(self._whole_force(ordered_states(self, states, fixed), fixed))
+        at = ordered_states(self, states, fixed)
+        return self._named(self._whole_force(at, fixed) if self.kinked else self._force(at, fixed))
 
     @torch.no_grad()
     def correction(
@@ -107,7 +103,7 @@ class EnergyNetwork(Answering):
     def _joins(self) -> bool:
         """Whether two nudged phases are one batch; samples that depend on each other are not mixed."""
         together = self.device.type != "cpu" if self.nudge_together is None else self.nudge_together
-        return together and not self.coupled and ("nudges", "together") in PARTS
+        return together and not self.coupled
 
     def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
         chosen("solver", self.relax_solver).step_(self, states, fixed, step)
@@ -210,10 +206,10 @@ class EnergyNetwork(Answering):
         ``contrast`` they are all there is, as for samples that did not settle. The penalty looks along ``directions``,
         shaped like the states and drawn at random by default.
         """
-        learning = self.learning_rules[self.rules.index(admitted(self, rule, allow_biased))]
+        estimate = self.learning_rules[admitted(self, rule, allow_biased)]
         with torch.no_grad():
             phase = free_phase(self, steps, step, tolerance)
-            settings = rule_settings(self, learning, phase, beta, nudge_steps, points, radius)
+            settings = rule_settings(self, phase, beta, nudge_steps, points, radius)
             weights = real_number("penalty", penalty), real_number("residual_defence", residual_defence)
             fixed = prepared(self, clamps)
             along = None if directions is None else ordered_states(self, directions, fixed)
@@ -221,7 +217,7 @@ class EnergyNetwork(Answering):
             aims = ordered_targets(self, targets, fixed)
             start = starting_states(self, states, fixed, aims)
             if contrast:
-                return averaged(self, learning.estimate(self, start, fixed, aims, settings), fixed, aims, settings)
+                return averaged(self, estimate(self, start, fixed, aims, settings), fixed, aims, settings)
             free = settle(self, start, fixed, phase)
             return averaged(self, Estimate(free, [], torch.ones_like(free.frozen)), fixed, aims, settings)
 
@@ -253,10 +249,12 @@ class EnergyNetwork(Answering):
         phase = free_phase(self, steps, step, tolerance)
         if rule == "bptt" and (self.relax_solver != "gradient" or phase.auto or self.relax_products):
             how = "with step = auto" if phase.auto else f"with products in {self.relax_products} first"
-            how = how if self.relax_solver == "gradient" else f"by the solver {self.relax_solver}"
+            if self.relax_solver != "gradient":
+                how = f"by the solver {self.relax_solver}"
             raise ValueError(f"a network that relaxes {how} is differentiated by implicit, not {rule}")
+        way = chosen("differentiation", "bptt") if rule == "bptt" else chosen("differentiation", "implicit")
         given = refuse_not_finite(self, named_inputs(self, clamps, named))
-        free, values = relaxed_inside(self, given, chosen("differentiation", rule), phase, states)
+        free, values = relaxed_inside(self, given, way, phase, states)
         readouts = dict(zip(self.readout_names, values))
         if not relaxed:
             return readouts

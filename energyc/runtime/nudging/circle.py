@@ -48,6 +48,8 @@ def circled(
     displacement.
     """
     n = settings.points
+    if settings.strength is None and net.radius is not None:
+        settings = settings._replace(strength=net.radius)
     radius = nudging_strength(net, free, fixed, targets, settings, n)
     extension = net._extended()
     extended = extension._prepare(*(as_complex(x, extension.dtype) for x in fixed[: given(net)]))

@@ -43,12 +43,13 @@ def dyad_start(
     net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings, drive: Drive
 ) -> DyadStart:
     """The start of a phase of dyads; where beta or the steps are to be chosen, that is done at a free equilibrium."""
-    if settings.free.auto or settings.strength is None or settings.strength == "auto":
+    strength = net.beta if settings.strength is None else settings.strength
+    if settings.free.auto or strength is None or strength == "auto":
         free = settle(net, start, fixed, settings.free)
         order = 2 if net.alpha == 0.5 else 1
         beta = nudging_strength(net, free, fixed, targets, settings, order, drive=drive)
         return DyadStart(free.states, free.step, beta)
-    return DyadStart(start, settings.free.step, float(settings.strength))
+    return DyadStart(start, settings.free.step, float(strength))
 
 
 def middle(plus: Tensors, minus: Tensors, alpha: float) -> list[Tensor]:

@@ -28,19 +28,12 @@ class NudgeMonitor:
         """The steps to take at most."""
         return range(100_000 if self.nudge.steps is None else self.nudge.steps)
 
-    def strides(self, every: int | None = None) -> Iterator[tuple[int, int]]:
-        """The number of a step and how many to take from it on, until there is something to look at.
-
-        That is the change, where the phase runs to convergence, and whatever is looked at ``every`` so many steps.
-        """
+    def strides(self) -> Iterator[tuple[int, int]]:
+        """The number of a step and how many to take from it on, until there is a change to look at."""
         last = len(self.steps())
-        looks = [every] if every is not None else []
-        looks += [self.nudge.chunk] if self.nudge.steps is None else []
-        k = 0
-        while k < last:
-            stop = min([last, *(k + look - k % look for look in looks)])
-            yield k, stop - k
-            k = stop
+        stride = last if self.nudge.steps is not None else self.nudge.chunk
+        for k in range(0, last, max(1, stride)):
+            yield k, min(stride, last - k)
 
     def is_due(self, k: int) -> bool:
         """Whether to measure the change at step k."""
@@ -82,16 +75,17 @@ def nudged_steps(
     turned: int | None = None,
 ) -> None:
     """Steps under F - beta ``drive``, in place; from the sample ``turned`` on, beta is negative."""
+    if net.graphs is not None and not net.graphs.within:
 
-    nudged_ = chosen("solver", net.relax_solver).nudged_
+        def again(own: list[Tensor], at: Fixed, aims: Tensors) -> None:
+            nudged_steps(net, own, at, aims, beta, drive, count, step, turned)
 
-    def some(own: list[Tensor], at: Fixed, aims: Tensors) -> None:
-        strength = beta if turned is None else opposed(beta, turned, own[0])
-        for _ in range(count):
-            nudged_(net, own, at, aims, drive, strength, step)
-
-    key = ("nudged", drive == net._nudge, drive == net._cost_force, beta, count, turned, *step)
-    net._repeat_(key, some, states, fixed, targets)
+        key = ("nudged", drive == net._nudge, drive == net._cost_force, beta, count, turned, *step)
+        net.graphs.repeat(net, key, again, states, fixed, targets)
+        return
+    strength = beta if turned is None else opposed(beta, turned, states[0])
+    for _ in range(count):
+        chosen("solver", net.relax_solver).nudged_(net, states, fixed, targets, drive, strength, step)
 
 
 def opposed(beta: float, turned: int, x: Tensor) -> Tensor:
@@ -115,25 +109,14 @@ def tracking_steps(
 
     m is their midpoint and v half of what separates them.
     """
-    pairs = len(plus)
+    if net.graphs is not None and not net.graphs.within:
+        pairs = len(plus)
 
-    def some(own: list[Tensor], at: Fixed, aims: Tensors) -> None:
-        tracked(net, own[:pairs], own[pairs:], at, aims, beta, count, step)
+        def again(own: list[Tensor], at: Fixed, aims: Tensors) -> None:
+            tracking_steps(net, own[:pairs], own[pairs:], at, aims, beta, count, step)
 
-    net._repeat_(("tracking", beta, count, *step), some, [*plus, *minus], fixed, targets)
-
-
-def tracked(
-    net: Equations,
-    plus: list[Tensor],
-    minus: list[Tensor],
-    fixed: Fixed,
-    targets: Tensors,
-    beta: float,
-    count: int,
-    step: Sequence[float],
-) -> None:
-    """The steps of ``tracking_steps`` one by one."""
+        net.graphs.repeat(net, ("tracking", beta, count, *step), again, [*plus, *minus], fixed, targets)
+        return
     for _ in range(count):
         middle = [(p + m) / 2 for p, m in zip(plus, minus)]
         half = [(p - m) / 2 for p, m in zip(plus, minus)]

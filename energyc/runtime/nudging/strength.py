@@ -27,9 +27,10 @@ def nudging_strength(
     one_sided: bool = False,
     drive: Drive | None = None,
 ) -> float:
-    """The nudging strength that is set, or the one that balances noise and bias."""
-    if settings.strength is not None and settings.strength != "auto":
-        return float(settings.strength)
+    """The nudging strength that is set, for a call or by the spec, or the one that balances noise and bias."""
+    strength = net.beta if settings.strength is None else settings.strength
+    if strength is not None and strength != "auto":
+        return float(strength)
     balanced: float = chosen("strength", "auto")(net, free, fixed, targets, settings, order, one_sided, drive)
     return balanced
 

@@ -17,7 +17,6 @@ from energyc.runtime.relaxation import (
     newton,
     rounded_start,
     solver,
-    step_size,
     termination,
 )
 
@@ -31,6 +30,5 @@ __all__ = [
     "newton",
     "rounded_start",
     "solver",
-    "step_size",
     "termination",
 ]

@@ -10,7 +10,6 @@ from torch import Tensor
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import part
 from energyc.runtime.equations.records import Fixed, Phase
-from energyc.runtime.relaxation.step_size import FixedStepSize
 from energyc.runtime.relaxation.steps import projected
 from energyc.runtime.tensors.states import Tensors, flatten, norm, put_, take, unflatten
 
@@ -23,7 +22,7 @@ PAUSE = 4
 
 
 @part("step size", "auto")
-class CurvatureStepSize(FixedStepSize):
+class CurvatureStepSize:
     """Steps H / L, which are half of what turns a move along the steepest direction into its opposite.
 
     H are the steps that are set, as shares of each other, and L estimates |J H| at the states of the worst sample,

@@ -13,7 +13,6 @@ from energyc.runtime.equations.records import Fixed, FreePhase, Phase
 from energyc.runtime.relaxation.explosion import frozen
 from energyc.runtime.relaxation.observers import Moment, Observer
 from energyc.runtime.relaxation.solver import Seen
-from energyc.runtime.relaxation.step_size import FixedStepSize
 from energyc.runtime.relaxation.termination import Termination
 from energyc.runtime.tensors.states import Tensors, put_, take
 
@@ -27,12 +26,11 @@ def settle(
     for the device, to know which samples go on; the last one does not, where no further steps are left.
     """
     ending: Termination = chosen("exit", net.relax_exit)(net, phase)
-    phase = ending.phase
     scale = torch.stack([x.abs().max() for x in states]).max().clamp_min(1.0)
-    sizes = chosen("step size", "auto" if phase.auto else "fixed")(net, states, fixed, phase)
-    run = FreeRun(net, states, fixed, sizes, observers)
-    run.approach(phase, ending.most)
-    stride = phase.chunk if phase.auto else ending.first_stride(run.taken)
+    run = FreeRun(net, states, fixed, ending.phase, observers)
+    if net.relax_products is not None:
+        run.approach(ending.most)
+    stride = ending.phase.chunk if phase.auto else ending.first_stride(run.taken)
     stride = max(0, min(stride, ending.most - run.done))
     while True:
         run.advance(ending, stride)
@@ -52,47 +50,63 @@ class FreeRun:
     """A free phase under way: the states of all samples, the ``rows`` that still move, residuals and steps [batch]."""
 
     def __init__(
-        self, net: Equations, states: list[Tensor], fixed: Fixed, sizes: FixedStepSize, observers: Sequence[Observer]
+        self, net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase, observers: Sequence[Observer]
     ) -> None:
-        self.net, self.states, self.fixed, self.sizes, self.observers = net, states, fixed, sizes, observers
+        self.net, self.states, self.fixed, self.phase, self.observers = net, states, fixed, phase, observers
         self.rows = torch.arange(len(states[0]), device=net.device)
-        self.count = torch.full_like(self.rows, sizes.evaluations)
         self.residual = torch.full((len(self.rows),), float("inf"), device=net.device, dtype=net.dtype)
+        self.count = torch.zeros_like(self.rows)
         self.taken = 0
+        self.step = phase.step
+        if phase.auto:
+            self.sizes = chosen("step size", "auto")(net, states, fixed, phase)
+            self.step = self.sizes.step
+            self.count += self.sizes.evaluations
 
     @property
     def done(self) -> int:
         """The evaluations of the force so far."""
-        return self.sizes.evaluations + self.taken
+        if self.phase.auto:
+            return self.taken + int(self.sizes.evaluations)
+        return self.taken
 
-    def approach(self, phase: Phase, most: int) -> None:
+    def approach(self, most: int) -> None:
         """Rough steps, where the products of the start are others than the rest."""
-        if self.net.relax_products is not None:
-            left = phase._replace(chunk=self.net.relax_chunk, step=self.sizes.step, max_steps=most - self.done)
-            self.taken = chosen("start", "rounded")(self.net, self.states, self.fixed, left, self.seen())
-            self.count += self.taken
+        left = self.phase._replace(chunk=self.net.relax_chunk, step=self.step, max_steps=most - self.done)
+        self.taken = chosen("start", "rounded")(self.net, self.states, self.fixed, left, self.seen())
+        self.count += self.taken
 
     def advance(self, ending: Termination, stride: int) -> None:
         """Some steps of the samples that still move, and a look at where they are."""
-        everyone = len(self.rows) == len(self.count)
+        net, everyone = self.net, len(self.rows) == len(self.count)
         part = self.states if everyone else take(self.states, self.rows)
         fixed = self.fixed if everyone else self.fixed.rows(self.rows)
-        ending.start_stride(part)
-        self.net._walk_(part, fixed, self.taken, stride, self.sizes.step, self.seen())
+        if net.relax_exit == "inference":
+            ending.start_stride(part)
+        chosen("solver", net.relax_solver).walk_(net, part, fixed, self.taken, stride, self.step, self.seen())
         self.taken += stride
         self.states = part if everyone else put_(self.states, self.rows, part)
         self.count[self.rows] += stride
-        self.residual[self.rows] = ending.residual(self.net, part, fixed, self.sizes.step, stride)
+        if net.relax_exit == "inference":
+            self.residual[self.rows] = ending.residual_at(net, part, fixed, self.step, stride)
+        else:
+            self.residual[self.rows] = net._residual(part, fixed, self.step)
+        if self.phase.auto:
+            self.adapt()
+
+    def adapt(self) -> None:
+        """The step sizes after a look, after which samples may be put back."""
         before = self.sizes.evaluations
         self.residual = self.sizes.adapted(self.states, self.fixed, self.residual, self.rows, self.taken)
         self.count[self.rows] += self.sizes.evaluations - before
+        self.step = self.sizes.step
 
     def seen(self) -> Seen | None:
         """The function that shows each step to the observers; None where there are none."""
         if not self.observers:
             return None
         rows = None if len(self.rows) == len(self.count) else self.rows
-        states, fixed, step = self.states, self.fixed, self.sizes.step
+        states, fixed, step = self.states, self.fixed, self.step
 
         def seen(number: int, part: list[Tensor]) -> Tensors | None:
             moment = Moment(number, rows, part, states, fixed, step)
@@ -103,8 +117,8 @@ class FreeRun:
 
     def ended(self, scale: Tensor) -> FreePhase:
         """The end of the phase; a sample that rounding stopped has an infinite residual."""
-        stuck = frozen(self.net, self.states, self.fixed, self.sizes.step, scale)
+        stuck = frozen(self.net, self.states, self.fixed, self.step, scale)
         residual = self.residual.masked_fill(stuck, float("inf"))
         if self.net.coupled:
             residual = chosen("batch", "coupled")(self.states, residual)
-        return FreePhase(self.states, residual, self.count, stuck, self.sizes.step)
+        return FreePhase(self.states, residual, self.count, stuck, self.step)

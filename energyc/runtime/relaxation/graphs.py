@@ -58,6 +58,8 @@ class Graphs:
         self.met: dict[Hashable, None] = {}
         self.recorded: dict[Hashable, Recorded] = {}
         self.failure: str | None = None
+        #: Whether a chunk is under way, within which nothing is recorded by itself.
+        self.within = False
 
     def __deepcopy__(self, memo: Any) -> Graphs:
         """A copy of a network records anew, on its own params."""
@@ -77,22 +79,30 @@ class Graphs:
         body: Callable[[list[Tensor], Any, list[Tensor]], None],
         moving: Tensors,
         fixed: Fixed,
-        further: Tensors,
+        further: Tensors = (),
     ) -> None:
-        """Move some tensors of a network in place; see ``Equations._repeat_``.
+        """Move some tensors of a network in place by ``body``, from what is ``fixed`` and ``further`` tensors.
 
         ``key`` tells all that ``body`` reads beside its arguments and the params, which stay where they are.
         """
         count = len(fixed[:])
 
         def whole(own: list[Tensor], read: list[Tensor]) -> None:
-            body(own, type(fixed)(*read[:count]), read[count:])
+            self._inside(body, own, type(fixed)(*read[:count]), read[count:])
 
         if not self.serve(net.device):
-            body(list(moving), fixed, list(further))
+            self._inside(body, list(moving), fixed, list(further))
             return
         params = tuple((x.data_ptr(), x.shape) for x in (*net.parameters(), *net.buffers()))
         self.run((key, net.products, net.training, params), whole, moving, [*fixed[:], *further])
+
+    def _inside(self, body: Callable[..., None], *given: Any) -> None:
+        """Run a chunk."""
+        self.within = True
+        try:
+            body(*given)
+        finally:
+            self.within = False
 
     def run(self, key: Hashable, body: Body, moving: Tensors, read: Sequence[Tensor]) -> None:
         """Move some tensors in place, by what ``key`` and the shapes of the tensors tell all about."""

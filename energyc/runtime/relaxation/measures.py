@@ -21,15 +21,17 @@ def energy(net: Equations, states: Tensors, fixed: Fixed) -> Tensor:
 
 def residual(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
     """The measure of the next step: [batch]."""
+    if net.graphs is not None and not net.graphs.within:
+        left = states[0].new_empty(len(states[0]))
 
-    def look(left: list[Tensor], at: Fixed, own: list[Tensor]) -> None:
-        moved = [x.clone() for x in own]
-        advance_(net, moved, at, net._force(own, at), step)
-        left[0].copy_(measured(net, own, moved, at, step))
+        def again(found: list[Tensor], at: Fixed, own: list[Tensor]) -> None:
+            found[0].copy_(residual(net, own, at, step))
 
-    left = states[0].new_empty(len(states[0]))
-    net._repeat_(("residual", *step), look, [left], fixed, states)
-    return left
+        net.graphs.repeat(net, ("residual", *step), again, [left], fixed, states)
+        return left
+    moved = [x.clone() for x in states]
+    advance_(net, moved, fixed, net._force(states, fixed), step)
+    return measured(net, states, moved, fixed, step)
 
 
 def measured(net: Equations, before: Tensors, after: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.parts import part
+from energyc.runtime.equations.parts import chosen, part
 from energyc.runtime.equations.products import with_products
 from energyc.runtime.equations.records import Fixed, Phase
 from energyc.runtime.relaxation.solver import Seen
@@ -34,7 +34,7 @@ def rounded_start(net: Equations, states: list[Tensor], fixed: Fixed, phase: Pha
     while taken + 2 * phase.chunk <= phase.max_steps:
         kept = [x.clone() for x in states]
         with with_products(net, net.relax_products):
-            net._walk_(states, fixed, taken, phase.chunk, phase.step, seen)
+            chosen("solver", net.relax_solver).walk_(net, states, fixed, taken, phase.chunk, phase.step, seen)
             rough = ahead(net, states, fixed, taken, phase.step)
         taken += phase.chunk
         plain = ahead(net, states, fixed, taken, phase.step)

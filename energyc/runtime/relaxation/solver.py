@@ -64,6 +64,6 @@ class GradientDescent:
         for number in range(first, first + count):
             force = seen(number, states)
             if force is None or not cls.takes_force:
-                net._step_(states, net._at(fixed, number), step)
+                cls.step_(net, states, net._at(fixed, number), step)
             else:
                 advance_(net, states, fixed, force, step)

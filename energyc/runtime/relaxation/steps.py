@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.parts import chosen
 from energyc.runtime.equations.records import Fixed
 from energyc.runtime.tensors.states import Tensors, relative_change
 
@@ -18,7 +19,10 @@ def advance_(net: Equations, states: list[Tensor], fixed: Fixed, force: Tensors,
     """One step, in place: every state moves by its step times its force, then to its proximal point."""
     for x, f, h in zip(states, force, step):
         x.add_(f, alpha=h)
-    net._proximal_(states, fixed, step)
+    if net.kinked:
+        net._proximal_(states, fixed, step)
+    else:
+        net._project_(states)
 
 
 def projected(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float]) -> list[Tensor]:
@@ -39,12 +43,12 @@ def free_steps(
     net: Equations, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]
 ) -> None:
     """Steps of a free phase in place, the first of them with the number ``first``."""
+    if net.graphs is not None and not (net.graphs.within or net.numbered or count < 2):
 
-    def some(own: list[Tensor], at: Fixed, _: Tensors) -> None:
-        for number in range(first, first + count):
-            net._step_(own, net._at(at, number), step)
+        def again(own: list[Tensor], at: Fixed, _: Tensors) -> None:
+            free_steps(net, own, at, first, count, step)
 
-    if net.numbered or count < 2:
-        some(states, fixed, ())
-    else:
-        net._repeat_(("free", count, *step), some, states, fixed)
+        net.graphs.repeat(net, ("free", count, *step), again, states, fixed)
+        return
+    for number in range(first, first + count):
+        chosen("solver", net.relax_solver).step_(net, states, net._at(fixed, number), step)

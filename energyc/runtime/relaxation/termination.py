@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -22,13 +22,12 @@ class Termination:
     """
 
     def __init__(self, net: Equations, phase: Phase) -> None:
-        exact = phase.tolerance is None
         self.phase = phase
         self.least = phase.steps or 0
-        self.most = self.least if exact else phase.max_steps
+        self.most = self.least if phase.tolerance is None else phase.max_steps
         self.goal = float("inf") if phase.tolerance is None else phase.tolerance
-        several = not exact and net.relax_patience > 1
-        self.lasting = chosen("exit", "patient")(net.relax_patience) if several else None
+        if net.relax_patience > 1:
+            self.settled = chosen("exit", "patient")(self.settled, net.relax_patience)  # type: ignore[method-assign]
 
     @property
     def end(self) -> int:
@@ -46,15 +45,18 @@ class Termination:
     def start_stride(self, states: Tensors) -> None:
         """Called before the steps to a look, with the states of those that take them."""
 
-    def residual(self, net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float], count: int) -> Tensor:
+    def residual_at(self, net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float], count: int) -> Tensor:
         """The residual after ``count`` steps: that of the next step, [batch]."""
         return net._residual(states, fixed, step)
 
+    def settled(self, residual: Tensor) -> Tensor:
+        """The samples whose residual is small enough: [batch]."""
+        return residual <= self.goal
+
     def going_on(self, residual: Tensor, count: Tensor) -> Tensor:
         """The samples that go on, by their residual and their steps: [batch] each."""
-        small = residual <= self.goal
-        settled = small if self.lasting is None else self.lasting(small)
-        return residual.isfinite() & ((count < self.least) | (~settled & (count < self.most)))
+        left = ~self.settled(residual) & (count < self.most)
+        return residual.isfinite() & ((count < self.least) | left)
 
 
 @part("exit", "early")
@@ -91,23 +93,24 @@ class InferenceExit(EarlyExit):
         """Keep the states, which the next step is measured from."""
         self.before = [x.clone() for x in states] if self.early else []
 
-    def residual(self, net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float], count: int) -> Tensor:
+    def residual_at(self, net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float], count: int) -> Tensor:
         """That of the step just made, if there was one: [batch]."""
         if self.early and count:
             return measured(net, self.before, states, fixed, step)
-        return super().residual(net, states, fixed, step, count)
+        return super().residual_at(net, states, fixed, step, count)
 
 
 @part("exit", "patient")
 class Patience:
     """Takes a sample for settled that is within the goal at so many looks in a row."""
 
-    def __init__(self, patience: int) -> None:
-        self.patience = patience
+    def __init__(self, settled: Callable[[Tensor], Tensor], patience: int) -> None:
+        self.settled, self.patience = settled, patience
         self.looks: Tensor | None = None
 
-    def __call__(self, small: Tensor) -> Tensor:
+    def __call__(self, residual: Tensor) -> Tensor:
         """The samples that settled: [batch]."""
+        small = self.settled(residual)
         looks = torch.zeros_like(small, dtype=torch.int64) if self.looks is None else self.looks
         self.looks = torch.where(small, looks + 1, 0)
         return self.looks >= self.patience

@@ -57,7 +57,8 @@ def settle_recorded(
 ) -> tuple[FreePhase, Trajectory]:
     """The free phase with its trajectory; with ``last`` only each sample's own last steps."""
     trajectory: Trajectory = []
-    parts = Parts(fixed)
+    if net.constrained:
+        parts = Parts(fixed)
 
     def record(moment: Moment) -> list[Tensor] | None:
         number, rows, part, force, moved = moment.number, moment.rows, moment.part, None, None
@@ -125,10 +126,13 @@ def steps_back(
     for number, rows, states, moved in reversed(trajectory):
         at = net._at(parts.of(rows), number)
         part = cotangents if rows is None else take(cotangents, rows)
-        projected = part if moved is None else net._proximal_adjoint(moved, part, at, phase.step)
+        projected = part
+        if net.constrained and moved is not None:
+            projected = net._proximal_adjoint(moved, part, at, phase.step)
         pushed = [h * u for u, h in zip(projected, phase.step)]
         (*back,), slopes = net._step_vjp(states, at, pushed)
-        slopes = with_kinks(net, slopes, moved, at, pushed, phase.step)
+        if net.kinked and moved is not None:
+            slopes = with_kinks(net, slopes, moved, at, pushed, phase.step)
         summed = [x for x in back[len(states) :] if x is not None]
         part = [u if b is None else u + b for u, b in zip(projected, back)]
         cotangents = part if rows is None else put_(cotangents, rows, part)
@@ -138,14 +142,12 @@ def steps_back(
 def with_kinks(
     net: Equations,
     slopes: dict[str, Tensor],
-    moved: list[Tensor] | None,
+    moved: list[Tensor],
     fixed: Fixed,
     pushed: Tensors,
     step: Sequence[float],
 ) -> dict[str, Tensor]:
     """The slopes of a step with those of the kinks, whose slopes a step takes where it leads."""
-    if moved is None or not net.kinked:
-        return slopes
     after = [x.clone() for x in moved]
     net._proximal_(after, fixed, step)
     kinks = net._kink_gradient(after, fixed, pushed)

@@ -7,7 +7,7 @@ from torch import Tensor
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
 from energyc.runtime.equations.rule import rule
-from energyc.runtime.nudging.contrast import contrast
+from energyc.runtime.nudging.contrast import contrast, descended
 from energyc.runtime.nudging.nudged import nudged
 from energyc.runtime.nudging.strength import nudging_strength
 from energyc.runtime.relaxation.free_phase import settle
@@ -36,4 +36,6 @@ def ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, sett
     free = settle(net, start, fixed, settings.free)
     beta = nudging_strength(net, free, fixed, targets, settings, order=1, one_sided=True, drive=net._nudge)
     plus = nudged(net, free.states, fixed, targets, beta, settings.nudge._replace(step=free.step), net._nudge)
-    return contrast(net, free, plus, free.states, fixed, targets, beta, beta, descends=net.descends)
+    if net.descends:
+        return descended(net, free, plus, free.states, fixed, targets, beta, beta)
+    return contrast(net, free, plus, free.states, fixed, targets, beta, beta)

@@ -28,6 +28,7 @@ def implicit(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors
     at, (states, aims) = restricted(kept, fixed, free.states, targets)
     cotangents = filled(net._cost_force(states, at, aims), states)
     pushed = solve_adjoint(net, states, at, cotangents, free.step)
-    slopes = [net._force_vjp(states, at, pushed)[1], net._kink_gradient(states, at, pushed)]
-    slopes.append(net._cost_gradient(states, at, aims))
+    slopes = [net._force_vjp(states, at, pushed)[1], net._cost_gradient(states, at, aims)]
+    if net.kinked:
+        slopes.insert(1, net._kink_gradient(states, at, pushed))
     return Estimate(free, slopes, kept, pushed)

@@ -23,7 +23,6 @@ from energyc.code.tree.expressions import (
     Name,
     Number,
     String,
-    Tuple,
     call,
     literal,
 )
@@ -57,7 +56,8 @@ def layered_settings(context: Context, further: Mapping[str, Any]) -> Body:
 
 def learning_rules(rules: Sequence[Declaration]) -> Body:
     """The functions of the rules that a class learns by, where there are any."""
-    return (Assign(Name("learning_rules"), Tuple(tuple(Name(rule.module) for rule in rules))),) if rules else ()
+    items = tuple((String(rule.name), Name(rule.module)) for rule in rules)
+    return (Assign(Name("learning_rules"), Dict(items)),) if rules else ()
 
 
 def _names(context: Context) -> dict[str, Any]:
