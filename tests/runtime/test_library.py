@@ -6,7 +6,9 @@ import ast
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -65,6 +67,10 @@ def test_a_definition_follows_what_it_reads_where_it_is_defined() -> None:
         at_once += [node.value] if isinstance(node, ast.Assign) else []
         read = {n.id for root in at_once for n in ast.walk(root) if isinstance(n, ast.Name)}
         assert all(order.index(other) < order.index(name) for other in read & set(order)), name
+
+
+#: The shipped specs.
+NAMES = sorted(path.stem for path in folder("specs").glob("*.energy"))
 
 
 def emitted(name: str, **settings: object) -> str:
@@ -132,10 +138,36 @@ def test_a_setting_brings_its_part(settings: dict[str, object], parts: set[str])
     assert not parts & defined(emitted("cet"))
 
 
-@pytest.mark.parametrize("name", ["hopfield", "thick", "cet"])
-def test_what_a_module_carries_is_enough_without_energyc(name: str, tmp_path: Path) -> None:
-    """All that the contract names, in a process of its own, bit for bit as where energyc lends the rest."""
-    choices = pipeline.Choices("verify")
+#: Settings each of which brings other parts, or other sides of what is decided.
+OTHERS: list[dict[str, object]] = [
+    {"relax.solver": "anderson"},
+    {"relax.solver": "newton"},
+    {"relax.solver": "blocks"},
+    {"relax.step": "auto"},
+    {"relax.exit": "early"},
+    {"relax.exit": "inference"},
+    {"relax.patience": 2},
+    {"relax.measure": "energy"},
+    {"relax.products": "bfloat16"},
+    {"nudge.snapshots": 3},
+    {"nudge.together": "true"},
+    {"nudge.beta": 0.1},
+    {"train.residual_defence": 0.1},
+]
+QUICK = ("hopfield", "thick", "cet")
+ALONE = [
+    *(pytest.param(name, {}, id=name, marks=[] if name in QUICK else pytest.mark.slow) for name in NAMES),
+    *(pytest.param("hopfield", own, id=str(own), marks=pytest.mark.slow) for own in OTHERS),
+]
+
+
+@pytest.mark.parametrize(("name", "settings"), ALONE)
+def test_what_a_module_carries_is_enough_without_energyc(
+    name: str, settings: dict[str, object], tmp_path: Path
+) -> None:
+    """All that the contract names, in a process of its own, bit for bit as where energyc lends the whole runtime."""
+    text = (folder("specs") / f"{name}.energy").read_text()
+    choices = pipeline.Choices("verify" if "preset verify" in text else None, settings)
     network = pipeline.resolve(pipeline.read(folder("specs") / f"{name}.energy"), choices)
     compiled = pipeline.emit(network, None, choices)
     net = instantiate(compiled.text, compiled.class_name, dtype=torch.float64, seed=1)
@@ -159,6 +191,53 @@ def test_what_a_module_does_not_carry_is_lent_where_energyc_loads_it() -> None:
     assert bool((net.relax(probe.clamps).residual <= net.relax_tolerance).all())
     assert "states: s [9], y [4]" in repr(net)
     assert net.graphs is not None
+
+
+WRONG: dict[str, Callable[[Any, dict[str, Any], dict[str, Any]], object]] = {
+    "no clamps": lambda net, clamps, aims: net.relax(None),
+    "a clamp that is not there": lambda net, clamps, aims: net.relax({**clamps, "nothing": torch.zeros(2)}),
+    "a clamp that is missing": lambda net, clamps, aims: net.relax({}),
+    "a clamp twice": lambda net, clamps, aims: net(clamps, x=clamps["x"]),
+    "another shape": lambda net, clamps, aims: net.relax({"x": clamps["x"][:, :1]}),
+    "one sample without its axis": lambda net, clamps, aims: net.relax({"x": clamps["x"][0]}),
+    "no sample": lambda net, clamps, aims: net.relax({"x": clamps["x"][:0]}),
+    "complex numbers": lambda net, clamps, aims: net.relax({"x": clamps["x"] + 1j}),
+    "not finite": lambda net, clamps, aims: net.relax({"x": clamps["x"] / 0}),
+    "not numbers": lambda net, clamps, aims: net.relax({"x": "x"}),
+    "sparse": lambda net, clamps, aims: net.relax({"x": clamps["x"].to_sparse()}),
+    "other samples": lambda net, clamps, aims: net.gradients(clamps, {"label": aims["label"][:1]}),
+    "a class out of range": lambda net, clamps, aims: net.gradients(clamps, {"label": aims["label"] + 100}),
+    "a class that is not whole": lambda net, clamps, aims: net.gradients(clamps, {"label": aims["label"] + 0.5}),
+    "a state that is not there": lambda net, clamps, aims: net.energy({"z": torch.zeros(2, 1)}, clamps),
+    "steps": lambda net, clamps, aims: net.relax(clamps, steps=-1),
+    "a step": lambda net, clamps, aims: net.relax(clamps, step=0.0),
+    "a tolerance": lambda net, clamps, aims: net.relax(clamps, tolerance="small"),
+    "a record": lambda net, clamps, aims: net.relax(clamps, record="nothing"),
+    "a rule": lambda net, clamps, aims: net.gradients(clamps, aims, "nothing"),
+    "a strength": lambda net, clamps, aims: net.gradients(clamps, aims, beta=0.0),
+    "nudged steps": lambda net, clamps, aims: net.gradients(clamps, aims, nudge_steps="many"),
+    "points": lambda net, clamps, aims: net.gradients(clamps, aims, points=0),
+    "a way": lambda net, clamps, aims: net(clamps, rule="nothing"),
+    "a correction": lambda net, clamps, aims: net.correction(
+        net.relax(clamps).states, net.relax(clamps).states, clamps
+    ),
+}
+
+
+def test_a_module_alone_says_what_is_wrong_as_where_the_runtime_is_lent(tmp_path: Path) -> None:
+    text = emitted("hopfield")
+    path = tmp_path / "made.py"
+    path.write_text(text)
+    alone, net = made(str(path)).Hopfield(dtype=torch.float64), instantiate(text, "Hopfield", dtype=torch.float64)
+    assert type(alone).relax is not type(net).relax
+    probe = random_probe(net, batch=2, seed=1)
+    for name, call in WRONG.items():
+        said = []
+        for each in (alone, net):
+            with pytest.raises((ValueError, RuntimeError)) as error:
+                call(each, dict(probe.clamps), dict(probe.targets))
+            said.append(str(error.value))
+        assert said[0] == said[1], name
 
 
 def test_a_part_that_a_module_does_not_carry_is_an_error(tmp_path: Path) -> None:

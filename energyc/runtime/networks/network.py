@@ -66,9 +66,9 @@ class EnergyNetwork(Answering):
         """
         fixed = prepared(self, clamps)
         at = ordered_states(self, states, fixed)
-        found = dict(zip(self.term_names, self._terms(at, fixed)))
         if not self.family_names:
-            return found
+            return dict(zip(self.term_names, self._terms(at, fixed)))
+        found = dict(zip(self.term_names, self._terms(at, fixed)))
         return chosen("terms", "families")(found, dict(zip(self.family_names, self._families(at, fixed))))
 
     @torch.no_grad()

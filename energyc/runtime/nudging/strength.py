@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -31,19 +30,7 @@ def nudging_strength(
     strength = net.beta if settings.strength is None else settings.strength
     if strength is not None and strength != "auto":
         return float(strength)
-    balanced: float = chosen("strength", "auto")(net, free, fixed, targets, settings, order, one_sided, drive)
-    return balanced
-
-
-class Trial(NamedTuple):
-    """How far a nudge of strength 1 moves each state in a nudged phase, and how far it moves without one.
-
-    Both are root mean squares relative to the state's size, or, where it has none but noise, to the largest one's. A
-    move that is nothing but rounding is 0: it says nothing about the strength.
-    """
-
-    moves: list[float]
-    drifts: list[float]
+    return float(chosen("strength", "auto")(net, free, fixed, targets, settings, order, one_sided, drive))
 
 
 @part("strength", "auto")
@@ -81,14 +68,19 @@ def trial_nudge(
     targets: Tensors,
     settings: RuleSettings,
     drive: Drive | None = None,
-) -> Trial:
-    """A trial nudge beside a phase without one, on the samples that settled; nothing where nothing nudges."""
+) -> tuple[list[float], list[float]]:
+    """How far a nudge of strength 1 moves each state in a nudged phase, and how far it moves without one.
+
+    The samples are those that settled; where nothing nudges there is nothing. Both are root mean squares relative to
+    the state's size, or, where it has none but noise, to the largest one's. A move that is nothing but rounding is 0:
+    it says nothing about the strength.
+    """
     drive = drive or net._cost_force
     at, (states, aims) = restricted(most_settled(free, settings.free.tolerance), fixed, free.states, targets)
     eps, nudge = torch.finfo(net.dtype).eps, settings.nudge._replace(step=free.step)
     push = max((rms(c) for c in drive(states, at, aims) if c is not None), default=0.0)
     if not 0 < push < math.inf:
-        return Trial([], [])
+        return [], []
     sizes, steps = list(map(rms, states)), nudge.steps or 20
     strength = eps ** (1 / 3) * (max(sizes) or 1.0) / (push * max(nudge.step) * min(steps, 20))
     phase = nudge._replace(steps=steps)
@@ -99,7 +91,7 @@ def trial_nudge(
     scales = [scale or max(scales) or 1.0 for scale in scales]
     pairs = [(rms(m - d), scale) for m, d, scale in zip(moved, drifted, scales)]
     moves = [move / (strength * scale) if move > 4 * eps * scale else 0.0 for move, scale in pairs]
-    return Trial(moves, [drift / scale for drift, scale in zip(drifts, scales)])
+    return moves, [drift / scale for drift, scale in zip(drifts, scales)]
 
 
 def most_settled(free: FreePhase, tolerance: float | None) -> Tensor:

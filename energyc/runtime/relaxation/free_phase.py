@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -11,10 +11,12 @@ from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import chosen
 from energyc.runtime.equations.records import Fixed, FreePhase, Phase
 from energyc.runtime.relaxation.explosion import frozen
-from energyc.runtime.relaxation.observers import Moment, Observer
 from energyc.runtime.relaxation.solver import Seen
 from energyc.runtime.relaxation.termination import Termination
 from energyc.runtime.tensors.states import Tensors, put_, take
+
+#: Looks at a step of a free phase: its number, and the states of the samples that take it. It may give the force there.
+Observer = Callable[["FreeRun", int, list[Tensor]], Tensors | None]
 
 
 def settle(
@@ -25,7 +27,7 @@ def settle(
     What the choice of the step cost is counted among the steps, and so are rough steps at the start. A look waits once
     for the device, to know which samples go on; the last one does not, where no further steps are left.
     """
-    ending: Termination = chosen("exit", net.relax_exit)(net, phase)
+    ending = chosen("exit", net.relax_exit)(net, phase)
     scale = torch.stack([x.abs().max() for x in states]).max().clamp_min(1.0)
     run = FreeRun(net, states, fixed, ending.phase, observers)
     if net.relax_products is not None:
@@ -70,6 +72,15 @@ class FreeRun:
             return self.taken + int(self.sizes.evaluations)
         return self.taken
 
+    @property
+    def some(self) -> Tensor | None:
+        """The samples that still move, where some do not."""
+        return None if len(self.rows) == len(self.count) else self.rows
+
+    def with_part(self, part: list[Tensor]) -> list[Tensor]:
+        """The states of all samples, with those that still move put back among them, in place."""
+        return part if self.some is None else put_(self.states, self.rows, part)
+
     def approach(self, most: int) -> None:
         """Rough steps, where the products of the start are others than the rest."""
         left = self.phase._replace(chunk=self.net.relax_chunk, step=self.step, max_steps=most - self.done)
@@ -78,14 +89,14 @@ class FreeRun:
 
     def advance(self, ending: Termination, stride: int) -> None:
         """Some steps of the samples that still move, and a look at where they are."""
-        net, everyone = self.net, len(self.rows) == len(self.count)
-        part = self.states if everyone else take(self.states, self.rows)
-        fixed = self.fixed if everyone else self.fixed.rows(self.rows)
+        net, rows = self.net, self.some
+        part = self.states if rows is None else take(self.states, rows)
+        fixed = self.fixed if rows is None else self.fixed.rows(rows)
         if net.relax_exit == "inference":
             ending.start_stride(part)
         chosen("solver", net.relax_solver).walk_(net, part, fixed, self.taken, stride, self.step, self.seen())
         self.taken += stride
-        self.states = part if everyone else put_(self.states, self.rows, part)
+        self.states = self.with_part(part)
         self.count[self.rows] += stride
         if net.relax_exit == "inference":
             self.residual[self.rows] = ending.residual_at(net, part, fixed, self.step, stride)
@@ -105,12 +116,9 @@ class FreeRun:
         """The function that shows each step to the observers; None where there are none."""
         if not self.observers:
             return None
-        rows = None if len(self.rows) == len(self.count) else self.rows
-        states, fixed, step = self.states, self.fixed, self.step
 
         def seen(number: int, part: list[Tensor]) -> Tensors | None:
-            moment = Moment(number, rows, part, states, fixed, step)
-            given = [force for observer in self.observers if (force := observer(moment)) is not None]
+            given = [force for observer in self.observers if (force := observer(self, number, part)) is not None]
             return given[-1] if given else None
 
         return seen

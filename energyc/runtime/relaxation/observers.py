@@ -1,37 +1,17 @@
-"""Observers of a free phase: they are called before each of its steps."""
+"""An observer of a free phase that keeps what happens."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.records import Fixed
+from energyc.runtime.relaxation.free_phase import FreeRun
 from energyc.runtime.relaxation.measures import energy, residual
-from energyc.runtime.tensors.states import Tensors, put_
-
-
-class Moment(NamedTuple):
-    """Before a step: its number, the samples that take it (their rows; None: all) with their states, and the whole."""
-
-    number: int
-    rows: Tensor | None
-    part: list[Tensor]
-    states: list[Tensor]
-    fixed: Fixed
-    step: Sequence[float]
-
-    @property
-    def everyone(self) -> list[Tensor]:
-        """The states of all samples; those of ``rows`` are put back among them, in place."""
-        return self.part if self.rows is None else put_(self.states, self.rows, self.part)
-
-
-#: Looks at a step of a free phase. It may give the force there, if it had to compute it.
-Observer = Callable[[Moment], Tensors | None]
+from energyc.runtime.tensors.states import Tensors
 
 
 class Trace:
@@ -48,8 +28,8 @@ class Trace:
         self.net = net
         self.values: dict[str, list[Tensor]] = {name: [] for name in names}
 
-    def __call__(self, moment: Moment) -> None:
-        self.record(moment.everyone, moment.fixed, moment.step)
+    def __call__(self, run: FreeRun, number: int, part: list[Tensor]) -> None:
+        self.record(run.with_part(part), run.fixed, run.step)
 
     def record(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> None:
         """Append what the states are now."""

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.records import Fixed, FreePhase, Phase
-from energyc.runtime.relaxation.free_phase import settle
-from energyc.runtime.relaxation.observers import Moment
+from energyc.runtime.relaxation.free_phase import FreeRun, settle
 from energyc.runtime.tensors.states import Tensors, put_, take
 
 
@@ -60,8 +59,8 @@ def settle_recorded(
     if net.constrained:
         parts = Parts(fixed)
 
-    def record(moment: Moment) -> list[Tensor] | None:
-        number, rows, part, force, moved = moment.number, moment.rows, moment.part, None, None
+    def record(run: FreeRun, number: int, part: list[Tensor]) -> list[Tensor] | None:
+        rows, force, moved = run.some, None, None
         if net.constrained:
             force = net._force(part, net._at(parts.of(rows), number))
             moved = [torch.add(x, f, alpha=h) for x, f, h in zip(part, force, phase.step)]
@@ -123,16 +122,17 @@ def steps_back(
     """The steps in reverse; each is valid until the next one."""
     cotangents = [s.clone() for s in cotangents]
     parts = Parts(fixed)
-    for number, rows, states, moved in reversed(trajectory):
-        at = net._at(parts.of(rows), number)
+    for step in reversed(trajectory):
+        rows, states = step.rows, step.states
+        at = net._at(parts.of(rows), step.number)
         part = cotangents if rows is None else take(cotangents, rows)
         projected = part
-        if net.constrained and moved is not None:
-            projected = net._proximal_adjoint(moved, part, at, phase.step)
+        if net.constrained and step.moved is not None:
+            projected = net._proximal_adjoint(step.moved, part, at, phase.step)
         pushed = [h * u for u, h in zip(projected, phase.step)]
         (*back,), slopes = net._step_vjp(states, at, pushed)
-        if net.kinked and moved is not None:
-            slopes = with_kinks(net, slopes, moved, at, pushed, phase.step)
+        if net.kinked and step.moved is not None:
+            slopes = with_kinks(net, slopes, step.moved, at, pushed, phase.step)
         summed = [x for x in back[len(states) :] if x is not None]
         part = [u if b is None else u + b for u, b in zip(projected, back)]
         cotangents = part if rows is None else put_(cotangents, rows, part)
