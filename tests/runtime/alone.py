@@ -16,12 +16,17 @@ Inputs = dict[str, Tensor]
 
 
 def measured(net: Any, clamps: Inputs, targets: Inputs) -> list[Tensor]:
-    """A relaxation with its trace, what is read off it, the gradient of each rule, and that of a host network."""
-    rest = net.relax(clamps, record=("energy", "residual"))
+    """A relaxation with its trace, what is read off it, the gradient of each rule, and that of a host network.
+
+    What only a whole without layers has is left out of a network of layers.
+    """
+    whole = not hasattr(net, "layers")
+    rest = net.relax(clamps, record=("energy", "residual") if whole else ())
     states = rest.states
-    found = [*states.values(), rest.residual, *rest.trace.values(), net.energy(states, clamps)]
-    for values in (net.terms(states, clamps), net.force(states, clamps), net.readout(states, clamps)):
-        found += values.values()
+    found = [*states.values(), rest.residual, *rest.trace.values()]
+    found += [net.energy(states, clamps), *net.terms(states, clamps).values()] if whole else []
+    found += net.force(states, clamps).values() if whole else []
+    found += net.readout(states, clamps).values()
     found.append(net.cost(states, clamps, targets))
     for rule in net.rules:
         found += net.gradients(clamps, targets, rule, allow_biased=True).params.values()

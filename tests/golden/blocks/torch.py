@@ -277,4 +277,4 @@ class NBlocksEquations:
 class NBlocks(ProximalEquations, NBlocksEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (centered_ep, implicit)
+    learning_rules = {"centered-ep": centered_ep, "implicit": implicit}

@@ -273,4 +273,4 @@ class CemLiteralEquations:
 class CemLiteral(CemLiteralEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (bptt, implicit)
+    learning_rules = {"bptt": bptt, "implicit": implicit}

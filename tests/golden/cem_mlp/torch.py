@@ -261,4 +261,4 @@ class CemMlpEquations:
 class CemMlp(CemMlpEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (bptt, implicit)
+    learning_rules = {"bptt": bptt, "implicit": implicit}

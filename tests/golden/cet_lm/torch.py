@@ -258,4 +258,4 @@ class CetLmEquations:
 class CetLm(CetLmEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (centered_ep, implicit)
+    learning_rules = {"centered-ep": centered_ep, "implicit": implicit}

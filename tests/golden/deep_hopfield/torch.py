@@ -233,4 +233,4 @@ class DeepHopfieldEquations:
 class DeepHopfield(DeepHopfieldEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (centered_ep, implicit)
+    learning_rules = {"centered-ep": centered_ep, "implicit": implicit}

@@ -181,4 +181,4 @@ class DeqEquations:
 class Deq(DeqEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (implicit,)
+    learning_rules = {"implicit": implicit}

@@ -498,4 +498,4 @@ class EtAnomalyEquations:
 class EtAnomaly(EtAnomalyEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (bptt, implicit)
+    learning_rules = {"bptt": bptt, "implicit": implicit}

@@ -356,4 +356,4 @@ class EtImageEquations:
 class EtImage(EtImageEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (bptt, implicit)
+    learning_rules = {"bptt": bptt, "implicit": implicit}

@@ -206,4 +206,4 @@ class HopfieldEquations:
 class Hopfield(HopfieldEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (centered_ep, implicit)
+    learning_rules = {"centered-ep": centered_ep, "implicit": implicit}

@@ -361,4 +361,4 @@ class HopfieldConvEquations:
 class HopfieldConv(HopfieldConvEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (centered_ep, implicit)
+    learning_rules = {"centered-ep": centered_ep, "implicit": implicit}

@@ -163,4 +163,4 @@ class ModernHopfieldEquations:
 class ModernHopfield(ModernHopfieldEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (centered_ep, implicit)
+    learning_rules = {"centered-ep": centered_ep, "implicit": implicit}

@@ -198,7 +198,7 @@ class MonotoneEquations:
 class Monotone(MonotoneEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (implicit,)
+    learning_rules = {"implicit": implicit}
 
     @torch.no_grad()
     def project_params(self) -> None:

@@ -386,13 +386,13 @@ class NudgedLayersEquations:
 class Code(CodeEquations, EnergyLayer):
     """The layer `code`, relaxed."""
 
-    learning_rules = (tracking_aep,)
+    learning_rules = {"tracking-aep": tracking_aep}
 
 
 class Cell(CellEquations, EnergyLayer):
     """The layer `cell`, relaxed."""
 
-    learning_rules = (tracking_aep,)
+    learning_rules = {"tracking-aep": tracking_aep}
 
 
 class NudgedLayers(NudgedLayersEquations, LayeredNetwork):

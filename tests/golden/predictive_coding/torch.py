@@ -296,4 +296,4 @@ class PredictiveCodingEquations:
 class PredictiveCoding(PredictiveCodingEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (centered_ep, implicit)
+    learning_rules = {"centered-ep": centered_ep, "implicit": implicit}

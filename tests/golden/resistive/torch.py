@@ -208,4 +208,4 @@ class ResistiveEquations:
 class Resistive(ResistiveEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (centered_ep, implicit)
+    learning_rules = {"centered-ep": centered_ep, "implicit": implicit}

@@ -188,7 +188,7 @@ class SetsEquations:
 class Sets(SetsEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (centered_ep, implicit)
+    learning_rules = {"centered-ep": centered_ep, "implicit": implicit}
 
     @torch.no_grad()
     def project_params(self) -> None:

@@ -278,7 +278,7 @@ class SparseCodingEquations:
 class SparseCoding(ProximalEquations, SparseCodingEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (centered_ep, implicit)
+    learning_rules = {"centered-ep": centered_ep, "implicit": implicit}
 
     @torch.no_grad()
     def project_params(self) -> None:

@@ -240,4 +240,4 @@ class TelEquations:
 class Tel(TelEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (bptt,)
+    learning_rules = {"bptt": bptt}

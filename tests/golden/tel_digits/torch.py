@@ -297,4 +297,4 @@ class TelDigitsEquations:
 class TelDigits(TelDigitsEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (bptt,)
+    learning_rules = {"bptt": bptt}

@@ -437,4 +437,4 @@ class ThickEquations:
 class Thick(ThickEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (tracking_aep, implicit)
+    learning_rules = {"tracking-aep": tracking_aep, "implicit": implicit}

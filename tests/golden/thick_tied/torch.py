@@ -442,4 +442,4 @@ class ThickTiedEquations:
 class ThickTied(ThickTiedEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (tracking_aep, implicit)
+    learning_rules = {"tracking-aep": tracking_aep, "implicit": implicit}

@@ -394,4 +394,4 @@ class ThinEquations:
 class Thin(ThinEquations, EnergyNetwork):
     """The network: its equations, relaxed and learned."""
 
-    learning_rules = (tracking_aep, implicit)
+    learning_rules = {"tracking-aep": tracking_aep, "implicit": implicit}
