@@ -97,8 +97,9 @@ class Monotone:
         Some inputs may be kept within ``narrower`` bounds.
         """
         ends = {node: (float(array.min()), float(array.max())) for node, array in (given or {}).items() if array.size}
-        apart = {**ends, **narrower}
-        enclosures = enclosures_of(self.network, self.base, apart) if apart else self._enclosures
+        apart, enclosures = {**ends, **narrower}, self._enclosures
+        if apart or extents:
+            enclosures = enclosures_of(self.network, self.base, apart, extents=extents or {})
         return Norms(
             enclosures, extents or self.network.extents, self.base.structure, simplexes(self.network), given or {}
         )

@@ -151,6 +151,8 @@ class Trees:
             premises = [self._contraction(replace(proof, about=tuple(self.network.states)))]
         else:
             premises = [self._floor(proof.premises[0], energies)]
+            if not premises[0]["statement"]["attained"]:
+                raise NoTree("the least value is not seen to be taken")
         if proof.rule == "proximal":
             parts = parts_of(self.equations, energies)
             facts = {"kinks": [[*part] for part in parts if not self._facts(part).smooth]}
