@@ -138,7 +138,7 @@ class Monotone:
         if not m > 0:
             return Judgement("undecided", _why_loose(found, m), numbers=numbers)
         because = f"the force pulls states together: -v . J v >= {m:.4g} |v|^2"
-        proof = Step("monotone", f"{about} has one equilibrium", (Step("curvature", because),))
+        proof = Step("monotone", f"{about} has one equilibrium", (Step("curvature", because),), by=self)
         return Judgement("proved", because, proof, numbers)
 
     @cached_property
@@ -181,7 +181,7 @@ class Monotone:
         if count is not None:
             because += f": after {count} steps it moves them {tolerance:g} times as far as the first"
             numbers["steps"] = count
-        return Judgement("proved", because, Step("rate", because), numbers)
+        return Judgement("proved", because, Step("rate", because, by=self), numbers)
 
 
 def _why_loose(found: Curvature, m: float) -> str:
