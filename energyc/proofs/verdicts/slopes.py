@@ -103,7 +103,7 @@ class Slopes:
             direction_of(graph, s): (f"w.{s.name}", notation.indices(s)) for s in monotone.base.states
         }
         notation = of_network(self.network, named)
-        nodes = dict.fromkeys(node for node in monotone.nowhere_negative() if node is not graph.zero(()))
+        nodes = dict.fromkeys(node for node in monotone.nowhere_negative if node is not graph.zero(()))
         return [write(notation.formula(node, ())) for node in nodes]
 
     # ------------------------------------------------------------ positive Jacobians
