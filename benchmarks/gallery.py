@@ -80,7 +80,7 @@ OTHERS: Mapping[str, Shown] = MappingProxyType(
 )
 USUAL = Shown("--steps 300")
 #: Specs whose clamps no data that ship feed, and one whose updates take seconds.
-UNMEASURED = ("cem_literal", "edges", "graph", "hopfield_conv", "tel")
+UNMEASURED = ("cem_literal", "edges", "graph", "hopfield_conv", "tel", "total_variation")
 
 
 def small(path: Path) -> bytes:

@@ -95,14 +95,18 @@ class Bounds:
                 return self.named(tree, scope)
         raise NotCovered("an expression of another kind")
 
-    def product(self, left: ast.expr, right: Any, a: Facts, b: Facts) -> Facts:
+    def product(self, left: Any, right: Any, a: Facts, b: Facts) -> Facts:
         """A square, ``u * log(u)``, which has a value at 0, or another product."""
         if same(left, right):
             return a.power(Fraction(2))
-        logarithm = isinstance(right, ast.Call) and name_of(right.func) == "log" and "log" not in self.spec["functions"]
-        if logarithm and same([left], right.args) and a.low >= 0:
-            smooth = a.smooth and a.positive
-            return Facts(-1, above=a.above, continuous=a.continuous, top=smooth, bottom=smooth, reads=a.reads).settled()
+        for u, known, other in ((left, a, right), (right, b, left)):
+            logarithm = (
+                isinstance(other, ast.Call) and name_of(other.func) == "log" and "log" not in self.spec["functions"]
+            )
+            if logarithm and same([u], other.args) and known.low >= 0:
+                smooth, up = known.smooth and known.positive, known.above
+                found = Facts(-1, above=up, continuous=known.continuous, top=smooth, bottom=smooth, reads=known.reads)
+                return found.settled()
         return a * b
 
     def condition(self, tree: ast.AST, scope: Scope) -> Facts:
@@ -311,24 +315,16 @@ class Bounds:
 
     def reduced(self, head: Any, body: ast.expr, options: list[ast.keyword], scope: Scope) -> Facts:
         """A reduction along indices. Raises NotCovered."""
-        name, places, inner = name_of(head.value), items_of(head), dict(scope)
-        guarded = len(places) > 1 and name_of(places[-2]) == "guard"
-        guard: Any = places[-1] if guarded else ast.Constant("1")
-        for item in places[:-2] if guarded else places:
-            index, *dims = (
-                [name_of(item)] if isinstance(item, ast.Name) else map(name_of, (item.left, *item.comparators))
-            )
-            if index == "batch":
-                raise NotCovered("a statistic of the batch")
-            if index not in scope:
-                inner[index] = dims[0] if dims else self.formulas.range_of(index, body, guard)
+        name, indices, guard = self.formulas.heading(head, body, scope)
+        if "batch" in indices:
+            raise NotCovered("a statistic of the batch")
+        inner, guarded = {**{k: dim for k, dim in indices.items() if k not in scope}, **scope}, guard is not None
         own, u = self.spec["functions"].get(name), self.of(body, inner)
-        if self.condition(guard, inner).reads != NONE:
+        if guard is not None and self.condition(guard, inner).reads != NONE:
             raise NotCovered("a guard that reads a state")
         if own is not None and primes_of(head.value) == own.primes and not guarded:
-            names = [index for index, _ in own.indices]
-            along = [inner[name_of(item) or name_of(item.left)] for item in places]
-            return self.applied(own, [u], dict(zip(names, along, strict=True)))
+            along = [inner[index] for index in indices]
+            return self.applied(own, [u], dict(zip((index for index, _ in own.indices), along, strict=True)))
         if own is not None or primes_of(head.value):
             raise NotCovered("the derivative of a function")
         eps = self.of(options[0].value, scope) if options else number(1)

@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
-from energyc.checker.algebra import Atom, Poly, lone, summed, total
-from energyc.checker.bounds import set_of, sets_of
+from energyc.checker.algebra import Poly, summed, total
+from energyc.checker.bounds import sets_of
 from energyc.checker.case import require
 from energyc.checker.formulas import Formulas
 from energyc.checker.growth import Growths, is_outgrown
+from energyc.checker.kinks import Kink, Kinks, move_proximally
 from energyc.checker.slopes import Slopes
 from energyc.checker.syntax import Left, NotCovered, expression
 from energyc.checker.terms import Node, leaf, statement_of, summands
@@ -124,39 +124,21 @@ class Claims(Slopes):
             require(known.continuous and known.bottom, f"the rule least: the slope of {energy.name} jumps")
 
     def proximal(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
-        """There a proximal step rests, if all kinks are multiples of ``abs`` of elements of states."""
+        """There a proximal step rests, if all kinks are convex ones by which a step moves proximally."""
         require(steps == "proximal" and node["facts"].keys() == {"kinks"}, "the rule proximal: other steps or facts")
         require(not re.search(r"\bproximal\s*=\s*off\b", self.text), "the rule proximal: steps are not proximal")
         self.takes_its_least(node, terms)
-        kinks = {(name, ast.dump(expression(text))) for name, text in node["facts"]["kinks"]}
+        listed = {(name, ast.dump(expression(text))) for name, text in node["facts"]["kinks"]}
+        kinks, found = Kinks(self.bounds), Counter[Kink]()
         for energy in terms:
             for tree in summands(expression(energy.body)):
                 known = self.facts_of_part(energy, tree)
-                smooth = known.continuous and known.smooth
-                if (energy.name, ast.dump(tree)) in kinks:
-                    forms = self.summed(energy, tree)
-                    smooth = all(self.is_kink(form[1], value) or self.is_polynomial(form[1]) for form, value in forms)
-                require(smooth, f"the rule proximal: {energy.name} has other kinks")
-
-    def is_kink(self, factors: frozenset[tuple[Atom, Any]], value: Any) -> bool:
-        """Whether a product is a multiple of abs of an element of a state by consts and params, not a negative one."""
-        states = [atom for atom, _ in factors if atom.kind == "element" and atom.name in self.states]
-        if len(states) != 1 or set_of(self.states[states[0].name])[0] not in ("", "box", "nonnegative"):
-            return False
-        ends = {(states[0], 1), (Atom("function", "sign", (lone(states[0]),)), 1)}
-        scales = [(atom, exponent) for atom, exponent in factors - ends if atom.kind != "size"]
-        known = all(e > 0 and self.is_param(atom.name) and self.bounds.of_atom(atom).low >= 0 for atom, e in scales)
-        return ends <= factors and known and value > 0
-
-    def is_polynomial(self, factors: frozenset[tuple[Atom, Any]]) -> bool:
-        """Whether the states enter a product by powers alone."""
-        growths = Growths(self.bounds, ())
-        return all(atom.kind == "element" and exponent > 0 for atom, exponent in factors if growths.moves(atom))
-
-    def is_param(self, name: str) -> bool:
-        """Whether this is a param or a const."""
-        tensor = self.spec["tensors"].get(name)
-        return name.startswith("const ") or (tensor is not None and tensor.word == "param")
+                if (energy.name, ast.dump(tree)) in listed:
+                    found.update(kinks.of(tree, self.bounds.scope(energy)))
+                else:
+                    require(known.continuous and known.smooth, f"the rule proximal: {energy.name} has other kinks")
+        if not move_proximally(found, self.states):
+            raise NotCovered("kinks that have no proximal operator together")
 
     def takes_its_least(self, node: Node, terms: Sequence[Left]) -> None:
         """That the whole force is minus the slope of energies, and their sum takes its least value."""

@@ -261,22 +261,33 @@ class Formulas:
             for bound, factors, value in al.opened(al.total(parts))
         )
 
-    def reduced(self, head: Any, body: ast.expr, options: list[ast.keyword], scope: Scope) -> Poly:
-        """A reduction along indices; one that is in scope keeps its name. Raises NotCovered."""
-        name, items, inner = name_of(head.value), items_of(head), dict(scope)
-        guarded = len(items) > 1 and name_of(items[-2]) == "guard"
-        guard, bound = items[-1] if guarded else ast.Constant("1"), list[Atom]()
-        for item in items[:-2] if guarded else items:
+    def heading(self, head: Any, body: ast.expr, scope: Scope) -> tuple[str, dict[str, str], ast.expr | None]:
+        """The name of a reduction, its indices, each with its dim unless it is in ``scope``, and its guard."""
+        items = items_of(head)
+        guard = items[-1] if len(items) > 1 and name_of(items[-2]) == "guard" else None
+        indices: dict[str, str] = {}
+        for item in items if guard is None else items[:-2]:
             index, *dims = (
                 [name_of(item)] if isinstance(item, ast.Name) else map(name_of, (item.left, *item.comparators))
             )
-            if index == "batch" and name in ("mean", "median"):
-                return function(f"{name} of a batch", self.value(body, scope))
-            if index not in scope:
-                inner[index] = new_index(dims[0] if dims else self.range_of(index, body, guard))
-            bound += [inner[index]] if isinstance(inner[index], Atom) else inner[index]
-        test, value, along = self.value(guard, inner), self.value(body, inner), tuple(bound)
+            known = dims or ([""] if index in scope or index == "batch" else None)
+            indices[index] = known[0] if known else self.range_of(index, body, *([] if guard is None else [guard]))
+        if "batch" in indices and name_of(head.value) not in ("mean", "median"):
+            raise NotCovered("a sum over the batch")
+        return name_of(head.value), indices, guard
+
+    def reduced(self, head: Any, body: ast.expr, options: list[ast.keyword], scope: Scope) -> Poly:
+        """A reduction along indices; one that is in scope keeps its name. Raises NotCovered."""
+        (name, indices, guard), inner = self.heading(head, body, scope), dict(scope)
+        if "batch" in indices and name in ("mean", "median"):
+            return function(f"{name} of a batch", self.value(body, scope))
+        inner |= {index: new_index(dim) for index, dim in indices.items() if index not in scope}
+        places = (inner[index] for index in indices)
+        along = tuple(atom for place in places for atom in ([place] if isinstance(place, Atom) else place))
+        test, value = _ONE if guard is None else self.value(guard, inner), self.value(body, inner)
         own = self.spec["functions"].get(name)
+        if own is not None and guard is not None:
+            raise NotCovered("a function of the spec under a guard")
         if own is not None:
             names = [index for index, _ in own.indices]
             return self.function(name, primes_of(head.value), [value], dict(zip(names, along, strict=True)))

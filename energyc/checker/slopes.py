@@ -90,7 +90,9 @@ class Slopes(Terms):
 
     def bend(self, term: Left) -> Poly:
         """``-v . J v`` of the force of a term."""
-        return -self.whole.differential(self.whole.work(term))
+        if ("bend", term.key) not in self.whole.kept:
+            self.whole.kept["bend", term.key] = -self.whole.differential(self.whole.work(term))
+        return self.whole.kept["bend", term.key]
 
     def squares(self, node: Node, formulas: Formulas, bounds: Bounds, apart: Mapping[str, Any]) -> Poly:
         """The sum of what the facts of a node say is nowhere negative."""

@@ -217,6 +217,27 @@ def test_nor_in_a_layer(name: str) -> None:
         assert one.claim not in names or one.verdict != "proved", one
 
 
+#: What is true, and was once called a bug of the compiler by the adversary or the checker.
+RIGHT = {
+    "a family, at other sizes": ("state z[D]\nenergy e[f in N] = 1/4*sum[d](z[d]^2)", "there is only one equilibrium"),
+    "a logarithm before its argument": ("state z[D] in simplex[D]\nenergy e = sum[d](log(z[d])*z[d])", "bounded below"),
+    "kinks in a let": (
+        "state z[D]\nlet u = sum[d](abs(z[d])) + 1/2*sum[d]((z[d] - x[d])^2)\nenergy e = u",
+        "an equilibrium exists",
+    ),
+    "a norm": (
+        "state z[D]\nenergy e = 1/2*sum[d]((z[d] - x[d])^2) + sqrt(sum[d](z[d]^2))",
+        "an equilibrium exists",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_true_is_no_bug(name: str) -> None:
+    body, claim = RIGHT[name]
+    assert [one.verdict for one in claims(body, claim)] == ["proved"]
+
+
 @pytest.mark.parametrize("name", NOT_REFUTED)
 def test_a_true_claim_is_not_refuted(name: str) -> None:
     body, claim = NOT_REFUTED[name]

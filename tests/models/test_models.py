@@ -33,12 +33,15 @@ CLASSES = {
     "diodes": "conservative",
     "dyadic": "not-conservative",
     "edges": "conservative",
+    "elastic_net": "conservative",
     "energy_based_steps": "conservative",
     "graph": "conservative",
+    "group_lasso": "conservative",
     "hard_sigmoid": "conservative",
     "input_convex": "conservative",
     "ising": "conservative",
     "kuramoto": "conservative",
+    "lca": "not-conservative",
     "linear_attention": "conservative",
     "llama": "not-conservative",
     "nonnegative_code": "conservative",
@@ -46,6 +49,7 @@ CLASSES = {
     "sparsemax": "conservative",
     "sphere": "conservative",
     "time_scales": "conservative",
+    "total_variation": "conservative",
     "two_costs": "conservative",
 }
 EACH = pytest.mark.parametrize("name", sorted(CLASSES))

@@ -47,9 +47,12 @@ MODELS: Mapping[str, Mapping[str, int]] = {
     "diodes": {"J": 2},
     "dyadic": {"I": 2, "J": 2, "K": 2},
     "edges": {"N": 3, "E": 3, "G": 2, "I": 2, "D": 2, "H": 1, "Y": 1, "K": 2},
+    "elastic_net": {"I": 2, "N": 2},
     "graph": {"N": 3, "I": 2, "D": 2, "K": 2},
+    "group_lasso": {"I": 2, "G": 2, "D": 2},
     "hard_sigmoid": {"I": 2, "J": 2, "K": 2},
     "kuramoto": {"I": 2, "J": 2, "K": 2},
+    "lca": {"I": 2, "M": 2},
     "linear_attention": {"N": 2, "I": 2, "D": 2, "A": 2, "K": 2},
     "llama": {"T": 2, "D": 2, "H": 1, "B": 1, "F": 2},
     "nonnegative_code": {"I": 2, "M": 2},
@@ -57,6 +60,7 @@ MODELS: Mapping[str, Mapping[str, int]] = {
     "sparsemax": {"I": 2, "J": 2, "K": 2},
     "sphere": {"N": 2, "I": 2, "D": 2, "K": 2},
     "time_scales": {"I": 2, "J": 2, "L": 2, "K": 2},
+    "total_variation": {"N": 3, "E": 3},
     "two_costs": {"I": 2, "J": 2, "K": 2},
 }
 

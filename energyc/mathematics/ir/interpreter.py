@@ -193,6 +193,8 @@ class _Run:
     def summed(self, node: Einsum, factors: Sequence[tuple[Array, list[int]]]) -> Array:
         if not factors:
             return np.asarray(1.0)
+        if len(factors) == 1 and factors[0][1] == self.present(node):
+            return factors[0][0]
         arguments = [part for factor in factors for part in factor]
         return np.asarray(np.einsum(*arguments, self.present(node), optimize=self.path(node, len(factors))))
 
@@ -229,6 +231,8 @@ class _Run:
         present = self.present(node)
         shape = [self.sizes[dim] for dim in node.dims]
         batch = list(array.shape[:1]) if node.batched else []
+        if array.shape == (*batch, *shape):
+            return array
         ones = [n if label in present else 1 for n, label in zip(shape, node.out, strict=True)]
         return np.broadcast_to(array.reshape(batch + ones), batch + shape)
 

@@ -123,17 +123,13 @@ class Adversary:
             return judged
         places = [*self._places([*self.forces.values()])]
         least_pull, _ = monotone.curvature(monotone.norms(places[0].around.sizes)).bounds()
-        for place in places:
-            first, second = place.scattered(), place.scattered()
-            near = place.inside(first + 1e-3 * (second - first))
-            for other in (second, near):
-                with np.errstate(all="ignore"):
-                    pulls, apart = place.forced(self.forces, other) - place.forced(self.forces, first), other - first
-                    together, square = -np.sum(pulls * apart, axis=1), np.sum(apart**2, axis=1)
-                    least = least_pull * square - ROUNDING * (1 + np.linalg.norm(pulls, axis=1) * np.sqrt(square))
-                    if np.any(together < least):
-                        return _contradicted("the force pulls two states together by less than m says")
+        if any(place.pulls_less(self.forces, least_pull) for place in places):
+            return _contradicted("the force pulls two states together by less than m says")
         return judged
+
+    def pushes_apart(self) -> bool:
+        """Whether the force pushes two states apart that were met, so that no m > 0 is to be shown."""
+        return any(place.pulls_less(self.forces, 0.0) for place in self._places([*self.forces.values()]))
 
     @cached_property
     def energy(self) -> Node:
@@ -259,6 +255,18 @@ class Places:
         with np.errstate(all="ignore"):
             outward = self.forced(forces, ends) * ends
         return bool(np.any(np.sum(outward[:, unbounded], axis=1) > 0))
+
+    def pulls_less(self, forces: Mapping[str, Node], least: float) -> bool:
+        """Whether a force pulls two states together by less than ``least`` times their distance; near and far ones."""
+        first, second = self.scattered(), self.scattered()
+        for other in (second, self.inside(first + 1e-3 * (second - first))):
+            with np.errstate(all="ignore"):
+                pulls, apart = self.forced(forces, other) - self.forced(forces, first), other - first
+                together, square = -np.sum(pulls * apart, axis=1), np.sum(apart**2, axis=1)
+                slack = ROUNDING * (1 + np.linalg.norm(pulls, axis=1) * np.sqrt(square))
+                if np.any(together < least * square - slack):
+                    return True
+        return False
 
     def forced(self, forces: Mapping[str, Node], at: Array) -> Array:
         """The whole force at states."""

@@ -16,7 +16,7 @@ from energyc.proofs.claims import contraction, floor, positivity, rest
 from energyc.proofs.claims.adversary import Adversary
 from energyc.proofs.claims.classes import WHOLE, Claim
 from energyc.proofs.claims.energy import whole_forces
-from energyc.proofs.claims.judgement import Judgement, Step, at_sizes
+from energyc.proofs.claims.judgement import Judgement, Step, at_sizes, undecided
 from energyc.proofs.claims.monotone import CONVERGES, UNIQUE, Monotone
 from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.sets import enclosures_of, on_charts, simplexes, with_spheres
@@ -113,8 +113,10 @@ class Judge:
                 contracts = found.verdict == "proved" and len(self.forces) == 1
                 yield _claim(f"a step S of {name}, all else held", contraction.CLAIM, found)
         resting, monotone = replace(self.resting, floor=least, contracts=contracts), self.monotone
-        unique = self.adversary.against_monotone(monotone, monotone.judged(self.called))
         judged = self.adversary.against_rest(resting.judged(self.called))
+        unique = undecided(monotone.barred)
+        if not monotone.barred and (judged.verdict == "proved" or not self.adversary.pushes_apart()):
+            unique = self.adversary.against_monotone(monotone, monotone.judged(self.called))
         if judged.verdict != "proved" and unique.verdict == "proved":
             judged = unique
         yield _claim(self.called, EQUILIBRIUM, judged)

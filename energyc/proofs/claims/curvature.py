@@ -80,7 +80,7 @@ class Curvature:
         zero = np.zeros_like(scale)
         fixed = sum((p.low for p in firm), zero) * scale
         shared = sum((p.low for p in loose), zero) * scale
-        return max(least_eigenvalue(fixed + share * shared) for share in (SHARES if loose else (0.0,)))
+        return least_eigenvalue(fixed + np.reshape(SHARES if loose else (0.0,), (-1, 1, 1)) * shared)
 
     def _most(self, scale: Array) -> float:
         total = sum((p.high for p in self.parts), np.zeros_like(scale)) * scale
@@ -110,40 +110,38 @@ def rate_of(m: float, most: float, gradient: bool) -> float:
 
 
 def least_eigenvalue(matrix: Array) -> float:
-    """A lower bound of the eigenvalues of a symmetric matrix."""
-    if not (matrix - np.diag(np.diag(matrix))).any():
-        return float(np.diag(matrix).min())
-    return float(np.linalg.eigvalsh(matrix)[0]) - ROUNDING * float(np.linalg.norm(matrix))
+    """A lower bound of the eigenvalues of a symmetric matrix; of several matrices the largest of these bounds."""
+    diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
+    if np.count_nonzero(matrix) == np.count_nonzero(diagonal):
+        return float(diagonal.min(axis=-1).max())
+    return float(np.max(np.linalg.eigvalsh(matrix)[..., 0] - ROUNDING * np.linalg.norm(matrix, axis=(-2, -1))))
 
 
 def curvature_of(
-    fields: Mapping[str, ForceField], norms: Norms, energies: Mapping[str, Node] | None, gradient: bool = False
+    fields: Mapping[str, ForceField], norms: Norms, bends: Mapping[str, Node] | None, gradient: bool = False
 ) -> Curvature:
     """The bounds of a force that is the sum of ``fields``, each with its name.
 
-    ``energies`` are those behind the fields, of which each field is minus the gradient; None for other forces, whose
+    ``bends`` are :func:`bends_of` the energies of which each field is minus the gradient; None for other forces, whose
     forms are added up before they are bounded, and which may be a ``gradient`` all the same.
     """
     (first, *_) = fields.values()
     states = tuple(state.name for state in first.states)
-    if energies is None:
+    if bends is None:
         parts = [_of_force(" + ".join(fields), _added(list(fields.values())), norms, gradient)]
         if len(fields) > 1 and not (np.isfinite(parts[0].low).all() and np.isfinite(parts[0].high).all()):
             parts = [_of_force(name, field, norms, gradient) for name, field in fields.items()]
     else:
-        bends = _bends(first, [energies[name] for name in fields])
-        parts = [_of_energy(name, first, bend, norms) for name, bend in zip(fields, bends, strict=True)]
-    return Curvature(states, tuple(parts), gradient or energies is not None)
+        parts = [_of_energy(name, first, bends[name], norms) for name in fields]
+    return Curvature(states, tuple(parts), gradient or bends is not None)
 
 
 def nowhere_negative(
-    fields: Mapping[str, ForceField], norms: Norms, energies: Mapping[str, Node] | None
+    fields: Mapping[str, ForceField], norms: Norms, bends: Mapping[str, Node] | None
 ) -> Iterator[Node]:
     """The parts of ``-v . J v`` that are squares: the bends of convex energies, and products in the form of a force."""
-    (first, *_) = fields.values()
-    if energies is not None:
-        bends = _bends(first, [energies[name] for name in fields])
-        yield from (bend for bend in bends if norms.enclosures.range(bend).nonnegative)
+    if bends is not None:
+        yield from (bend for bend in bends.values() if norms.enclosures.range(bend).nonnegative)
         return
     field = _added(list(fields.values()))
     for product in collected(_form(field), field) or ():
@@ -174,10 +172,11 @@ def _added(fields: Sequence[ForceField]) -> ForceField:
     return replace(fields[0], force=force)
 
 
-def _bends(field: ForceField, energies: Sequence[Node]) -> list[Node]:
+def bends_of(field: ForceField, energies: Mapping[str, Node]) -> dict[str, Node]:
     """The second derivative of each energy along one direction of all states, ``v . Hess E v``."""
     ways: dict[Node, Node] = {state: direction_of(field.graph, state) for state in field.states}
-    return tangent(field.graph, tangent(field.graph, list(energies), ways), ways)
+    found = tangent(field.graph, tangent(field.graph, list(energies.values()), ways), ways)
+    return dict(zip(energies, found, strict=True))
 
 
 def _of_energy(name: str, field: ForceField, bend: Node, norms: Norms) -> Part:

@@ -17,13 +17,15 @@ Write = Callable[[Node], str]
 class Step:
     """A step of a proof: a ``statement``, the ``rule`` by which it follows, and the steps that it rests on.
 
-    The rules are those of docs/claims.md; ``about`` are names in the spec that the statement is about.
+    The rules are those of docs/claims.md; ``about`` are names in the spec that the statement is about, ``by`` is what
+    found the proof.
     """
 
     rule: str
     statement: str
     premises: tuple[Step, ...] = ()
     about: tuple[str, ...] = ()
+    by: object = field(default=None, compare=False, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """The step with all that it rests on."""

@@ -15,7 +15,7 @@ from energyc.derivation.derive import Derivation, derive
 from energyc.language.network import Network
 from energyc.mathematics.calculus import Bounds
 from energyc.mathematics.ir import Input, Node
-from energyc.proofs.claims.curvature import Curvature, curvature_of, nowhere_negative, steps_to
+from energyc.proofs.claims.curvature import Curvature, bends_of, curvature_of, nowhere_negative, steps_to
 from energyc.proofs.claims.energy import whole_forces
 from energyc.proofs.claims.judgement import Judgement, Step, undecided
 from energyc.proofs.claims.norms import Norms
@@ -97,8 +97,9 @@ class Monotone:
         Some inputs may be kept within ``narrower`` bounds.
         """
         ends = {node: (float(array.min()), float(array.max())) for node, array in (given or {}).items() if array.size}
-        apart = {**ends, **narrower}
-        enclosures = enclosures_of(self.network, self.base, apart) if apart else self._enclosures
+        apart, enclosures = {**ends, **narrower}, self._enclosures
+        if apart or extents:
+            enclosures = enclosures_of(self.network, self.base, apart, extents=extents or {})
         return Norms(
             enclosures, extents or self.network.extents, self.base.structure, simplexes(self.network), given or {}
         )
@@ -110,20 +111,22 @@ class Monotone:
             states = self.network.states
             force = {states[name].node: node for name, node in self._proximal.smooth.items()}
             return curvature_of({"the smooth part": self.base.with_force(force)}, norms, None, gradient=True)
-        return curvature_of(self._fields, norms, self._energies)
+        return curvature_of(self._fields, norms, self._bends)
 
-    def nowhere_negative(self) -> Iterator[Node]:
+    @cached_property
+    def nowhere_negative(self) -> tuple[Node, ...]:
         """The squares in ``-v . J v``, for a force all of which moves states plainly."""
-        return nowhere_negative(self._fields, self.norms(), self._energies)
+        return tuple(nowhere_negative(self._fields, self.norms(), self._bends))
 
     @cached_property
     def _fields(self) -> dict[str, ForceField]:
         return {name: field_of(self.base, list(forces.items())) for name, forces in self.terms.items() if forces}
 
-    @property
-    def _energies(self) -> dict[str, Node] | None:
-        """The energies, where nothing else moves the states."""
-        return {name: self.network.terms[name].node for name in self._fields} if self.rest.is_gradient else None
+    @cached_property
+    def _bends(self) -> dict[str, Node] | None:
+        """The curvature of each energy, where nothing else moves the states."""
+        energies = {name: self.network.terms[name].node for name in self._fields}
+        return bends_of(self.base, energies) if self.rest.is_gradient else None
 
     # ------------------------------------------------------------ claims
 
@@ -137,7 +140,7 @@ class Monotone:
         if not m > 0:
             return Judgement("undecided", _why_loose(found, m), numbers=numbers)
         because = f"the force pulls states together: -v . J v >= {m:.4g} |v|^2"
-        proof = Step("monotone", f"{about} has one equilibrium", (Step("curvature", because),))
+        proof = Step("monotone", f"{about} has one equilibrium", (Step("curvature", because),), by=self)
         return Judgement("proved", because, proof, numbers)
 
     @cached_property
@@ -180,7 +183,7 @@ class Monotone:
         if count is not None:
             because += f": after {count} steps it moves them {tolerance:g} times as far as the first"
             numbers["steps"] = count
-        return Judgement("proved", because, Step("rate", because), numbers)
+        return Judgement("proved", because, Step("rate", because, by=self), numbers)
 
 
 def _why_loose(found: Curvature, m: float) -> str:

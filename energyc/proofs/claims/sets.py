@@ -40,11 +40,18 @@ def roaming(network: Network) -> list[Input]:
 
 
 def enclosures_of(
-    network: Network, base: ForceField, narrower: Mapping[Input, Bounds] = NONE, harmless: Collection[Node] = ()
+    network: Network,
+    base: ForceField,
+    narrower: Mapping[Input, Bounds] = NONE,
+    harmless: Collection[Node] = (),
+    extents: Mapping[str, int] = MappingProxyType({}),
 ) -> Enclosures:
-    """The enclosures of a network's nodes as its states move on their sets, some within ``narrower`` bounds."""
+    """The enclosures of a network's nodes as its states move on their sets, some within ``narrower`` bounds.
+
+    ``extents`` are sizes of dims that differ from those of the spec.
+    """
     known = {**base.ranges, **dict(_surface_ranges(network)), **narrower}
-    return Enclosures(base.graph, network.values, known, base.states, roaming(network), harmless)
+    return Enclosures(base.graph, {**network.values, **extents}, known, base.states, roaming(network), harmless)
 
 
 def with_spheres(network: Network, structures: Structures) -> dict[Input, tuple[Structure, ...]]:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,11 +51,13 @@ class Slopes:
 
     # ------------------------------------------------------------ curvature
 
-    def curved(self, steps: Mapping[str, Fraction], sizes: Mapping[str, int]) -> tuple[Any, Any, list[str]]:
+    def curved(
+        self, monotone: Monotone, steps: Mapping[str, Fraction], sizes: Mapping[str, int]
+    ) -> tuple[Any, Any, list[str]]:
         """m, L (or None) and the squares that are taken off the form. Raises TooWeak where m is not above 0."""
         key, names = tuple(sizes.items()), [*self.network.states]
         if key not in self._curves:
-            self._curves[key] = self._curve(sizes)
+            self._curves[key] = self._curve(monotone, sizes)
         curve = self._curves[key]
         scale = [steps[name] for name in names]
         kept = [(share, _sum(curve.rest, curve.own, share)) for share in (SHARES if curve.squares else (Fraction(0),))]
@@ -77,14 +78,14 @@ class Slopes:
         off = 1 - share
         return least, most, [text if off == 1 else f"{off} * ({text})" for text in curve.squares if off]
 
-    def _curve(self, sizes: Mapping[str, int]) -> Curve:
+    def _curve(self, monotone: Monotone, sizes: Mapping[str, int]) -> Curve:
         reader, names = self.reader, [*self.network.states]
         bounds = Bounds(reader.whole, sizes)
         forms, terms = Forms(bounds), reader.motion("monotone")
         reader.steady("monotone", terms)
         bends = {term.name: reader.bend(term) for term in terms}
         squares: list[tuple[str, Poly]] = []
-        for text in self._squares:
+        for text in self._squares(monotone):
             poly = reader.squares({"facts": {"squares": [text]}}, reader.whole, bounds, {})
             if not is_semidefinite(matrix_of(forms.blocks(poly), names, 0)):
                 squares.append((text, poly))
@@ -93,10 +94,8 @@ class Slopes:
         above = reader.steepness(forms, bends, names)
         return Curve(rest, matrix_of(forms.blocks(own), names, 0), above, [text for text, _ in squares])
 
-    @cached_property
-    def _squares(self) -> list[str]:
+    def _squares(self, monotone: Monotone) -> list[str]:
         """What is nowhere negative in the form, in directions ``w.z``."""
-        monotone = Monotone.of(self.network)
         if monotone.moves_proximally:
             raise TooWeak("there are no rules yet of curvature beside proximal steps")
         graph, notation = monotone.base.graph, of_network(self.network)
@@ -104,7 +103,7 @@ class Slopes:
             direction_of(graph, s): (f"w.{s.name}", notation.indices(s)) for s in monotone.base.states
         }
         notation = of_network(self.network, named)
-        nodes = dict.fromkeys(node for node in monotone.nowhere_negative() if node is not graph.zero(()))
+        nodes = dict.fromkeys(node for node in monotone.nowhere_negative if node is not graph.zero(()))
         return [write(notation.formula(node, ())) for node in nodes]
 
     # ------------------------------------------------------------ positive Jacobians

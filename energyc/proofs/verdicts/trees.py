@@ -22,6 +22,7 @@ from energyc.language.syntax import ast
 from energyc.language.syntax.unparse import unparse
 from energyc.mathematics.ir import NoRule
 from energyc.proofs.claims.judgement import Step
+from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.verdicts.formulas import Equations, formulas_of
 from energyc.proofs.verdicts.slopes import Slopes, TooWeak
 
@@ -85,8 +86,9 @@ class Trees:
     def _slopes(self) -> Slopes:
         return Slopes(self.network, self._reader)
 
-    def _curved(self, steps: Mapping[str, Fraction], sizes: Mapping[str, int]) -> Json:
-        m, most, squares = self._slopes.curved(steps, sizes)
+    def _curved(self, proof: Step, steps: Mapping[str, Fraction], sizes: Mapping[str, int]) -> Json:
+        assert isinstance(proof.by, Monotone)
+        m, most, squares = self._slopes.curved(proof.by, steps, sizes)
         written = {name: str(step) for name, step in steps.items()}
         statement = {"kind": "curved", "steps": written, "m": str(m), "L": None if most is None else str(most)}
         return _node("form", statement, (), {"squares": squares})
@@ -104,7 +106,7 @@ class Trees:
     def _unique(self, proof: Step, energies: Sequence[str]) -> Json:
         def tree(sizes: Mapping[str, int]) -> Json:
             statement = {"kind": "unique", "sizes": {**sizes}, **self._quantified("unique")}
-            return _node("monotone", statement, [self._curved(self._unit_steps(), sizes)])
+            return _node("monotone", statement, [self._curved(proof, self._unit_steps(), sizes)])
 
         return self._at_sizes(tree)
 
@@ -113,7 +115,7 @@ class Trees:
         gradient = len(energies) == len(self.equations.own)
 
         def tree(sizes: Mapping[str, int]) -> Json:
-            curved = self._curved(steps, sizes)
+            curved = self._curved(proof, steps, sizes)
             rate = rate_of(curved["statement"], gradient)
             written = {"steps": curved["statement"]["steps"], "rate": str(rate), "sizes": {**sizes}}
             return _node("rate", {"kind": "converges", **written, **self._quantified("converges")}, [curved])
@@ -146,11 +148,13 @@ class Trees:
         if proof.rule == "brouwer":
             premises = [_node("damped", {"kind": "damped", "of": [name]}) for name in sorted(self._reader.free)]
         elif proof.rule == "monotone":
-            premises = [self._curved(self._unit_steps(), {})]
+            premises = [self._curved(proof, self._unit_steps(), {})]
         elif proof.rule == "banach":
             premises = [self._contraction(replace(proof, about=tuple(self.network.states)))]
         else:
             premises = [self._floor(proof.premises[0], energies)]
+            if not premises[0]["statement"]["attained"]:
+                raise NoTree("the least value is not seen to be taken")
         if proof.rule == "proximal":
             parts = parts_of(self.equations, energies)
             facts = {"kinks": [[*part] for part in parts if not self._facts(part).smooth]}

@@ -1,0 +1,149 @@
+"""The convex kinks of an energy by which steps move proximally: docs/language.md, proximal steps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from energyc.checker.bounds import Bounds, set_of
+from energyc.checker.formulas import items_of, name_of
+from energyc.checker.syntax import Left, NotCovered
+
+Scope = Mapping[str, str]
+
+
+class Kink(NamedTuple):
+    """A kink of entries of a ``state``: where one passes a number, which may be 0 or not, or a ``norm`` at 0."""
+
+    state: str
+    norm: bool
+    at_0: bool
+
+
+class Kinks:
+    """Finds the kinks in a part of an energy."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds, self.spec = bounds, bounds.spec
+
+    def of(self, tree: Any, scope: Scope) -> Iterator[Kink]:
+        """All kinks of an expression, which is convex where it has some. Raises NotCovered for one of another form."""
+        match tree:
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                yield from self.of(left, scope)
+                yield from self.of(right, scope)
+                return
+            case ast.BinOp(left=left, op=ast.Mult(), right=right) if self.is_weight(left, scope):
+                yield from self.of(right, scope)
+                return
+            case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as sign, right=right) if self.is_weight(
+                right, scope, below=isinstance(sign, ast.Div)
+            ):
+                yield from self.of(left, scope)
+                return
+            case ast.Call(func=ast.Subscript() as head, args=[body], keywords=[]):
+                name, indices, guard = self.bounds.formulas.heading(head, body, scope)
+                if name == "sum" and guard is None:
+                    yield from self.of(body, {**scope, **indices})
+                    return
+        known = self.bounds.of(tree, scope)
+        if not (known.continuous and known.smooth):
+            yield self.alone(tree, scope)
+
+    def alone(self, tree: Any, scope: Scope) -> Kink:
+        """The kink of a function. Raises NotCovered for one of another form."""
+        match tree:
+            case ast.Call(func=ast.Name(id="p0_abs" | "p0_relu"), args=[inner], keywords=[]):
+                return self.corner(inner, scope)
+            case ast.Call(func=ast.Name(id="p0_max"), args=[one, other], keywords=[]):
+                inner, level = (other, one) if self.is_number(one) else (one, other)
+                if self.is_number(level):
+                    return self.corner(inner, scope)._replace(at_0=False)
+            case ast.Call(func=ast.Name(id="p0_sqrt"), args=[inner], keywords=[]):
+                return Kink(self.squared(inner, scope), True, True)
+        raise NotCovered("a kink of another form")
+
+    def corner(self, tree: Any, scope: Scope) -> Kink:
+        """Of a function with a kink at 0, by what it is of: numbers times one entry of a state, plus numbers."""
+        match tree:
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return self.corner(inner, scope)
+            case ast.BinOp(left=inner, op=ast.Mult() | ast.Div(), right=other) if self.is_number(other, factor=True):
+                return self.corner(inner, scope)
+            case ast.BinOp(left=other, op=ast.Mult(), right=inner) if self.is_number(other, factor=True):
+                return self.corner(inner, scope)
+            case ast.BinOp(left=inner, op=ast.Add() | ast.Sub(), right=other) if self.is_number(other):
+                return self.corner(inner, scope)._replace(at_0=False)
+            case ast.BinOp(left=other, op=ast.Add() | ast.Sub(), right=inner) if self.is_number(other):
+                return self.corner(inner, scope)._replace(at_0=False)
+        return Kink(self.entry(tree, scope)[0], False, True)
+
+    def squared(self, tree: Any, scope: Scope) -> str:
+        """The state of a sum of squares of entries along some of its dims."""
+        match tree:
+            case ast.Call(func=ast.Subscript() as head, args=[ast.BinOp(op=ast.Pow()) as body], keywords=[]):
+                name, indices, guard = self.bounds.formulas.heading(head, body, scope)
+                two = isinstance(body.right, ast.Constant) and body.right.value == "2"
+                state, places = self.entry(body.left, {**scope, **indices})
+                if name == "sum" and guard is None and two and {*indices} <= {*places}:
+                    return state
+        raise NotCovered("a kink of another form")
+
+    def entry(self, tree: Any, scope: Scope) -> tuple[str, tuple[str, ...]]:
+        """The state of an entry, and its places: plain indices, each of which runs over the dim that it is at."""
+        plain = not isinstance(tree, ast.Subscript)
+        name, places = name_of(tree if plain else tree.value), () if plain else tuple(map(name_of, items_of(tree)))
+        own = name in self.spec["states"] and name not in scope and len({*places}) == len(places)
+        if not own or tuple(map(scope.get, places)) != self.bounds.formulas.signature(name):
+            raise NotCovered("a kink of what is no entry of a state")
+        return name, places
+
+    def is_number(self, tree: Any, factor: bool = False) -> bool:
+        """Whether an expression is a number that is known; as a ``factor`` none that may be 0."""
+        if not self.reads(tree) <= self.spec["consts"].keys():
+            return False
+        known = self.bounds.of(tree, {})
+        return bool(known.low == known.high) and not (factor and known.zero)
+
+    def is_weight(self, tree: Any, scope: Scope, below: bool = False) -> bool:
+        """Whether it reads consts and params alone, and is a product of what is nowhere negative by its form.
+
+        One ``below`` a fraction is nowhere 0.
+        """
+        if below and self.bounds.of(tree, scope).zero:
+            return False
+        names = self.reads(tree) - scope.keys() - self.spec["consts"].keys()
+        if any(name not in self.spec["tensors"] or self.spec["tensors"][name].word != "param" for name in names):
+            return False
+        match tree:
+            case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as sign, right=right):
+                return self.is_weight(left, scope) and self.is_weight(right, scope, below=isinstance(sign, ast.Div))
+            case ast.Call(func=ast.Name(id="p0_exp")):
+                return "exp" not in self.spec["functions"]
+            case ast.Constant() | ast.Name() | ast.Attribute() | ast.Subscript():
+                param = self.spec["tensors"].get(name_of(tree.value if isinstance(tree, ast.Subscript) else tree))
+                signed = param is not None and set_of(param)[0] not in ("box", "nonnegative")
+                return name_of(tree) not in scope and not signed and self.bounds.of(tree, scope).low >= 0
+        return False
+
+    @staticmethod
+    def reads(tree: ast.AST) -> set[str]:
+        """The names in an expression, but for those of functions."""
+        functions = {id(part.func) for part in ast.walk(tree) if isinstance(part, ast.Call)}
+        return {
+            name_of(part)
+            for part in ast.walk(tree)
+            if isinstance(part, ast.Name | ast.Attribute) and id(part) not in functions
+        }
+
+
+def move_proximally(kinks: Mapping[Kink, Any], states: Mapping[str, Left]) -> bool:
+    """Whether all kinks of each state have a proximal operator that is known, together and with its set."""
+    for name in {kink.state for kink in kinks}:
+        own, kind = [kink for kink in kinks if kink.state == name], set_of(states[name])[0]
+        norms = sum(kinks[kink] for kink in own if kink.norm)
+        plain = kind in ("", "nonnegative") and norms == 1 and all(kink.at_0 for kink in own)
+        if kind not in ("", "box", "nonnegative") or (norms and not plain):
+            return False
+    return True
