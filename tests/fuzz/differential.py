@@ -152,7 +152,7 @@ def _full(value: Tensor) -> Tensor:
 def by_module(spec: Spec, given: Inputs, text: str, target: str) -> Tensors:
     """The same of a generated module."""
     net = energyc.load(text, dtype=torch.float64, target=target, rules=["bptt"])
-    _fill(net, given.params)
+    fill(net, given.params)
     relaxed = net.relax(given.clamps, steps=None)
     states = dict(relaxed.states)
     found = {f"state {name}": value for name, value in states.items()}
@@ -167,7 +167,8 @@ def by_module(spec: Spec, given: Inputs, text: str, target: str) -> Tensors:
     return found | {f"gradient {name}": value for name, value in slopes.items()}
 
 
-def _fill(net: Any, params: Mapping[str, Tensor]) -> None:
+def fill(net: Any, params: Mapping[str, Tensor]) -> None:
+    """Give a network its params, [1, ...] each."""
     with torch.no_grad():
         for name, value in params.items():
             net.params[name].copy_(value[0])
