@@ -2,6 +2,7 @@
 
     python -m tests.fuzz mutants --count 1000          specs with tokens, lines and numbers changed
     python -m tests.fuzz differential --count 100      random specs by torch, C++, the interpreter and autograd
+    python -m tests.fuzz resting --count 30            random specs at rest: each exact rule, each solver
     python -m tests.fuzz requests --count 10           sessions with the language server
     python -m tests.fuzz folders --count 100           run folders with a random thing wrong
     python -m tests.fuzz faults --count 100            runs that are killed, or meet a full disk, and are resumed
@@ -26,6 +27,8 @@ from pathlib import Path
 
 KEPT = Path("build") / "fuzz"
 TARGETS = ("torch", "interpreter")
+#: What has no solvers and rules of its own.
+WITHOUT_REST = "interpreter"
 
 
 def prepare() -> None:
@@ -40,7 +43,7 @@ def prepare() -> None:
 
 prepare()
 
-from tests.fuzz import cases, differential, faults, folders, mutations, requests  # noqa: E402
+from tests.fuzz import cases, differential, faults, folders, mutations, requests, resting  # noqa: E402
 
 Kind = Callable[[int], "cases.Find | None"]
 
@@ -64,6 +67,20 @@ def differential_case(seed: int, targets: tuple[str, ...] = TARGETS) -> cases.Fi
     return None if found is None else cases.Find(found.cause, f"{text}\n{found.about}")
 
 
+def resting_case(seed: int, targets: tuple[str, ...] = TARGETS) -> cases.Find | None:
+    """A spec that comes to rest, by exact rules and by solvers."""
+
+    def compared() -> cases.Find | None:
+        for target in (name for name in targets if name != WITHOUT_REST):
+            if wrong := resting.disagreements(seed, target):
+                return cases.Find(f"{', '.join(wrong)} differ", str(wrong))
+        return None
+
+    found = cases.tried(compared)
+    text = resting.random_resting(seed).text()
+    return None if found is None else cases.Find(found.cause, f"{text}\n{found.about}")
+
+
 def requests_case(seed: int) -> cases.Find | None:
     """A session with the language server."""
     return cases.tried(partial(requests.session, seed))
@@ -84,6 +101,7 @@ KINDS: Mapping[str, Kind] = {
     "faults": faults_case,
     "mutants": mutant_case,
     "differential": differential_case,
+    "resting": resting_case,
     "requests": requests_case,
 }
 
@@ -114,15 +132,15 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="how many cases")
     parser.add_argument("--seed", type=int, default=None, help="the seed of the first case")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further case after this time")
-    parser.add_argument("--targets", default=",".join(TARGETS), help="of differential: torch, cpp, triton, interpreter")
+    parser.add_argument("--targets", default=",".join(TARGETS), help="torch, cpp, triton, interpreter")
     parser.add_argument("--deep", type=float, default=cases.DEEP, help="of mutants: how many right ones are used")
     given = parser.parse_args()
     start = random.SystemRandom().randrange(2**31)
     seed = int(os.environ.get("ENERGYC_SEED", start)) if given.seed is None else given.seed
     print(f"ENERGYC_SEED={seed}", flush=True)
     case = KINDS[given.kind]
-    if given.kind == "differential":
-        case = partial(differential_case, targets=tuple(given.targets.split(",")))
+    if given.kind in ("differential", "resting"):
+        case = partial(case, targets=tuple(given.targets.split(",")))
     if given.kind == "mutants":
         case = partial(mutant_case, deep=given.deep)
     return 1 if run(given.kind, case, seed, given.count, given.seconds) else 0

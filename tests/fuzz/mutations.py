@@ -178,7 +178,7 @@ def setting_written(text: str, random: Random) -> str:
     rest, after = (text[block.end() : end], text[end:]) if end > 0 else (text[block.end() :], "")
     name = re.escape(written.split(" = ")[0])
     kept = re.sub(rf"(?<![\w.]){name}\s*=[^,]*(?:,|$)", "", rest).strip().rstrip(",")
-    return f"{text[: block.end()]} {written}{', ' if kept else ' '}{kept} {after}"
+    return f"{text[: block.end()]} {', '.join(filter(None, (written, kept)))} {after}"
 
 
 def cut_off(text: str, random: Random) -> str:
