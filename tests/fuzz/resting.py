@@ -12,11 +12,12 @@ from random import Random
 from typing import Any
 
 import torch
+from torch import Tensor
 
 import energyc
 from energyc import pipeline
 from energyc.language.diagnostics import SpecError
-from tests.fuzz.differential import SAMPLES, Inputs, by_autograd, difference, fill, quiet
+from tests.fuzz.differential import SAMPLES, Inputs, by_autograd, difference, fill, quiet, slopes
 from tests.fuzz.drawing_specs import Maker, answered, random_spec, summed
 from tests.fuzz.expressions import Access, Binary, Constant, Definition, Expression, Scope, Unary, Whole
 from tests.fuzz.networks import Declared, Relaxing, Spec, State, Tensors
@@ -127,6 +128,33 @@ def disagreements(seed: int, target: str = "torch") -> dict[str, float]:
         return {**_by_rules(spec, given, expected, target), **({} if spec.layer else _by_solvers(spec, given, target))}
 
 
+def _loss(answers: Tensors) -> Tensor:
+    """What a host makes of readouts."""
+    return sum((value.sin().sum() for value in answers.values()), torch.zeros(()))
+
+
+def _slopes_of_host(spec: Spec, given: Inputs) -> Tensors:
+    """The slopes of the loss of a host by all real clamps and params, by autograd through all steps."""
+    inputs = {name: _leaf(value) for name, value in {**given.clamps, **given.params}.items()}
+    _, read = spec.at_rest(dict(inputs), SAMPLES)
+    answers = {name: value.expand(SAMPLES, *value.shape[1:]) for name, value in spec.answers(read).items()}
+    leaves = {name: value for name, value in inputs.items() if value.requires_grad}
+    return slopes(_loss(answers), leaves)
+
+
+def _leaf(value: Tensor) -> Tensor:
+    return value.clone().requires_grad_() if value.is_floating_point() else value
+
+
+def _in_host(net: Any, given: Inputs, rule: str) -> Tensors:
+    """The same of a module inside of a host."""
+    clamps = {name: _leaf(value) for name, value in given.clamps.items()}
+    leaves = {name: value for name, value in clamps.items() if value.requires_grad}
+    leaves |= {name: net.params[name] for name in given.params}
+    found = slopes(_loss(net(clamps, rule=rule)), leaves)
+    return {name: value[None] if name in given.params else value for name, value in found.items()}
+
+
 def _rests(spec: Spec, given: Inputs, expected: Tensors) -> bool:
     """Whether all values are finite and the states no longer move."""
     if not all(bool(value.isfinite().all()) for value in expected.values()):
@@ -138,21 +166,27 @@ def _rests(spec: Spec, given: Inputs, expected: Tensors) -> bool:
 
 
 def _by_rules(spec: Spec, given: Inputs, expected: Tensors, target: str) -> dict[str, float]:
-    """The relative errors of gradients by the rules that ``check`` calls exact."""
+    """The relative errors of gradients by the rules that ``check`` calls exact, also inside of a host."""
     text, found = spec.text(), {}
     verdicts = pipeline.classify(pipeline.resolve(pipeline.read(text))).rules
     exact = [rule for rule in RULES if verdicts[rule].verdict == "exact"]
     net = energyc.load(text, dtype=torch.float64, target=target, rules=exact)
     fill(net, given.params)
-    gradients = {name: value for name, value in expected.items() if name.startswith("gradient ")}
-    scale = max([1e-3, *(float(value.abs().max()) for value in gradients.values())])
+    gradients = {name.removeprefix("gradient "): g for name, g in expected.items() if name.startswith("gradient ")}
+    by_host = _slopes_of_host(spec, given)
     for rule in exact:
-        slopes = net.gradients(given.clamps, given.targets, rule=rule).params
-        for name, value in gradients.items():
-            error = float((slopes[name.removeprefix("gradient ")] - value).abs().max()) / scale
-            if not error <= TOLERANCE:
-                found[f"{target} {rule} {name}"] = error
+        computed = net.gradients(given.clamps, given.targets, rule=rule).params
+        found |= _errors(f"{target} {rule}", computed, gradients)
+        if spec.layer or rule in ("implicit", "bptt"):
+            found |= _errors(f"{target} {rule} in a host", _in_host(net, given, rule), by_host)
     return found
+
+
+def _errors(way: str, computed: Tensors, expected: Tensors) -> dict[str, float]:
+    """The errors that are too large, relative to the largest entry of all that was expected."""
+    scale = max([1e-3, *(float(value.abs().max()) for value in expected.values() if value.numel())])
+    errors = {name: difference(computed[name] / scale, value / scale) for name, value in expected.items()}
+    return {f"{way} {name}": error for name, error in errors.items() if not error <= TOLERANCE}
 
 
 def _by_solvers(spec: Spec, given: Inputs, target: str) -> dict[str, float]:
