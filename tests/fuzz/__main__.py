@@ -6,6 +6,7 @@
     python -m tests.fuzz requests --count 10           sessions with the language server
     python -m tests.fuzz folders --count 100           run folders with a random thing wrong
     python -m tests.fuzz faults --count 100            runs that are killed, or meet a full disk, and are resumed
+    python -m tests.fuzz ranks --count 30              runs by ranks, one of which is killed or stopped, and resumed
     python -m tests.fuzz mutants --seed 17 --count 1   one case again
 
 A case is its kind and its seed: ``--seed S`` begins at S, else with ``ENERGYC_SEED``, else anywhere; the seed is
@@ -43,7 +44,7 @@ def prepare() -> None:
 
 prepare()
 
-from tests.fuzz import cases, differential, faults, folders, mutations, requests, resting  # noqa: E402
+from tests.fuzz import cases, differential, faults, folders, mutations, rank_faults, requests, resting  # noqa: E402
 
 Kind = Callable[[int], "cases.Find | None"]
 
@@ -96,9 +97,15 @@ def faults_case(seed: int) -> cases.Find | None:
     return cases.tried(partial(faults.case, seed))
 
 
+def ranks_case(seed: int) -> cases.Find | None:
+    """A run by several ranks of which one goes, and the same run resumed."""
+    return cases.tried(partial(rank_faults.case, seed), 2 * cases.SECONDS)
+
+
 KINDS: Mapping[str, Kind] = {
     "folders": folder_case,
     "faults": faults_case,
+    "ranks": ranks_case,
     "mutants": mutant_case,
     "differential": differential_case,
     "resting": resting_case,
