@@ -17,7 +17,7 @@ from energyc import pipeline
 from energyc.language.diagnostics import SpecError
 from energyc.resources import resource
 from energyc.runtime.equations.inputs import prepared
-from energyc.runtime.kernels.library import DIED, built
+from energyc.runtime.kernels.library import DIED, built, kept_library
 from energyc.runtime.networks.network import EnergyNetwork
 from tests.emit.judge import resolved
 from tests.emit.kernels import (
@@ -382,7 +382,8 @@ def test_a_full_disk_leaves_torch_operations(monkeypatch: pytest.MonkeyPatch) ->
         net.relax({"x": torch.rand(3, 12, dtype=torch.float64)})
 
 
-#: A kernel that does nothing, one that ends its process, one that never ends, one that is killed.
+#: A kernel that does nothing, one that ends its process, one that never ends, one that is killed, one that ends its
+#: process unless its numbers are 1 to 17 in the order in which they are given.
 ENDS = """
 #include <cstdint>
 #include <csignal>
@@ -392,6 +393,14 @@ void good(int64_t, int64_t, p*, p*, p, p, int64_t) {}
 void bad(int64_t, int64_t, p*, p*, p, p, int64_t) { raise(SIGILL); }
 void late(int64_t, int64_t, p*, p*, p, p, int64_t) { for (volatile int k = 0;; k = k + 1) {} }
 void killed(int64_t, int64_t, p*, p*, p, p, int64_t) { raise(SIGKILL); }
+void counted(int64_t, int64_t, p* states, p* given, p scalars, p change, int64_t) {
+  p parts[] = {states[0], states[1], given[0], given[1], scalars, change};
+  int64_t sizes[] = {4, 3, 2, 0, 3, 5};
+  float next = 1;
+  for (int part = 0; part < 6; ++part)
+    for (int64_t k = 0; k < sizes[part]; ++k)
+      if (((float*)parts[part])[k] != next++) raise(SIGILL);
+}
 }
 """
 
@@ -410,6 +419,20 @@ def test_a_kernel_that_dies_is_tried_once_and_not_run(tmp_path: Path, monkeypatc
     again = built(ENDS)
     assert (again.ran, again.died) == ({"good"}, {"bad"})
     assert f"to try again, delete {again.place}" in str(again.refusal("bad", states, [], numbers, None))
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_a_kernel_is_tried_on_the_numbers_that_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    numbers = torch.arange(1.0, 18.0)
+    *parts, scalars, change = numbers.split([4, 3, 2, 0, 3, 5])
+    library = built(ENDS)
+    assert library.refusal("counted", parts[:2], parts[2:], scalars, change) is None and "counted" in library.ran
+    other = kept_library(library.place)
+    assert other is not None
+    other.ran.clear()
+    assert DIED in str(other.refusal("counted", parts[:2], parts[2:], scalars, torch.zeros(5)))
 
 
 @needs_compiler

@@ -2,9 +2,11 @@
 
     python -m tests.fuzz mutants --count 1000          specs with tokens, lines and numbers changed
     python -m tests.fuzz differential --count 100      random specs by torch, C++, the interpreter and autograd
+    python -m tests.fuzz resting --count 30            random specs at rest: each exact rule, each solver
     python -m tests.fuzz requests --count 10           sessions with the language server
     python -m tests.fuzz folders --count 100           run folders with a random thing wrong
     python -m tests.fuzz faults --count 100            runs that are killed, or meet a full disk, and are resumed
+    python -m tests.fuzz ranks --count 30              runs by ranks, one of which is killed or stopped, and resumed
     python -m tests.fuzz mutants --seed 17 --count 1   one case again
 
 A case is its kind and its seed: ``--seed S`` begins at S, else with ``ENERGYC_SEED``, else anywhere; the seed is
@@ -26,6 +28,8 @@ from pathlib import Path
 
 KEPT = Path("build") / "fuzz"
 TARGETS = ("torch", "interpreter")
+#: What has no solvers and rules of its own.
+WITHOUT_REST = "interpreter"
 
 
 def prepare() -> None:
@@ -40,7 +44,7 @@ def prepare() -> None:
 
 prepare()
 
-from tests.fuzz import cases, differential, faults, folders, mutations, requests  # noqa: E402
+from tests.fuzz import cases, differential, faults, folders, mutations, rank_faults, requests, resting  # noqa: E402
 
 Kind = Callable[[int], "cases.Find | None"]
 
@@ -64,6 +68,20 @@ def differential_case(seed: int, targets: tuple[str, ...] = TARGETS) -> cases.Fi
     return None if found is None else cases.Find(found.cause, f"{text}\n{found.about}")
 
 
+def resting_case(seed: int, targets: tuple[str, ...] = TARGETS) -> cases.Find | None:
+    """A spec that comes to rest, by exact rules and by solvers."""
+
+    def compared() -> cases.Find | None:
+        for target in (name for name in targets if name != WITHOUT_REST):
+            if wrong := resting.disagreements(seed, target):
+                return cases.Find(f"{', '.join(wrong)} differ", str(wrong))
+        return None
+
+    found = cases.tried(compared)
+    text = resting.random_resting(seed).text()
+    return None if found is None else cases.Find(found.cause, f"{text}\n{found.about}")
+
+
 def requests_case(seed: int) -> cases.Find | None:
     """A session with the language server."""
     return cases.tried(partial(requests.session, seed))
@@ -79,11 +97,18 @@ def faults_case(seed: int) -> cases.Find | None:
     return cases.tried(partial(faults.case, seed))
 
 
+def ranks_case(seed: int) -> cases.Find | None:
+    """A run by several ranks of which one goes, and the same run resumed."""
+    return cases.tried(partial(rank_faults.case, seed), 2 * cases.SECONDS)
+
+
 KINDS: Mapping[str, Kind] = {
     "folders": folder_case,
     "faults": faults_case,
+    "ranks": ranks_case,
     "mutants": mutant_case,
     "differential": differential_case,
+    "resting": resting_case,
     "requests": requests_case,
 }
 
@@ -114,15 +139,15 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="how many cases")
     parser.add_argument("--seed", type=int, default=None, help="the seed of the first case")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further case after this time")
-    parser.add_argument("--targets", default=",".join(TARGETS), help="of differential: torch, cpp, triton, interpreter")
+    parser.add_argument("--targets", default=",".join(TARGETS), help="torch, cpp, triton, interpreter")
     parser.add_argument("--deep", type=float, default=cases.DEEP, help="of mutants: how many right ones are used")
     given = parser.parse_args()
     start = random.SystemRandom().randrange(2**31)
     seed = int(os.environ.get("ENERGYC_SEED", start)) if given.seed is None else given.seed
     print(f"ENERGYC_SEED={seed}", flush=True)
     case = KINDS[given.kind]
-    if given.kind == "differential":
-        case = partial(differential_case, targets=tuple(given.targets.split(",")))
+    if given.kind in ("differential", "resting"):
+        case = partial(case, targets=tuple(given.targets.split(",")))
     if given.kind == "mutants":
         case = partial(mutant_case, deep=given.deep)
     return 1 if run(given.kind, case, seed, given.count, given.seconds) else 0

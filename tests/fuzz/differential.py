@@ -131,17 +131,16 @@ def by_autograd(spec: Spec, given: Inputs) -> Tensors:
         found["energy"] = _full(sum(energies.values(), torch.zeros(1)))
         forces = spec.relaxing.force(starts, tied, spec.lets)
         found |= {f"force {name}": _full(value) for name, value in forces.items()}
-    slopes = _slopes(costs, params)
-    found |= {f"gradient {name}": value[0] for name, value in slopes.items()}
+    found |= {f"gradient {name}": value[0] for name, value in slopes(costs.expand(SAMPLES).mean(), params).items()}
     return {name: value.detach() for name, value in found.items()}
 
 
-def _slopes(costs: Tensor, params: Tensors) -> Tensors:
-    if not costs.requires_grad:
-        return {name: torch.zeros_like(value) for name, value in params.items()}
-    mean = costs.expand(SAMPLES).mean()
-    found = torch.autograd.grad(mean, list(params.values()), allow_unused=True, materialize_grads=True)
-    return dict(zip(params, found, strict=True))
+def slopes(value: Tensor, by: Tensors) -> Tensors:
+    """The gradient of a number by each tensor, 0 by those that it does not read."""
+    if not value.requires_grad:
+        return {name: torch.zeros_like(leaf) for name, leaf in by.items()}
+    found = torch.autograd.grad(value, list(by.values()), allow_unused=True, materialize_grads=True)
+    return dict(zip(by, found, strict=True))
 
 
 def _full(value: Tensor) -> Tensor:
@@ -152,7 +151,7 @@ def _full(value: Tensor) -> Tensor:
 def by_module(spec: Spec, given: Inputs, text: str, target: str) -> Tensors:
     """The same of a generated module."""
     net = energyc.load(text, dtype=torch.float64, target=target, rules=["bptt"])
-    _fill(net, given.params)
+    fill(net, given.params)
     relaxed = net.relax(given.clamps, steps=None)
     states = dict(relaxed.states)
     found = {f"state {name}": value for name, value in states.items()}
@@ -163,11 +162,12 @@ def by_module(spec: Spec, given: Inputs, text: str, target: str) -> Tensors:
         starts = {name: value.contiguous() for name, value in starts.items()}
         found["energy"] = net.energy(starts, given.clamps)
         found |= {f"force {name}": value for name, value in net.force(starts, given.clamps).items()}
-    slopes = net.gradients(given.clamps, given.targets, rule="bptt").params
-    return found | {f"gradient {name}": value for name, value in slopes.items()}
+    gradients = net.gradients(given.clamps, given.targets, rule="bptt").params
+    return found | {f"gradient {name}": value for name, value in gradients.items()}
 
 
-def _fill(net: Any, params: Mapping[str, Tensor]) -> None:
+def fill(net: Any, params: Mapping[str, Tensor]) -> None:
+    """Give a network its params, [1, ...] each."""
     with torch.no_grad():
         for name, value in params.items():
             net.params[name].copy_(value[0])

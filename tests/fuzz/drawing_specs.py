@@ -36,6 +36,10 @@ RULES = (
     "ep centered-ep vf aep tracking-aep adjoint holomorphic-ep holomorphic-aep tbptt bptt implicit chl "
     "predictive-coding dyadic-ep dual-propagation"
 ).split()
+#: Those that do not go through layers clamp states, predict them or take back the last steps alone.
+THROUGH_LAYERS = tuple(
+    rule for rule in RULES if rule not in ("chl", "predictive-coding", "dual-propagation", "tbptt")
+)
 SETS = ("", "", "", "[-1, 1]", "nonnegative", "simplex", "sphere", "standardized")
 
 
@@ -214,7 +218,7 @@ def random_spec(seed: int, layered: bool | None = None) -> Spec:
     else:
         _relaxing(make, spec.relaxing, spec.params)
         make.reals += spec.relaxing.states
-        _answers(make, spec)
+        answered(make, spec)
     return spec
 
 
@@ -222,15 +226,25 @@ def _inputs(make: Maker, spec: Spec, noisy: bool) -> None:
     spec.clamps = [Declared(f"x{k}", make.dims(2, 1)) for k in range(make.random.randint(1, 2))]
     wholes = [Declared(f"at{k}", make.dims(1), make.random.choice(DIMS)) for k in range(make.random.randint(0, 2))]
     spec.noises = [Declared("eps", make.dims(2, 1), law=" ~ normal(0.1)")] if noisy else []
-    spec.params = [
-        Declared(f"w{k}", make.dims(), law=make.random.choice(LAWS)) for k in range(make.random.randint(1, 3))
-    ]
+    spec.params = [_param(make, f"w{k}") for k in range(make.random.randint(1, 3))]
     for param in [p for p in spec.params if len(p.dims) == 2 and make.maybe(0.3)][:1]:
         spec.ties["tied"] = param.name
         make.reals.append(Declared("tied", param.dims[::-1]))
     make.reals += [*spec.clamps, *spec.noises, *spec.params]
     make.wholes = wholes
     spec.clamps = [*spec.clamps, *wholes]
+
+
+def _param(make: Maker, name: str, least: int = 0) -> Declared:
+    """A param, now and then in a set that its dims allow."""
+    dims, law = make.dims(2, least), make.random.choice(LAWS)
+    sets = ["[-1, 1]", "nonnegative"]
+    if dims and make.sizes[dims[-1]] > 1 and "=" not in law:
+        sets.append(f"sphere[{dims[-1]}]")
+    if len(dims) == 2:
+        sets += [f"norm[{make.random.choice(('9/10', '0.5', '2'))}]"] * 3
+        sets += ["orthogonal"] if make.sizes[dims[0]] <= make.sizes[dims[1]] and "=" not in law else []
+    return Declared(name, dims, law=f"{law} in {make.random.choice(sets)}" if make.maybe(0.25) else law)
 
 
 def _relaxing(make: Maker, made: Relaxing, params: Sequence[Declared]) -> None:
@@ -247,7 +261,7 @@ def _relaxing(make: Maker, made: Relaxing, params: Sequence[Declared]) -> None:
         indices = make.indices(state.dims)
         square = Binary("({} * {})", *[Access(state.name, tuple(Whole({i: 1}) for i, _ in indices))] * 2)
         half = Binary("({} * {})", Constant("1/2", 0.5), square)
-        made.energies[f"leak_{state.name}"] = Definition((), _summed(half, indices))
+        made.energies[f"leak_{state.name}"] = Definition((), summed(half, indices))
     for k in range(make.random.randint(1, 2)):
         made.energies[f"e{k}"] = _energy(make, make.random.choice(made.states))
     for param in [*params, *made.params]:
@@ -274,7 +288,8 @@ def _state(make: Maker, name: str) -> State:
     return State(name, dims, kept=kept, along=along, start=Definition(indices, start))
 
 
-def _summed(body: Expression, indices: Scope) -> Expression:
+def summed(body: Expression, indices: Scope) -> Expression:
+    """The sum over all indices."""
     bound = tuple((index, dim_of(index), size) for index, size in indices)
     return Reduced("sum", bound, body) if bound else body
 
@@ -282,7 +297,7 @@ def _summed(body: Expression, indices: Scope) -> Expression:
 def _some(name: str, dims: Sequence[str], form: str, make: Maker) -> Expression:
     """The sum of a function of all elements."""
     indices = make.indices(dims)
-    return _summed(Unary(form, Access(name, tuple(Whole({index: 1}) for index, _ in indices))), indices)
+    return summed(Unary(form, Access(name, tuple(Whole({index: 1}) for index, _ in indices))), indices)
 
 
 def _energy(make: Maker, state: State) -> Definition:
@@ -306,7 +321,8 @@ def _flow(make: Maker, made: Relaxing) -> None:
         made.flows[state.name] = Flow("0.5", tuple(made.energies), state.name, drive)
 
 
-def _answers(make: Maker, spec: Spec) -> None:
+def answered(make: Maker, spec: Spec) -> None:
+    """Readouts, a target, the cost and settings."""
     dims = make.dims(1)
     spec.readouts["out"] = make.bounded(dims, 3)
     if make.maybe(0.3):
@@ -328,7 +344,7 @@ def _around(make: Maker, spec: Spec) -> None:
         spec.copies, start = "L", make.bounded(dims, 2)
         spec.sizes = {**spec.sizes, "L": make.random.choice((1, 2, 3))}
         make.reals.append(Declared("h", dims))
-    own = Relaxing(params=[Declared("v", make.dims(2, 1), law=make.random.choice(LAWS))])
+    own = Relaxing(params=[_param(make, "v", 1)])
     spec.relaxing = own
     _relaxing(make, own, spec.params)
     read = [Declared(f"mem.{state.name}", state.dims) for state in own.states]
@@ -336,10 +352,10 @@ def _around(make: Maker, spec: Spec) -> None:
         make.reals = [*outside, *read, Declared("h", dims)]
         spec.stream = ("h", dims, start, _with(make.bounded(dims, 2), read[0], make))
         make.reals = [*outside, Declared("h", dims)]
-        _answers(make, spec)
+        answered(make, spec)
     else:
         make.reals = [*outside, *read]
-        _answers(make, spec)
+        answered(make, spec)
         spec.readouts["out"] = _with(spec.readouts["out"], read[0], make)
 
 
@@ -349,10 +365,14 @@ def _with(made: Definition, read: Declared, make: Maker) -> Definition:
 
 
 def _settings(make: Maker, spec: Spec) -> list[str]:
-    rule = make.random.choice(("bptt", "implicit") if spec.layer else RULES)
-    found = [f"nudge {{ beta = {make.random.choice(('auto', '0.1', '1/2'))}, steps = {make.random.randint(1, 5)} }}"]
-    found = [] if spec.layer else found
-    found.append(f"train {{ rule = {rule}, optimizer = {make.random.choice(('sgd', 'adam', 'adamw'))}, lr = 1e-3 }}")
+    rule = make.random.choice(THROUGH_LAYERS if spec.layer else RULES)
+    nudge = f"nudge {{ beta = {make.random.choice(('auto', '0.1', '1/2'))}, steps = {make.random.randint(1, 5)} }}"
+    if spec.layer and make.maybe(0.7):
+        spec.relaxing.nudge = nudge
+    found = [] if spec.layer else [nudge]
+    average = f", ema = {make.random.choice(('0.9', '0.999', '1/2'))}" if make.maybe(0.2) else ""
+    optimizer = make.random.choice(("sgd", "adam", "adamw"))
+    found.append(f"train {{ rule = {rule}, optimizer = {optimizer}, lr = 1e-3{average} }}")
     if make.maybe(0.3):
         found.append(f"preset small {{ {make.random.choice(DIMS)} = 2 }}")
     return found

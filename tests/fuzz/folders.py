@@ -31,7 +31,10 @@ COMMANDS = (
     ("train", "--resume", "{run}", "--quiet"),
     ("verify", "{run}"),
     ("explain", "{run}"),
+    ("new", "{run}/copied", "--from", "{run}/spec.energy"),
 )
+#: Of the run: it keeps an average of its params too.
+SETTINGS = ("train.eval_every=2", "train.ema=0.9")
 #: Values of every type that JSON has, and of none that a run writes there.
 VALUES = (None, True, 0, -1, 2**31, 2**63, 10**400, 1e308, -1e308, 5e-324, 1e-300, "", "W", "../..", "/etc/passwd",
           "\x00", "\ud800", "é" * 300, [], {}, [[]], {"": None}, [1, "2", None], {"step": -1})  # fmt: skip
@@ -180,7 +183,8 @@ def _made() -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     spec = folder / "small.energy"
     spec.write_text(SMALL)
-    arguments = ["train", spec, "--steps", "4", "--out", folder / "run", "--quiet", "--set", "train.eval_every=2"]
+    settings = [word for setting in SETTINGS for word in ("--set", setting)]
+    arguments = ["train", spec, "--steps", "4", "--out", folder / "run", "--quiet", *settings]
     assert main([str(argument) for argument in arguments]) == 0
     return folder / "run"
 

@@ -23,6 +23,7 @@ WORDS = tuple(
     symmetric zero_diagonal orthogonal normal uniform glorot kaiming zeros ones auto none true step steps tolerance
     measure patience exit early inference chunk max_steps solver newton anderson products explosion beta snapshots
     together points radius alpha rule optimizer lr schedule cosine metrics epochs validation best
+    blocks certified norm ema eval_exit spec proximal off softsign holomorphic-ep tracking-aep dyadic-ep aep chl
     ( ) [ ] { } , = : ~ | ' . + - * / ^ < > == != <= >= N D K z x y W i d t é 𝛼 # \n
     """.split(" ")
 )
@@ -44,7 +45,29 @@ LINES = (
     "param L[D] = 1",
     "cost c = 0",
     "preset p { L = 2, relax.steps = 0 }",
+    "relax { solver = blocks, steps = 2 }",
+    "relax { step = certified, tolerance = 1e-6 }",
+    "nudge { beta = 1/2, steps = 3 }",
+    "train { rule = tracking-aep, ema = 0.99, eval_exit = spec }",
+    "param Q[N, D] ~ normal in norm[9/10]",
+    "param R[D, N] in norm[0, D, N]",
 )
+#: What each block may say, by its word.
+SETTINGS = {
+    "relax": """
+        solver = blocks|solver = newton|solver = anderson(memory = 2)|step = certified|step = auto|step.z = 1/2|
+        exit = early|exit = inference|tolerance = 1e-4|tolerance = none|measure = energy|proximal = off|chunk = 1|
+        products = bfloat16|steps = 1|max_steps = 1|explosion = none|patience = 2
+    """,
+    "nudge": "beta = auto|beta = 1e-3|beta = 0|steps = 1|snapshots = 1|together = true|points = 3|alpha = 1",
+    "train": """
+        rule = ep|rule = centered-ep|rule = vf|rule = aep|rule = tracking-aep|rule = adjoint|rule = holomorphic-ep|
+        rule = holomorphic-aep|rule = tbptt|rule = bptt|rule = implicit|rule = chl|rule = predictive-coding|
+        rule = dyadic-ep|rule = dual-propagation|ema = 0.9|ema = 1|ema = 0|eval_exit = spec|eval_exit = early|
+        best = cost|dtype = bfloat16|products = bfloat16
+    """,
+}
+BLOCK = re.compile(r"\b(relax|nudge|train)(?:[ \t]+\w+ in \w+)?[ \t]*\{")
 Mutation = Callable[[str, Random], str]
 
 
@@ -144,6 +167,20 @@ def line_inserted(text: str, random: Random) -> str:
     return "\n".join(lines) + "\n"
 
 
+def setting_written(text: str, random: Random) -> str:
+    """One of the settings of a block, in the place of the one that it has; of the language, also where it is wrong."""
+    found = list(BLOCK.finditer(text))
+    if not found:
+        return text
+    block = random.choice(found)
+    written = random.choice(SETTINGS[block[1]].split("|")).strip()
+    end = text.find("}", block.end())
+    rest, after = (text[block.end() : end], text[end:]) if end > 0 else (text[block.end() :], "")
+    name = re.escape(written.split(" = ")[0])
+    kept = re.sub(rf"(?<![\w.]){name}\s*=[^,]*(?:,|$)", "", rest).strip().rstrip(",")
+    return f"{text[: block.end()]} {', '.join(filter(None, (written, kept)))} {after}"
+
+
 def cut_off(text: str, random: Random) -> str:
     return text[: random.randrange(len(text) + 1)]
 
@@ -152,7 +189,7 @@ def cut_off(text: str, random: Random) -> str:
 MUTATIONS: tuple[Mutation, ...] = (
     *(token_removed, token_replaced, token_replaced, token_inserted, tokens_exchanged, name_renamed, name_renamed),
     *(number_changed, number_changed, number_changed, line_removed, line_doubled, lines_exchanged),
-    *(line_inserted, line_inserted, cut_off),
+    *(line_inserted, line_inserted, cut_off, setting_written, setting_written, setting_written),
 )
 
 
@@ -162,7 +199,8 @@ def settings(seed: int) -> list[str]:
     if random.random() < 0.7:
         return []
     names = "relax.step relax.steps relax.solver relax.exit relax.measure nudge.beta nudge.steps train.rule train.lr"
-    further = "relax.tolerance relax.chunk train.dtype train.batch mem.relax.steps D N L gamma nothing.at.all relax."
-    chosen = random.sample([*names.split(), *further.split()], random.randint(1, 3))
-    values = (*NUMBERS, "auto", "none", "newton", "early", "gradient", "", "[1]")
+    further = "train.ema train.eval_exit relax.step.z mem.nudge.beta mem.relax.solver relax.tolerance relax.chunk"
+    others = "train.dtype train.batch mem.relax.steps D N L gamma nothing.at.all relax."
+    chosen = random.sample([*names.split(), *further.split(), *others.split()], random.randint(1, 3))
+    values = (*NUMBERS, "auto", "none", "newton", "blocks", "certified", "spec", "early", "gradient", "", "[1]")
     return [f"{name}={random.choice(values)}" for name in chosen]

@@ -89,9 +89,10 @@ class Relaxing:
     energies: dict[str, Definition] = field(default_factory=dict)
     forces: dict[str, tuple[str, Definition]] = field(default_factory=dict)
     flows: dict[str, Flow] = field(default_factory=dict)
-    step: float = 0.2
+    step: float | str = 0.2
     steps: int = 3
     settings: str = ""
+    nudge: str = ""
 
     # ------------------------------------------------------------ the text
 
@@ -110,7 +111,8 @@ class Relaxing:
             indices = flow.drive.indices
             gradient = f"-{flow.rate} * grad({' + '.join(flow.energies)}, {_left(flow.by, indices)})"
             found.append(f"flow {_left(state, indices)} = {gradient} + {flow.drive.right.text()}")
-        return [*found, f"relax {{ step = {self.step}, steps = {self.steps}, proximal = off{self.settings} }}"]
+        found.append(f"relax {{ step = {self.step}, steps = {self.steps}, proximal = off{self.settings} }}")
+        return [*found, self.nudge] if self.nudge else found
 
     # ------------------------------------------------------------ what it does
 
@@ -168,7 +170,7 @@ class Relaxing:
         """The states after all steps."""
         for _ in range(self.steps):
             force = self.force(states, given, lets, training)
-            states = {s.name: s.projected(states[s.name] + self.step * force[s.name]) for s in self.states}
+            states = {s.name: s.projected(states[s.name] + float(self.step) * force[s.name]) for s in self.states}
         return states
 
 

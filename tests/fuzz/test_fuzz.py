@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -13,7 +14,7 @@ from energyc import pipeline
 from energyc.language.diagnostics import SpecError
 from tests.drawing import draws
 from tests.emit.kernels import needs_compiler
-from tests.fuzz import cases, differential, folders, mutations, requests
+from tests.fuzz import cases, differential, folders, mutations, requests, resting
 from tests.fuzz.drawing_specs import random_spec
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +60,15 @@ def test_torch_and_the_interpreter_do_what_autograd_does() -> None:
 @pytest.mark.slow
 def test_torch_and_the_interpreter_do_what_autograd_does_at_length() -> None:
     agree(range(1000, 1000 + draws(40)), "torch", "interpreter")
+
+
+@pytest.mark.slow
+def test_exact_rules_and_solvers_rest_where_plain_steps_do() -> None:
+    seeds = range(draws(12))
+    for seed in seeds:
+        print(f"python -m tests.fuzz resting --count 1 --seed {seed}")
+        assert resting.disagreements(seed) == {}, resting.random_resting(seed).text()
+    assert resting.settled_share(seeds) > 0.5
 
 
 @needs_compiler
@@ -116,6 +126,21 @@ def test_a_hang_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wrong_derivative_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(differential.random_spec.__globals__["UNARY"], "tanh({})", lambda u: u.sin())
     assert any(differential.disagreements(seed) for seed in range(3))
+
+
+@pytest.mark.slow
+def test_a_wrong_rest_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(differential.random_spec.__globals__["UNARY"], "tanh({})", lambda u: 0.9 * u.tanh())
+    monkeypatch.setattr(resting, "RULES", ["implicit"])
+    assert any(resting.disagreements(seed) for seed in range(6))
+
+
+def test_settings_are_written_into_blocks() -> None:
+    text = "relax { step = 0.1, steps = 5 }\nnudge {}\n"
+    written = {mutations.setting_written(text, Random(seed)) for seed in range(300)}
+    assert "relax { steps = 1, step = 0.1 }\nnudge {}\n" in written
+    assert "relax { step = 0.1, steps = 5 }\nnudge { beta = auto }\n" in written
+    assert all(w.count("steps =") <= 2 for w in written)
 
 
 def test_an_error_of_torch_is_not_one_of_ours() -> None:

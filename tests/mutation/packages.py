@@ -13,7 +13,7 @@ PACKAGES = {
     "analysis": ("analysis", "proofs"),
     "plan": ("plan",),
     "loops": ("loops",),
-    "emit": ("emit",),
+    "emit": ("emit", "module", "targets", "tree"),
     "runtime": ("runtime",),
     "rules": ("rules",),
 }

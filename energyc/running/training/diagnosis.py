@@ -95,11 +95,11 @@ def drift(net: Any, gradients: Any, samples: Samples, rule: str) -> float:
     states = [gradients.states[name] for name in net.state_names]
     free = FreePhase(states, gradients.residual, gradients.steps, gradients.health["frozen"], gradients.step)
     settings = RuleSettings(phase, phase._replace(steps=net.nudge_steps), None, net.points, 0.0, 0.0)
-    moves, drifts = trial_nudge(net, free, fixed, ordered_targets(net, samples.targets, fixed), settings)
-    return max(
-        (drifted / (abs(gradients.beta) * moved) for moved, drifted in zip(moves, drifts, strict=True) if moved > 0),
-        default=0.0,
-    )
+    trial = trial_nudge(net, free, fixed, ordered_targets(net, samples.targets, fixed), settings)
+    if trial is None:
+        return 0.0
+    pairs = zip(trial.moves, trial.drifts, strict=True)
+    return max((drifted / (abs(gradients.beta) * moved) for moved, drifted in pairs if moved > 0), default=0.0)
 
 
 def drift_warning(net: Any, gradients: Any, samples: Samples, rule: str) -> str:

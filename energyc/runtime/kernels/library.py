@@ -34,24 +34,26 @@ DIED = "ended the process in which it was tried"
 #: Ends of a trial that say little of the kernel: another time the machine may have more time, or more memory.
 LATE = "made no step in the time that it has for the first"
 KILLED = "was killed at its first step, perhaps for memory"
-#: Loads a library and makes one step of a kernel on zeros: its path, the kernel's name, the numbers of samples and of
-#: bytes. Zeros are valid indices, and every size and address is as it will be.
+#: Loads a library and makes one step of a kernel on the numbers that come in: its path, the kernel's name, the numbers
+#: of samples and of bytes. Every size and number is as it will be.
 TRIAL = """
 import ctypes, json, sys
 path, name, sizes = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-def zeros(size):
+def filled(size):
     space = ctypes.create_string_buffer(size + 64)
     alive.append(space)
-    return (ctypes.addressof(space) + 63) // 64 * 64
+    start = (ctypes.addressof(space) + 63) // 64 * 64
+    sys.stdin.buffer.readinto((ctypes.c_char * size).from_address(start))
+    return start
 def addresses(sizes):
-    found = (ctypes.c_void_p * len(sizes))(*map(zeros, sizes))
+    found = (ctypes.c_void_p * len(sizes))(*map(filled, sizes))
     alive.append(found)
     return found
 alive, number, pointer = [], ctypes.c_int64, ctypes.c_void_p
-change = pointer(zeros(sizes["change"]) if sizes["change"] else None)
 states, given = addresses(sizes["states"]), addresses(sizes["given"])
+scalars, change = pointer(filled(sizes["scalars"])), pointer(filled(sizes["change"]) if sizes["change"] else None)
 kernel = getattr(ctypes.CDLL(path), name)
-kernel(number(sizes["samples"]), number(1), states, given, pointer(zeros(sizes["scalars"])), change, number(1))
+kernel(number(sizes["samples"]), number(1), states, given, scalars, change, number(1))
 """
 
 
@@ -88,13 +90,14 @@ class Library:
             return f"{name} {DIED}; to try again, delete {self.place}"
         sizes = {
             "samples": len(states[0]),
-            "states": [_bytes_of(x) for x in states],
-            "given": [_bytes_of(x) for x in given],
-            "scalars": _bytes_of(scalars),
-            "change": 0 if change is None else _bytes_of(change),
+            "states": [_size_of(x) for x in states],
+            "given": [_size_of(x) for x in given],
+            "scalars": _size_of(scalars),
+            "change": 0 if change is None else _size_of(change),
         }
         try:
-            death = self._tried(name, json.dumps(sizes))
+            numbers = b"".join(map(_bytes_of, (*states, *given, scalars, *([] if change is None else [change]))))
+            death = self._tried(name, json.dumps(sizes), numbers)
         except OSError as error:  # no space for a copy, no process to spare
             return f"{name} cannot be tried: {error.strerror or error}"
         if death not in (LATE, KILLED):
@@ -109,19 +112,19 @@ class Library:
         with suppress(OSError):
             self.place.write(json.dumps(head).encode() + b"\n" + self.content)
 
-    def _tried(self, name: str, sizes: str) -> str | None:
+    def _tried(self, name: str, sizes: str, numbers: bytes) -> str | None:
         """How a kernel ended the process that made its first step; None where it did not, or there was no process."""
         if not sys.executable:  # an application that embeds Python
             return None
         with self._private_folder() as folder:
             command = [sys.executable, "-I", "-S", "-c", TRIAL, self._copied(folder), name, sizes]
             try:
-                status = subprocess.run(command, capture_output=True, timeout=LONGEST_TRIAL).returncode
+                done = subprocess.run(command, input=numbers, capture_output=True, timeout=LONGEST_TRIAL)
             except subprocess.TimeoutExpired:
                 return LATE
-        if status >= 0:
+        if done.returncode >= 0:
             return None
-        return KILLED if status == -signal.SIGKILL else DIED
+        return KILLED if done.returncode == -signal.SIGKILL else DIED
 
     def _private_folder(self) -> tempfile.TemporaryDirectory[str]:
         """A folder in the cache: from a folder for temporary files, systems may run nothing."""
@@ -193,5 +196,9 @@ def build(command: Sequence[str], source: str, place: SafePath) -> Library:
     return library
 
 
-def _bytes_of(x: Tensor) -> int:
+def _size_of(x: Tensor) -> int:
     return x.numel() * x.element_size()
+
+
+def _bytes_of(x: Tensor) -> bytes:
+    return ctypes.string_at(x.data_ptr(), _size_of(x))
