@@ -48,7 +48,9 @@ def runtime_of(network: Network, options: Options, own: Body) -> Body:
     if network.blocks:
         parts |= {("differentiation", "implicit"), ("differentiation", "bptt")}
         parts |= {("differentiation", "phases")} if features_of(network, options.rules).of_layers else set()
-    public = ["draw_noise"] * bool(network.noises) + ["project_params"] * any(_bounded(each) for each in networks)
+    noisy = any(each.noises for each in networks)
+    parts |= {("inputs", "noise of layers")} if network.blocks and noisy else set()
+    public = ["draw_noise"] * noisy + ["project_params"] * any(_bounded(each) for each in networks)
     return reach.carried(parts, public)
 
 

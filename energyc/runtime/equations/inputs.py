@@ -29,7 +29,7 @@ def fixed_by(net: Equations, clamps: Mapping[str, Tensor]) -> Fixed:
     """The same of clamps that may hold any numbers, as those that a network gives to a layer. Raises ValueError."""
     fed = {name: value for name, value in clamps.items() if name not in net.noise_shapes}
     real = ordered(net, "clamp", fed, net.clamp_shapes, {})
-    noise = chosen("inputs", "noise")(net, clamps, real) if net.noise_shapes else []
+    noise = chosen("inputs", "noise")(net, clamps, real) if net.noise_shapes and not hasattr(net, "layers") else []
     return net._prepare(*real, *noise)
 
 
