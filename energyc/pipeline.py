@@ -276,7 +276,7 @@ def kernels(network: Network, rules: Sequence[str] | None = None, choices: Choic
 
 
 def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) -> tuple[str, ...]:
-    """The rules that a module is to hold. Raises UserError as ``emit``."""
+    """The rules that a module is to hold, of all of them the spec's first. Raises UserError as ``emit``."""
     from energyc.proofs.verdicts.admission import available, check_rules
 
     if isinstance(rules, str):
@@ -284,7 +284,7 @@ def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) ->
     if rules is not None and not (isinstance(rules, Sequence) and all(isinstance(rule, str) for rule in rules)):
         raise wrong_argument("rules", rules, 'a list of names, as rules=["centered-ep"]')
     if rules is not None and tuple(rules) == ALL:
-        return available(classes)
+        return tuple(sorted(available(classes), key=lambda rule: rule != network.train.trained_by))
     names = list(rules) if rules is not None else [network.train.trained_by]
     check_rules(network.name, classes, names)
     return tuple(dict.fromkeys(names))

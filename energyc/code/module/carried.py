@@ -47,7 +47,8 @@ def runtime_of(network: Network, options: Options, own: Body) -> Body:
     networks = [network, *(layer.network for layer in network.layers.values())]
     parts = {key: found.parts[key] for key in _parts(networks, options)}
     decided = Decided(classes.decided(), parts)
-    public = ["draw_noise"] * bool(network.noises) + ["project_params"] * any(_bounded(each) for each in networks)
+    noisy = any(each.noises for each in networks)
+    public = ["draw_noise"] * noisy + ["project_params"] * any(_bounded(each) for each in networks)
     reach = Reach(found.decided(decided, classes.inherited), classes, replaced)
     return reach.carried(reads, parts if decided.apart else (), public)
 
@@ -59,6 +60,7 @@ def _parts(networks: Sequence[Network], options: Options) -> Iterator[tuple[str,
     if networks[0].blocks:
         yield from [("differentiation", "implicit"), ("differentiation", "bptt")]
         yield from [("differentiation", "phases")] * bool(features_of(networks[0], options.rules).of_layers)
+        yield from [("inputs", "noise of layers")] * any(each.noises for each in networks)
 
 
 def _bounded(network: Network) -> bool:

@@ -13,6 +13,7 @@ from energyc.runtime.convergence.settled import warn_unsettled
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.inputs import fixed_by, starting_states
 from energyc.runtime.equations.records import Fixed, FreePhase, Phase
+from energyc.runtime.relaxation.free_phase import settle
 from energyc.runtime.tensors.states import filled
 
 
@@ -32,7 +33,10 @@ class Way(Protocol):
 
 
 class HostCall(NamedTuple):
-    """A call of a network by its host: how it relaxes, and the ``names`` of the clamps that may be differentiated."""
+    """A call of a network by its host: how it relaxes, and the ``names`` of the clamps that may be differentiated.
+
+    ``back``: whether there is a way back, for which steps may have to be kept.
+    """
 
     net: Equations
     clamps: Mapping[str, Tensor]
@@ -40,6 +44,7 @@ class HostCall(NamedTuple):
     way: Way
     phase: Phase
     names: list[str]
+    back: bool
 
 
 class EquilibriumFunction(Function):
@@ -63,7 +68,8 @@ class EquilibriumFunction(Function):
         net, fixed = call.net, fixed_by(call.net, call.clamps)
         states = starting_states(net, call.start, fixed)
         ctx.starts_by_itself, ctx.way = call.start is None, call.way
-        free, ctx.trajectory = ctx.way.settle(net, states, fixed, call.phase)
+        relax = ctx.way.settle if call.back else settled_alone
+        free, ctx.trajectory = relax(net, states, fixed, call.phase)
         ctx.phase = call.phase._replace(step=free.step)
         ctx.net, ctx.fixed, ctx.states = net, fixed, free.states
         readouts = [x.detach() for x in net._readouts(free.states, fixed)]  # a state itself would keep ctx alive
@@ -126,7 +132,7 @@ def relaxed_inside(
     """
     names = [name for name, (_, classes) in net.clamp_shapes.items() if classes is None and name in clamps]
     inputs = [clamps[name] for name in names]
-    call = HostCall(net, clamps, states, way, phase, names)
+    call = HostCall(net, clamps, states, way, phase, names, torch.is_grad_enabled())
     values = EquilibriumFunction.apply(call, *inputs, *net._owners().values())
     count = len(net.readout_names)
     residual, steps, frozen, step, *ends = values[count:]
@@ -134,6 +140,11 @@ def relaxed_inside(
     if way.at_rest:
         warn_unsettled(net, free, phase.tolerance)
     return free, list(values[:count])
+
+
+def settled_alone(net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase) -> tuple[FreePhase, None]:
+    """The free phase, of which nothing else is kept."""
+    return settle(net, states, fixed, phase), None
 
 
 def totals(parts: list[dict[str, Tensor]], names: Iterable[str]) -> list[Tensor | None]:

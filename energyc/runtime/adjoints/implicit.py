@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from energyc.runtime.adjoints.autograd import settled_alone
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import part
-from energyc.runtime.equations.records import Fixed, FreePhase, Phase
-from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.equations.records import Fixed
 from energyc.runtime.tensors.gmres import gmres
 from energyc.runtime.tensors.states import Tensors, flatten, unflatten
 
@@ -65,10 +65,7 @@ class AtEquilibrium:
 
     at_rest = True
 
-    @staticmethod
-    def settle(net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase) -> tuple[FreePhase, None]:
-        """The free phase, of which nothing else is kept."""
-        return settle(net, states, fixed, phase), None
+    settle = staticmethod(settled_alone)
 
     @staticmethod
     def slopes(ctx: Any, cotangents: Tensors) -> list[dict[str, Tensor]]:

@@ -7,14 +7,13 @@ from typing import Any
 
 from torch import Tensor
 
+from energyc.runtime.adjoints.autograd import settled_alone
 from energyc.runtime.adjoints.unrolled import spread
-from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.gradients import restricted
 from energyc.runtime.equations.inputs import rule_settings
 from energyc.runtime.equations.parts import part
-from energyc.runtime.equations.records import Estimate, Fixed, FreePhase, Phase
+from energyc.runtime.equations.records import Estimate
 from energyc.runtime.equations.rule import Estimator
-from energyc.runtime.relaxation.free_phase import settle
 
 
 @part("differentiation", "phases")
@@ -32,10 +31,7 @@ class ByPhases:
         self.rule, self.estimate, self.warns, self.nudge = rule, estimate, warns, nudge
         self.found: list[Estimate] = []
 
-    @staticmethod
-    def settle(net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase) -> tuple[FreePhase, None]:
-        """The free phase, of which nothing else is kept."""
-        return settle(net, states, fixed, phase), None
+    settle = staticmethod(settled_alone)
 
     def slopes(self, ctx: Any, cotangents: list[Tensor]) -> list[dict[str, Tensor]]:
         """Slopes by params and clamps of cotangents ``cotangents`` of the equilibrium."""

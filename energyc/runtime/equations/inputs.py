@@ -30,7 +30,8 @@ def fixed_by(net: Equations, clamps: Mapping[str, Tensor]) -> Fixed:
         return net._prepare(*ordered(net, "clamp", clamps, net.clamp_shapes, {}))
     fed = {name: value for name, value in clamps.items() if name not in net.noise_shapes}
     real = ordered(net, "clamp", fed, net.clamp_shapes, {})
-    return net._prepare(*real, *chosen("inputs", "noise")(net, clamps, real))
+    noise = [] if hasattr(net, "layers") else chosen("inputs", "noise")(net, clamps, real)
+    return net._prepare(*real, *noise)
 
 
 def named_inputs(net: Equations, clamps: object, named: Mapping[str, object]) -> dict[str, Tensor]:

@@ -19,13 +19,13 @@ from energyc.runtime.equations.inputs import (
     admitted,
     fixed_by,
     free_phase,
-    given,
     named_inputs,
     no_rule,
     ordered_states,
     ordered_targets,
     prepared,
     starting_states,
+    tensors_of,
 )
 from energyc.runtime.equations.parts import chosen
 from energyc.runtime.equations.records import Estimate, Fixed, FreePhase, Gradients, Relaxed
@@ -91,12 +91,23 @@ class Relaxation:
     ) -> None:
         self.rule = rule
         self.settings, self.nudge = (steps, step, tolerance), nudge
+        self.noise: Any = None
         self.phases: dict[str, list[FreePhase]] = {}
         self.ways: list[Any] = []
 
+    def with_noise(self, noise: Any) -> Self:
+        """Give the layers what is given of their noises; the rest is drawn in training."""
+        self.noise = noise
+        return self
+
+    def fed(self, layer: EnergyLayer, number: int, clamps: Tensors) -> dict[str, Tensor]:
+        """The clamps of a copy of a layer by name, with what is given of its noises."""
+        named = dict(zip(layer.clamp_shapes, clamps))
+        return named if self.noise is None else {**named, **self.noise.of(layer, number)}
+
     def __call__(self, layer: EnergyLayer, number: int, clamps: Tensors, params: Tensors) -> Sequence[Tensor]:
         layer = layer.holding(params)
-        named, phase = dict(zip(layer.clamp_shapes, clamps)), free_phase(layer, *self.settings)
+        named, phase = self.fed(layer, number, clamps), free_phase(layer, *self.settings)
         if self.rule is None:
             fixed = fixed_by(layer, named)
             free = settle(layer, starting_states(layer, None, fixed), fixed, phase)
@@ -179,7 +190,7 @@ class Capture(Relaxation):
 
     def __call__(self, layer: EnergyLayer, number: int, clamps: Tensors, params: Tensors) -> Sequence[Tensor]:
         if (layer.name, number) == (self.name, self.number):
-            self.found = layer.holding(params), dict(zip(layer.clamp_shapes, clamps))
+            self.found = layer.holding(params), self.fed(layer, number, clamps)
         return super().__call__(layer, number, clamps, params)
 
 
@@ -192,7 +203,7 @@ class WhyUnsettled(Relaxation):
 
     def __call__(self, layer: EnergyLayer, number: int, clamps: Tensors, params: Tensors) -> Sequence[Tensor]:
         if self.found is None:
-            cause = layer.holding(params).non_convergence(dict(zip(layer.clamp_shapes, clamps)))
+            cause = layer.holding(params).non_convergence(self.fed(layer, number, clamps))
             if cause is not None:
                 helps = cause.helps.replace("relax.", f"{layer.name}.relax.")
                 self.found = cause._replace(why=f"in layer {layer.name}, {cause.why}", helps=helps)
@@ -257,7 +268,8 @@ class LayeredNetwork(Answering):
         """
         if states is not None or record:
             raise ValueError(f"{self.name} relaxes layer by layer: it takes no states to start from and records none")
-        relaxation, fixed = Relaxation(None, steps, step, tolerance), prepared(self, clamps)
+        fixed = prepared(self, clamps)
+        relaxation = Relaxation(None, steps, step, tolerance).with_noise(self._given_noise(clamps, fixed))
         self._blocks(fixed, relaxation)
         return relaxation.spread(samples(self, fixed)).relaxed(self)
 
@@ -267,8 +279,9 @@ class LayeredNetwork(Answering):
 
         What a network without layers does, it does: ``relax``, ``energy``, ``force``. Raises ValueError.
         """
-        capture = Capture(name, number)
-        self._blocks(prepared(self, clamps), capture)
+        fixed = prepared(self, clamps)
+        capture = Capture(name, number).with_noise(self._given_noise(clamps, fixed))
+        self._blocks(fixed, capture)
         if capture.found is None:
             known = [f"{n} 0 to {self.copies[n] - 1}" if n in self.copies else n for n in self.layers]
             raise ValueError(f"there is no layer {name!r} with number {number}; there are {', '.join(known)}")
@@ -277,13 +290,38 @@ class LayeredNetwork(Answering):
     @torch.no_grad()
     def non_convergence(self, clamps: Mapping[str, Tensor]) -> NonConvergence | None:
         """Why samples do not settle in a layer and what helps, found by trying on some of them; None where all do."""
-        trial = WhyUnsettled()
-        self._blocks(prepared(self, clamps), trial)
+        fixed = prepared(self, clamps)
+        trial = WhyUnsettled().with_noise(self._given_noise(clamps, fixed))
+        self._blocks(fixed, trial)
         return trial.found
 
     def unrest(self, clamps: Mapping[str, Tensor]) -> NonConvergence | None:
         """The former name of ``non_convergence``."""
         return self.non_convergence(clamps)
+
+    def _given_noise(self, clamps: Mapping[str, Tensor], fixed: Fixed) -> Any:
+        """What is given of the noises of layers among the clamps; None where they have none. Raises ValueError."""
+        if not self.noise_shapes:
+            return None
+        beside = dict(zip(self.clamp_shapes, fixed[: len(self.clamp_shapes)]))
+        return chosen("inputs", "noise of layers")(self, tensors_of(self, "clamp", clamps), beside)
+
+    def draw_noise(self, cotangents: Sequence[int]) -> dict[str, Tensor]:
+        """Noise by name, a sample for each seed, which decides it alone: ``block.eps`` [batch, copies, ...].
+
+        Given among the clamps it takes the place of what is drawn by torch's generator in training.
+        """
+        draws = [self._draws(torch.Generator().manual_seed(seed)) for seed in cotangents]
+        return {name: torch.cat([draw[name] for draw in draws]).to(self._anchor) for name in self.noise_shapes}
+
+    def _draws(self, random: torch.Generator) -> dict[str, Tensor]:
+        """The noises of the layers for one sample: [1, copies, ...]."""
+        found = {}
+        for name, layer in self.layers.items():
+            copies = [layer._noise(random, 1) for _ in range(self.copies.get(name, 1))] if layer.noise_shapes else []
+            for noise, *parts in zip(layer.noise_shapes, *copies):
+                found[f"{name}.{noise}"] = torch.stack(parts, 1) if name in self.copies else parts[0]
+        return found
 
     def _values(self, states: Mapping[str, Tensor], fixed: Fixed) -> list[Tensor]:
         """The tensors that the answers read, with the layers at these states."""
@@ -316,14 +354,15 @@ class LayeredNetwork(Answering):
         nudge = {name: others[name] for name in by_phases if name in others}
         settings: dict[str, Any] = {"steps": steps, "step": step, "tolerance": tolerance, **nudge}
         fixed = prepared(self, clamps)
+        noise = self._given_noise(clamps, fixed)
         aims = ordered_targets(self, targets, fixed)
-        relaxation, cost, slopes = self._differentiated(fixed, aims, Relaxation(rule, **settings))
+        first = Relaxation(rule, **settings).with_noise(noise)
+        relaxation, cost, slopes = self._differentiated(fixed, aims, first)
         took = kept = relaxation.took_part(cost)
         while bool(kept.any()) and not bool(took.all()):
             rows = kept.nonzero()[:, 0]
-            part, costs, slopes = self._differentiated(
-                fixed.rows(rows), [aim[rows] for aim in aims], Relaxation(rule, **settings)
-            )
+            again = Relaxation(rule, **settings).with_noise(noise and noise.rows(rows))
+            part, costs, slopes = self._differentiated(fixed.rows(rows), [aim[rows] for aim in aims], again)
             took = part.took_part(costs)
             kept = kept.index_copy(0, rows, took)
         owners, phases = self._owners(), relaxation.all_phases()
@@ -361,15 +400,18 @@ class LayeredNetwork(Answering):
 
         ``rule`` is how the layers are differentiated: ``implicit``, ``bptt`` for the gradient through all steps, or a
         rule that the module was compiled for, by whose phases each layer is nudged with what comes back to its rest.
-        Clamps and settings are given as to a network without layers; it takes no states to start from.
+        By default it is the first of ``rules``, the spec's where the module was made for that; where that one is biased
+        the first that is not. Clamps and settings are given as to a network without layers; it takes no states to start
+        from.
         """
-        rule = "implicit" if rule is None else rule
+        rule = next((own for own in self.rules if own not in self.biased), self.rules[0]) if rule is None else rule
         if not isinstance(rule, str) or rule not in self.rules:
             known = " or ".join(self.rules)
             raise ValueError(f"the layers of {self.name} are differentiated by {known}, not {no_rule(rule)}")
         rule = admitted(self, rule, allow_biased)
-        fixed = prepared(self, named_inputs(self, clamps, named))
-        relaxation = Relaxation(rule, steps, step, tolerance, warns=True)
+        given = named_inputs(self, clamps, named)
+        fixed = prepared(self, given)
+        relaxation = Relaxation(rule, steps, step, tolerance, warns=True).with_noise(self._given_noise(given, fixed))
         readouts = dict(zip(self.readout_names, self._readouts(self._blocks(fixed, relaxation), fixed)))
         return (readouts, relaxation.spread(samples(self, fixed)).relaxed(self)) if relaxed else readouts
 
@@ -408,7 +450,7 @@ class LayeredNetwork(Answering):
 
 def samples(net: LayeredNetwork, fixed: Fixed) -> int:
     """The number of samples that are given; one where nothing is."""
-    return len(fixed[:1][0]) if given(net) else 1
+    return len(fixed[:1][0]) if net.clamp_shapes else 1
 
 
 def over_samples(phase: FreePhase, count: int) -> FreePhase:

@@ -236,12 +236,13 @@ class EnergyNetwork(Answering):
         """Readouts at equilibrium by name, differentiable once in params and real clamps (no double backward).
 
         ``clamps`` are a dict, keywords, or the tensor of the only clamp. ``rule`` is ``implicit``, or ``bptt`` for the
-        gradient through all steps; by default it is ``implicit`` unless the force reads the number of the step, so that
-        there is no equilibrium. ``steps``, ``step``, ``tolerance`` and ``states`` are those of ``relax``; states are
-        constants to autograd. With ``relaxed`` the relaxation is given too: (readouts, Relaxed), whose tensors are not
-        differentiable. By ``implicit``, a network whose samples do not settle warns once, by NotSettledWarning.
+        gradient through all steps. By default it is ``bptt`` where that is the first of ``rules`` (the spec's rule,
+        unless the module was made for others) or where the force reads the number of the step, so that there is no
+        equilibrium; else ``implicit``. ``steps``, ``step``, ``tolerance`` and ``states`` are those of ``relax``; states
+        are constants to autograd. With ``relaxed`` the relaxation is given too: (readouts, Relaxed), whose tensors are
+        not differentiable. By ``implicit``, a network whose samples do not settle warns once, by NotSettledWarning.
         """
-        rule = ("bptt" if self.numbered else "implicit") if rule is None else rule
+        rule = ("bptt" if self.numbered or self.rules[:1] == ("bptt",) else "implicit") if rule is None else rule
         if not isinstance(rule, str) or rule not in ("implicit", "bptt"):
             raise ValueError(f"a network inside another is differentiated by implicit or bptt, not {no_rule(rule)}")
         if rule == "implicit" and self.numbered:

@@ -35,8 +35,8 @@ def nudging_strength(
     return float(chosen("strength", "auto")(net, free, fixed, targets, settings, order, one_sided, drive))
 
 
-#: A nudge so many times as strong as its trial is tried itself. What a cost moves it moves at 4 to 80 times (the shipped
-#: specs); where it would have to be stronger, states are held on a rim of their set, and may be let go.
+#: A nudge so many times as strong as its trial is tried itself. What a cost moves it moves at 4 to 80 times (in the
+#: shipped specs); where it would have to be stronger, states are held on a rim of their set, and may be let go.
 STRONGER = 256
 
 
@@ -123,9 +123,8 @@ def trial_nudge(
 
     def lets_go(beta: float) -> bool:
         known = [(m - d).abs() + 4 * eps * scale for m, d, scale in zip(moved, drifted, scales)]
-        return any(
-            bool(((x - d).abs() > 4 * abs(beta) / strength * move).any()) for x, d, move in zip(after(beta), drifted, known)
-        )
+        far = ((x - d).abs() > 4 * abs(beta) / strength * move for x, d, move in zip(after(beta), drifted, known))
+        return any(bool(entries.any()) for entries in far)
 
     return Trial(moves, [drift / scale for drift, scale in zip(drifts, scales)], strength, lets_go)
 

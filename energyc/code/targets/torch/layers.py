@@ -136,16 +136,19 @@ def _around(network: Network, context: Context, classes: Mapping[str, str]) -> B
 
 
 def _further(context: Context, network: Network, attributes: Mapping[str, str]) -> dict[str, object]:
-    """The shapes of the layers' states, with the copies first, and where the layers are."""
-    copies = {layer.name: b.dim for b in network.blocks if isinstance(b, Repeat) for layer in b.layers}
-    sizes = context.sizes
-    shapes = {
-        f"{name}.{state}": tuple(sizes[dim] for dim in ([copies[name]] if name in copies else []) + list(s.node.dims))
-        for name, layer in network.layers.items()
-        for state, s in layer.network.states.items()
-    }
+    """The shapes of the layers' states and noises, with the copies first, and where the layers are."""
+    copies = {layer.name: (b.dim,) for b in network.blocks if isinstance(b, Repeat) for layer in b.layers}
+
+    def shapes(kind: str) -> dict[str, tuple[int, ...]]:
+        return {
+            f"{name}.{own}": tuple(context.sizes[dim] for dim in (*copies.get(name, ()), *made.node.dims))
+            for name, layer in network.layers.items()
+            for own, made in getattr(layer.network, kind).items()
+        }
+
     return {
-        "state_shapes": shapes,
+        "state_shapes": shapes("states"),
+        "noise_shapes": shapes("noises"),
         "copies": network.copies,
         "layer_attributes": dict(attributes),
     }
