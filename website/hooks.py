@@ -29,8 +29,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     made |= {target: pages.copied_page(source) for source, target in pages.COPIED.items()}
     for uri, text in made.items():
         files.append(File.generated(config, uri, content=text))
-    for picture in pages.PICTURES:
-        files.append(File.generated(config, picture, content=(pages.ROOT / picture).read_bytes()))
+    for name in pages.ALONGSIDE:
+        files.append(File.generated(config, name, content=(pages.ROOT / name).read_bytes()))
     files.append(File.generated(config, "assets/diagram.css", content=pages.DIAGRAM_STYLE.read_text(encoding="utf-8")))
     return files
 

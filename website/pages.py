@@ -18,10 +18,12 @@ SPECS = ROOT / "specs"
 COPIED = {
     "benchmarks/README.md": "benchmarks/index.md",
     "benchmarks/results/against.md": "benchmarks/results/against.md",
+    "benchmarks/results/terms.md": "benchmarks/results/terms.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
 }
-PICTURES = ("benchmarks/results/against.png",)
+#: Files that stand beside the pages as they are.
+ALONGSIDE = ("benchmarks/results/against.png", "benchmarks/results/against.json")
 #: A style sheet of the reports that the site takes as it is.
 DIAGRAM_STYLE = ROOT / "energyc" / "surfaces" / "html" / "diagram.css"
 _SECTION = re.compile(r"^## .*?: `(?P<spec>\w+)`\n(?P<body>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
