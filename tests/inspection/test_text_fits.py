@@ -66,6 +66,7 @@ def image(name: str, path: Path) -> None:
     draw_over_image(np.full((2, 2, 2, 2, 2), 0.123), ground, [(1, 0)], [0, 1], path, f"weights in {name} at the end")
 
 
+# ruff: noqa: E501
 #: Each function of the report that draws, and how it is called.
 KINDS: dict[str, Draw] = {
     "draw_energies": lambda name, path: trace_curves.draw_energies({"block 0": trace(name)}, path),
