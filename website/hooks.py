@@ -18,6 +18,8 @@ from website import pages
 
 #: What our tests read behind the name of a fence (``preset=small``, ``D=3``), which Markdown does not know.
 _OPTIONS = re.compile(r"^```energy (?!title=).*$", re.MULTILINE)
+#: Where a page wants cards of the gallery, and of which systems.
+_CARDS = re.compile(r"<!-- cards: ([\w ]+) -->")
 _CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$\w])\$(?=\S)([^$\n]+?)(?<=\S)\$(?![\w$])", re.DOTALL)
 
@@ -29,14 +31,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     made |= {target: pages.copied_page(source) for source, target in pages.COPIED.items()}
     for uri, text in made.items():
         files.append(File.generated(config, uri, content=text))
-    for picture in pages.PICTURES:
-        files.append(File.generated(config, picture, content=(pages.ROOT / picture).read_bytes()))
+    for name in pages.ALONGSIDE:
+        files.append(File.generated(config, name, content=(pages.ROOT / name).read_bytes()))
     files.append(File.generated(config, "assets/diagram.css", content=pages.DIAGRAM_STYLE.read_text(encoding="utf-8")))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Write formulas as MathML, and lead links out of ``docs`` to the pages that stand for them."""
+    if page.file.src_uri == "gallery.md":
+        markdown = pages.gallery_page(markdown)
+    markdown = _CARDS.sub(lambda named: pages.cards(named[1].split()), markdown)
     markdown = _OPTIONS.sub("```energy", markdown)
     for source, target in (("benchmarks/README.md", "benchmarks/index.md"), ("CONTRIBUTING.md", "contributing.md")):
         markdown = markdown.replace(f"](../{source}", f"]({target}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
 
 from energyc.derivation.notation import mathml, text
 from energyc.pipeline import classify, derive, read, resolve
+from energyc.surfaces.report.catalogue import Entry, catalogue
 from energyc.surfaces.report.document import Document, Equation, Heading, Picture, to_markdown
 from energyc.surfaces.report.explain import explanation, layered_explanation
 
@@ -18,13 +19,15 @@ SPECS = ROOT / "specs"
 COPIED = {
     "benchmarks/README.md": "benchmarks/index.md",
     "benchmarks/results/against.md": "benchmarks/results/against.md",
+    "benchmarks/results/terms.md": "benchmarks/results/terms.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
 }
-PICTURES = ("benchmarks/results/against.png",)
+#: Files that stand beside the pages as they are.
+ALONGSIDE = ("benchmarks/results/against.png", "benchmarks/results/against.json")
 #: A style sheet of the reports that the site takes as it is.
 DIAGRAM_STYLE = ROOT / "energyc" / "surfaces" / "html" / "diagram.css"
-_SECTION = re.compile(r"^## .*?: `(?P<spec>\w+)`\n(?P<body>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_SECTION = re.compile(r"^## (?P<title>.*?): `(?P<spec>\w+)`\n(?P<body>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 
 def spec_names() -> list[str]:
@@ -39,7 +42,7 @@ def spec_page(name: str) -> str:
     return "\n\n".join(
         [
             f"# {name}",
-            _description(spec),
+            _told(name) or _description(spec),
             *_measured(name),
             "## The spec",
             f"```energy\n{spec}```",
@@ -53,13 +56,77 @@ def spec_page(name: str) -> str:
 
 
 def spec_index() -> str:
-    """The table of all shipped specs."""
-    rows = []
-    for name in spec_names():
-        description = _description((SPECS / f"{name}.energy").read_text(encoding="utf-8")).replace("|", "\\|")
-        rows.append(f"| [{name}]({name}.md) | {description} | {_class(name)} |")
-    head = "# Every shipped spec\n\nEach with its check report, its derivation, and what was measured of it.\n"
-    return "\n".join([head, "| spec | what it is | class |", "| --- | --- | --- |", *rows, ""])
+    """The tables of all shipped specs: those with a page, and the zoo."""
+    entries = {entry.name: entry for entry in catalogue()}
+    own = [(f"[{name}]({name}.md)", entries.pop(name)) for name in spec_names()]
+    zoo = [(f"`{name}`", entry) for name, entry in entries.items()]
+    return "\n".join(
+        [
+            "# Every shipped spec\n\nA name stands for its spec in every command: `energyc train kuramoto`. "
+            "`energyc list` prints these tables, with the command that measured each figure.\n",
+            *_table(own),
+            "\n## The zoo\n\nModels that people cite, short, on data that ship: `energyc show NAME` prints one, "
+            "`energyc new mine --from NAME` copies it.\n",
+            *_table(zoo),
+            "",
+        ]
+    )
+
+
+def _table(rows: list[tuple[str, Entry]]) -> Iterator[str]:
+    yield "| spec | what it is | class | rule | measured |\n| --- | --- | --- | --- | --- |"
+    for shown, entry in rows:
+        about = " ".join(entry.about.split()).replace("|", "\\|")
+        found = entry.measured
+        figure = "" if found is None else f"{found.metric} {found.value:.4g} after {found.updates:,} updates"
+        yield f"| {shown} | {about} | {entry.verdict.replace('-', ' ')} | {entry.rule} | {figure} |"
+
+
+def gallery_page(text: str) -> str:
+    """The gallery as cards: the page of each system has what its section tells."""
+    first = next(_SECTION.finditer(text)).start()
+    return f"{text[:first]}\n<div class=\"cards pictures\" markdown>\n\n{cards(_sections())}\n\n</div>\n"
+
+
+def cards(names: Iterable[str]) -> str:
+    """A card for each system of the gallery: its picture, its title, its first sentence and its class."""
+    return "\n\n".join(_card(name, _sections()[name]) for name in names)
+
+
+def _card(name: str, section: re.Match[str]) -> str:
+    alt, picture = re.findall(r"!\[([^\]]+)\]\(([^)]+)\)", section["body"])[0]
+    page = f"specs/{name}.md"
+    return "\n".join(
+        [
+            '<div class="card" markdown>\n',
+            f"![{alt}]({picture}){{ loading=lazy }}\n",
+            f"**[{section['title']}]({page})**\n",
+            f"{first_sentence(_told(name))}\n",
+            f"`{name}` · {_class(name).replace('-', ' ')}",
+            "{ .small }\n",
+            "</div>",
+        ]
+    )
+
+
+def first_sentence(text: str) -> str:
+    """Up to the first full stop, without links, whose targets are relative to another page."""
+    plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", " ".join(text.split()))
+    return re.split(r"(?<=[a-z)0-9`]\.) (?=[A-Z])", plain)[0]
+
+
+def _sections() -> dict[str, re.Match[str]]:
+    """The sections of the gallery by their specs."""
+    text = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    return {match["spec"]: match for match in _SECTION.finditer(text)}
+
+
+def _told(name: str) -> str:
+    """What the gallery tells of a system before its spec, or nothing."""
+    section = _sections().get(name)
+    if section is None:
+        return ""
+    return re.sub(r"\]\((?!https?:|#)", "](../", section["body"].split("```")[0].strip())
 
 
 def copied_page(source: str) -> str:
@@ -90,12 +157,11 @@ def _class(name: str) -> str:
 
 def _measured(name: str) -> Iterator[str]:
     """What the gallery says was measured, and its picture; a link to the results otherwise."""
-    gallery = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
-    body = next((m["body"] for m in _SECTION.finditer(gallery) if m["spec"] == name), None)
-    if body is None:
+    section = _sections().get(name)
+    if section is None:
         yield "What was measured of it, where anything was, is in the [results](../results.md)."
         return
-    parts = re.findall(r"^(?:\*\*Measured\*\*|!\[|\*(?!\*)).*?(?=\n\n|\Z)", body, re.MULTILINE | re.DOTALL)
+    parts = re.findall(r"^(?:\*\*Measured\*\*|!\[|\*(?!\*)).*?(?=\n\n|\Z)", section["body"], re.MULTILINE | re.DOTALL)
     for part in parts:
         yield re.sub(r"\]\((?!https?:|#)", "](../", part.strip())
 

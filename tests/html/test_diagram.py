@@ -16,6 +16,7 @@ from energyc.mathematics.ir.interpreter import evaluate, key
 from energyc.pipeline import Choices
 from energyc.resources import resource
 from energyc.surfaces.html.diagram import diagram
+from energyc.surfaces.html.whole import whole_diagram
 from tests.html.hostile import SPEC
 
 SIZES = {
@@ -115,3 +116,54 @@ def test_boxes_do_not_overlap() -> None:
             assert x >= 0 and y >= 0 and x + w <= width and y + h <= height
             for x2, y2, w2, h2 in places[:k]:
                 assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y, name
+
+
+#: Line -> its arrows (at its end, at its start), as the specs say it: what a layer reads, what the next copy gets.
+WHOLE = {
+    "cem": {
+        ("clamp idx", "start h"): "forth",
+        ("start h", "state h"): "forth",
+        ("layer attention", "layer mlp"): "forth",
+        ("layer attention", "state h"): "back",
+        ("layer mlp", "state h"): "forth",
+        ("state h", "readout logits"): "forth",
+        ("state h", "cost ce"): "forth",
+    },
+    "et_graph": {
+        ("clamp feature", "start stream"): "forth",
+        ("clamp eig", "start stream"): "forth",
+        ("clamp feature", "layer block"): "forth",
+        ("clamp eig", "layer block"): "forth",
+        ("clamp adj", "layer block"): "forth",
+        ("start stream", "state stream"): "forth",
+        ("layer block", "state stream"): "both",
+        ("state stream", "readout logits"): "forth",
+        ("state stream", "cost ce"): "forth",
+    },
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_the_whole_of_a_network_of_layers(name: str) -> None:
+    network = pipeline.resolve(pipeline.read(name), Choices("small" if name == "cem" else None, {}))
+    svg = ElementTree.fromstring(str(whole_diagram(network, pipeline.classify(network))))
+    found: dict[tuple[str, str], set[str]] = {}
+    for line in (group for group in svg.iter("g") if group.get("class", "").startswith("line")):
+        start, end = (re.split(r"[:,]", part)[0] for part in line.findtext("title", "").split(" \N{EN DASH} "))
+        arrows = [path.get("d", "") for path in line.iter("path") if path.get("class") == "arrow"]
+        found.setdefault((start, end), set()).update("forth" if "l-8" in path else "back" for path in arrows)
+    assert {pair: "both" if len(ways) == 2 else ways.pop() for pair, ways in found.items()} == WHOLE[name]
+
+
+def test_no_line_goes_behind_a_box() -> None:
+    """In ``cem`` what the attention reads, and where the stream starts, go past the MLP."""
+    network = pipeline.resolve(pipeline.read("cem"), Choices("small", {}))
+    svg = ElementTree.fromstring(str(whole_diagram(network, pipeline.classify(network))))
+    boxes = [tuple(float(rect.get(side, "")) for side in ("x", "y", "width", "height")) for rect in svg.iter("rect")]
+    for path in (path for path in svg.iter("path") if path.get("class") == "wire"):
+        numbers = np.array([float(x) for x in re.findall(r"-?[\d.]+", path.get("d", ""))]).reshape(4, 2)
+        for t in np.linspace(0.02, 0.98, 49):
+            weights = [(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3]
+            x, y = np.dot(weights, numbers)
+            inside = [box for box in boxes if box[0] < x < box[0] + box[2] and box[1] < y < box[1] + box[3]]
+            assert not inside, (path.get("d"), inside)

@@ -10,7 +10,8 @@ import pytest
 
 from energyc.running.training.loop import train
 from energyc.running.training.outcome import Outcome
-from energyc.running.training.run_health import Relaxation, run_health
+from energyc.running.training.run_health import Relaxation, RunHealth, run_health
+from energyc.runtime.convergence.causes import settles_slowly
 from tests.train.tiny import make_session
 
 
@@ -90,8 +91,21 @@ def test_training_that_learns_nothing_says_where_the_cost_went(costs: list[float
 
 def test_backpropagation_through_a_fixed_number_of_steps_needs_no_equilibrium() -> None:
     relaxation, rows = Relaxation(10, None, 10, 1e-7), _rows([4.0, 1.0])
-    assert run_health(rows, relaxation, "bptt").symptoms == ()
+    health = run_health(rows, relaxation, "bptt")
+    assert health.symptoms == () and RunHealth.from_json(health.to_json()) == health
+    assert "exactly 10 steps are made, and the gradient by bptt is that of these steps, settled or not" in str(health)
+    assert "what helps if they are to settle: relax.tolerance" in str(health)
     assert len(run_health(rows, relaxation, "implicit").symptoms) == 1
+
+
+def test_what_was_tried_is_said_of_backpropagation_too() -> None:
+    rows, slow = _rows([4.0, 1.0]), settles_slowly(70, "relax.max_steps = 105")
+    health = run_health(rows, Relaxation(10, None, 10, 1e-7), "bptt", find=lambda: slow)
+    assert health.remark.endswith("if they are to settle (it settles slowly: in 70 steps): relax.max_steps = 105")
+    numbered = run_health(rows, Relaxation(10, None, 10, 1e-7, numbered=True), "bptt", find=lambda: slow)
+    assert "its 10 steps differ, so there is no rest" in numbered.remark and "helps" not in numbered.remark
+    settled = [{**row, "settled": 1.0} for row in rows]
+    assert run_health(settled, Relaxation(10, None, 10, 1e-7), "bptt", find=lambda: slow).remark == ""
 
 
 def test_rows_of_an_older_version_say_nothing_of_what_settled() -> None:

@@ -192,18 +192,45 @@ def test_plain_lines_and_bar(tmp_path: Path) -> None:
     assert type(make_reporter(quiet=True)) is Reporter
 
 
-def test_a_bar_of_eighty_columns_keeps_time_left_step_and_bar() -> None:
+def bar_of(width: int, total: int, values: dict[str, float]) -> str:
+    """The bar after some updates, without what moves the cursor."""
     stream = io.StringIO()
-    reporter = BarReporter(Console(file=stream, force_terminal=True, width=80, color_system=None))
+    reporter = BarReporter(Console(file=stream, force_terminal=True, width=width, color_system=None))
     with reporter:
-        reporter.begin("a_network_of_a_long_name (holomorphic-aep), seed 17", 0, 12345)
-        reporter.evaluation({"step": 0, "cost": 0.123, "accuracy": 0.5, "perplexity": 31.0, "residual": 1e-4})
-        for step in (6000, 6172):
-            reporter.update({"step": step, "cost": 0.5, "settled": 0.97, "gradient_norm": 3e-3})
+        reporter.begin("a_network_of_a_long_name (holomorphic-aep), seed 17", 0, total)
+        reporter.evaluation({"step": 0, "cost": 0.123, **values, "residual": 1e-4})
+        for step in (total // 2, total // 2 + 1):
+            reporter.update({"step": step, "cost": 0.5123, "settled": 0.97, "gradient_norm": 3e-3})
     shown = re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", stream.getvalue())
-    bar = next(line for line in reversed(re.split(r"[\r\n]", shown)) if "left" in line)
-    assert len(bar) <= 80
-    assert re.match(r"[-\d]:[-\d]{2}:[-\d]{2} left +6172/12345 ━{5}.* cost 0.5, settled 97%", bar), bar
+    return next(line for line in reversed(re.split(r"[\r\n]", shown)) if "left" in line).rstrip()
+
+
+@pytest.mark.parametrize(
+    ("width", "end"),
+    [
+        (200, " cost 0.5123, test cost 0.123, accuracy 50.00%, settled 97%, gradient 3.0e-03, residual 1.0e-04"),
+        (80, " cost 0.5123, test cost 0.123, accuracy 50.00%"),
+        (60, " cost 0.5123, test cost 0.123"),
+        (30, " cost 0…"),
+    ],
+)
+def test_a_bar_fits_its_terminal(width: int, end: str) -> None:
+    """The time left, the steps, costs and metrics first: no number is cut, and no line broken."""
+    bar = bar_of(width, 3000, {"accuracy": 0.5})
+    assert len(bar) <= width
+    assert re.match(r"[-\d]:[-\d]{2}:[-\d]{2} left +1501/3000 ", bar) and bar.endswith(end), bar
+    assert ("━" in bar) == (width >= 80)
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_parts_of_a_bar_are_whole(width: int) -> None:
+    """Whatever the length of a run and of the names of its metrics."""
+    for total in (9, 12_345, 1_234_567):
+        bar = bar_of(width, total, {"accuracy": 0.5, "perplexity_of_the_words": 31.0})
+        assert len(bar) <= width and "cost 0.5123" in bar and "…" not in bar
+        last = bar.rsplit(", ", 1)[-1]
+        whole = ("test cost 0.123", "accuracy 50.00%", "perplexity_of_the_words 31", "settled 97%", "gradient 3.0e-03")
+        assert last in whole or bar.endswith("cost 0.5123"), bar
 
 
 def test_a_log_gets_a_line_now_and_then() -> None:

@@ -200,6 +200,7 @@ class Health(TypedDict):
     residual: float | None
     gradient: float | None
     symptoms: list[StoredSymptom]
+    remark: NotRequired[str]
 
 
 @with_config(OPEN)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -18,8 +18,10 @@ from energyc.running.training.run_health import vital_signs
 
 #: The longest time between lines, in seconds, while updates pass.
 SILENCE = 30.0
-#: Characters of the bar, fixed so that it is not squeezed out.
-BAR_WIDTH = 12
+#: The columns of a terminal from which on the bar has so many characters; below the narrowest there is none.
+BARS = ((100, 12), (80, 8))
+#: The columns that the time left takes, with the spaces between columns.
+TIME_LEFT = len("0:00:00 left ")
 _DECAY = 0.95  # of the running mean of the cost that is shown, and only shown
 
 
@@ -85,20 +87,24 @@ class PlainReporter(Reporter):
 
 
 class BarReporter(Reporter):
-    """A progress bar with the time left and the step, then cost, health and held-out numbers if they fit."""
+    """A progress bar with the time left and the step, then those of the cost, the held-out numbers and the health that fit.
+
+    What does not fit is left out whole, the last first.
+    """
 
     def __init__(self, console: Console) -> None:
         columns = (
             TimeRemainingColumn(table_column=Column(no_wrap=True)),
             TextColumn("left", style="dim"),
             MofNCompleteColumn(table_column=Column(no_wrap=True)),
-            BarColumn(bar_width=BAR_WIDTH),
+            *(BarColumn(bar_width=size) for size in [bar_width(console.width)] if size),
             TextColumn("{task.fields[shown]}", markup=False, table_column=Column(no_wrap=True, ratio=1)),
         )
         self._progress = Progress(*columns, console=console, expand=True)
         self._task = self._progress.add_task("", total=None, shown="")
         self._cost: float | None = None
-        self._held_out = ""
+        self._held_out = list[str]()
+        self._room = 0
 
     def __enter__(self) -> Reporter:
         self._progress.start()
@@ -111,7 +117,10 @@ class BarReporter(Reporter):
 
     def begin(self, title: str, step: int, total: int) -> None:
         """Start the bar at ``step``; the time left is estimated from the updates since then."""
-        self._cost, self._held_out = None, ""
+        self._cost, self._held_out = None, []
+        taken = TIME_LEFT + len(f"{total}/{total} ")
+        bar = bar_width(self._progress.console.width)
+        self._room = self._progress.console.width - taken - (bar + 1 if bar else 0)
         self.message(title)
         self._progress.reset(self._task, total=total, completed=step, shown="")
 
@@ -119,16 +128,29 @@ class BarReporter(Reporter):
         """Move the bar."""
         cost = row["cost"]
         self._cost = cost if self._cost is None else _DECAY * self._cost + (1 - _DECAY) * cost
-        shown = ", ".join(filter(None, (f"cost {self._cost:.4g}", vital_signs(row), self._held_out)))
-        self._progress.update(self._task, completed=row["step"], shown=shown)
+        parts = [f"cost {self._cost:.4g}", *self._held_out[:-1], *vital_signs(row).split(", "), *self._held_out[-1:]]
+        self._progress.update(self._task, completed=row["step"], shown=that_fit(parts, self._room))
 
     def evaluation(self, row: Row) -> None:
         """Show the held-out numbers beside the bar."""
-        self._held_out = held_out(row)
+        self._held_out = held_out(row).split(", ")
 
     def message(self, text: str) -> None:
         """Write above the bar."""
         self._progress.console.print(text, highlight=False, markup=False)
+
+
+def bar_width(columns: int) -> int:
+    """The characters of the bar on a terminal of so many columns."""
+    return next((size for least, size in BARS if columns >= least), 0)
+
+
+def that_fit(parts: Sequence[str], room: int) -> str:
+    """The first parts that fit into ``room`` characters, with commas between them."""
+    count = len(parts)
+    while count > 1 and len(", ".join(parts[:count])) > room:
+        count -= 1
+    return ", ".join(parts[:count])
 
 
 def make_reporter(*, quiet: bool = False, console: Console | None = None) -> Reporter:

@@ -17,7 +17,14 @@ import torch
 from energyc.running.training.metrics_log import Row
 from energyc.running.training.network import Network
 from energyc.running.training.numbers import format_number
-from energyc.runtime.convergence.causes import NonConvergence, fixed_steps, not_reached, rounds_away, within_rounding
+from energyc.runtime.convergence.causes import (
+    NonConvergence,
+    fixed_steps,
+    not_reached,
+    rounds_away,
+    steps_are_the_network,
+    within_rounding,
+)
 from energyc.runtime.convergence.trials import settled_within
 
 #: The share of settled samples below which there is a symptom.
@@ -34,7 +41,8 @@ FindNonConvergence = Callable[[], NonConvergence | None]
 class Relaxation:
     """The free phase as configured; ``tolerance`` is None for exactly ``steps`` steps, and ``epsilon`` the dtype's.
 
-    With ``early`` the tolerance ends it outside of training alone, before its ``steps``.
+    With ``early`` the tolerance ends it outside of training alone, before its ``steps``. ``numbered`` steps differ from
+    one another.
     """
 
     steps: int
@@ -42,13 +50,14 @@ class Relaxation:
     max_steps: int
     epsilon: float
     early: bool = False
+    numbered: bool = False
 
     @staticmethod
     def of(net: Network, dtype: torch.dtype) -> Relaxation:
         """Return the relaxation of a network in a dtype."""
         max_steps = net.relax_max_steps or 10 * net.relax_steps
         early = net.relax_exit == "inference"
-        return Relaxation(net.relax_steps, net.relax_tolerance, max_steps, torch.finfo(dtype).eps, early)
+        return Relaxation(net.relax_steps, net.relax_tolerance, max_steps, torch.finfo(dtype).eps, early, net.numbered)
 
     @property
     def limit(self) -> float:
@@ -78,7 +87,7 @@ class RunHealth:
 
     ``settled`` is the share of samples with a residual within ``limit`` over all updates, and ``settled_test`` that of
     the last evaluation, whose largest residual is ``residual``. ``gradient`` is the median norm over the updates. A
-    number that the log lacks is None.
+    number that the log lacks is None. ``remark`` says why samples that did not settle are no symptom, and what helps.
     """
 
     limit: float
@@ -87,6 +96,7 @@ class RunHealth:
     residual: float | None
     gradient: float | None
     symptoms: tuple[Symptom, ...] = ()
+    remark: str = ""
 
     def __str__(self) -> str:
         """One line."""
@@ -97,7 +107,8 @@ class RunHealth:
             parts.append(f"{self.settled_test:.0%} in the last evaluation")
         if self.gradient is not None:
             parts.append(f"gradient {self.gradient:.1e} (median)")
-        return ", ".join(parts) or "no update was made"
+        line = ", ".join(parts) or "no update was made"
+        return f"{line}; {self.remark}" if self.remark else line
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> RunHealth:
@@ -145,18 +156,36 @@ def run_health(
         None if evaluation is None else evaluation.get("residual_max"),
         statistics.median(norms) if norms else None,
         tuple(symptoms),
+        _no_symptom(updates, relaxation, rule, find) if _of_the_steps(relaxation, rule) else "",
     )
+
+
+def _of_the_steps(relaxation: Relaxation, rule: str) -> bool:
+    """Whether the gradient is that of a fixed number of steps."""
+    return rule in OF_THE_STEPS and (relaxation.tolerance is None or relaxation.early)
+
+
+def _no_symptom(updates: Sequence[Row], relaxation: Relaxation, rule: str, find: FindNonConvergence) -> str:
+    """Say why samples that do not settle in the last tenth of the updates are no symptom, and what would settle them."""
+    share = _mean(_last(updates), "settled")
+    if share is None or share >= ENOUGH:
+        return ""
+    found = None if relaxation.numbered else find()
+    return steps_are_the_network(rule, relaxation.steps, relaxation.numbered, found)
+
+
+def _last(updates: Sequence[Row]) -> Sequence[Row]:
+    return updates[-max(1, len(updates) // 10) :]
 
 
 def _unsettled(
     updates: Sequence[Row], evaluation: Row | None, relaxation: Relaxation, rule: str, find: FindNonConvergence
 ) -> Iterator[Symptom]:
     """Find samples that do not settle in the last tenth of the updates, or else in the last evaluation."""
-    if rule in OF_THE_STEPS and (relaxation.tolerance is None or relaxation.early):
+    if _of_the_steps(relaxation, rule):
         return
-    last_updates = updates[-max(1, len(updates) // 10) :]
     evaluations = [] if evaluation is None else [evaluation]
-    for name, part in (("training", last_updates), ("test", evaluations)):
+    for name, part in (("training", _last(updates)), ("test", evaluations)):
         share = _mean(part, "settled")
         if share is not None and share < ENOUGH:
             residuals = [row.get("residual_max", row["residual"]) for row in part]

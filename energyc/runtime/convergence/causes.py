@@ -174,6 +174,20 @@ def without_tolerance(steps: int, chosen: bool) -> str:
     return made if chosen else f"relax has no tolerance, so {made}"
 
 
+def steps_are_the_network(rule: str, steps: int, numbered: bool, found: NonConvergence | None) -> str:
+    """Why samples need not settle by a ``rule`` whose gradient is that of the steps, and what would bring them to rest.
+
+    ``numbered`` steps differ, so that there is no rest; otherwise ``found`` is what trials showed, None without any.
+    """
+    each = f"its {steps} steps differ, so there is no rest" if numbered else f"exactly {steps} steps are made"
+    why = f"{each}, and the gradient by {rule} is that of these steps, settled or not"
+    if numbered:
+        return why
+    cause = found or fixed_steps(steps)
+    tried = f" ({found.why})" if found and found.why else ""
+    return f"{why}; what helps if they are to settle{tried}: {cause.helps}"
+
+
 def not_reached(tolerance: float, steps: float, max_steps: int, chosen: bool = False) -> NonConvergence:
     """The free phase ended above its tolerance, which is configured or ``chosen`` for one call."""
     more = f"more steps (relax.max_steps, now {max_steps}), or a smaller relax.step"

@@ -6,7 +6,8 @@
 | ``verdicts`` | verdicts as coloured words |
 | ``tables`` | the layout of a table |
 | ``chart`` | curves as SVG |
-| ``diagram`` | which state acts on which, through which terms, as SVG |
+| ``boxes`` | boxes in columns and the lines between them, as SVG |
+| ``diagram`` | which state acts on which, through which terms; ``whole``: which layer reads what |
 | ``card`` | what a notebook shows of an object; ``network_card``, ``result_cards``, ``run_card`` of which |
 | ``attach`` | gives those cards to what a generated module makes |
 

@@ -17,6 +17,7 @@ from energyc.surfaces.html.diagram import diagram
 from energyc.surfaces.html.markup import Content, tag
 from energyc.surfaces.html.tables import to_html
 from energyc.surfaces.html.verdicts import verdict
+from energyc.surfaces.html.whole import whole_diagram
 from energyc.surfaces.tables import Table, Verdict
 
 #: A left side, what it is equal to, and the name of its term, if it is one.
@@ -32,6 +33,8 @@ def network_html(network: Network, classes: Classes, rules: Sequence[str] = ()) 
     held = f"; rules {', '.join(rules)}" if rules else ""
     body: list[Content] = [tag("p", network.description)] if network.description else []
     body.append(tag("p", f"{count:,} learnable numbers{held}", class_="soft"))
+    if network.layers:
+        body.append(tag("div", whole_diagram(network, classes), class_="wide"))
     for label, (part, own) in parts.items():
         body += [tag("p", f"layer {label}", class_="title")] if label else []
         body += [_terms(part, own), _lets(part), _diagram(part, own)]

@@ -48,7 +48,7 @@ def _draw_attention(scene: Scene, part: Part, each: attending.Attention, path: P
     weights = attending.weights(part, each)[0]
     heads = _heads(scene.view, len(weights))
     owner = f"{part.label}, " if part.label else ""
-    title = f"{owner}attention in {each.term} at the end of the free phase, test sample {scene.view.sample}"
+    title = f"{owner}weights in {each.term} at the end of the free phase, test sample {scene.view.sample}"
     ground = _ground(scene, part, each)
     if ground is not None:
         draw_over_image(weights, ground, _tokens(scene.view, weights.shape[1:3]), heads, path, title)

@@ -14,6 +14,7 @@ from energyc.files import Place, write
 from energyc.language.diagnostics import UserError
 from energyc.surfaces.charts import Chart, Number, is_number
 from energyc.surfaces.charts.chart import Look
+from energyc.surfaces.report.fitting import fit, paper
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,6 +83,7 @@ def picture(path: Place, rows: int, columns: int, size: tuple[float, float]) -> 
         for panel in panels:
             if not panel.has_data():
                 panel.set_axis_off()
+        fit(figure)
         _write(figure, path)
 
 
@@ -107,7 +109,8 @@ def _write(figure: Figure, path: Place) -> None:
     try:
         buffer = io.BytesIO()
         suffix = path.suffix.removeprefix(".")
-        figure.savefig(buffer, format=suffix, metadata={"Software": None} if suffix == "png" else None)
+        metadata = {"Software": None} if suffix == "png" else None
+        figure.savefig(buffer, format=suffix, metadata=metadata, bbox_inches=paper(figure))
         write(path, buffer.getvalue())
     except OSError as error:
         message = f"cannot write {path}: {error.strerror or error}"

@@ -68,6 +68,7 @@ def layered_explanation(network: Network, classes: Classes) -> Document:
             f"every layer, in matrix products and scalar functions. Only the layers relax, each with what reaches it "
             f"fixed; they are {layers}."
         ),
+        *model_tables.passing(network, classes),
         *derivations.quantities(network, notation),
         *derivations.streams(network, notation),
     ]

@@ -12,6 +12,7 @@ from energyc.language.network import Network, Param
 from energyc.mathematics.ir import Node
 from energyc.proofs.claims.classes import Classes, SumReport, TermReport
 from energyc.surfaces.html.diagram import diagram
+from energyc.surfaces.html.whole import whole_diagram
 from energyc.surfaces.report.check import CheckReport, StateReport
 from energyc.surfaces.report.document import Block, Heading, Paragraph, Picture
 from energyc.surfaces.report.evidence import evidence, sum_evidence
@@ -22,6 +23,11 @@ from energyc.surfaces.tables import Cell, Table, Verdict
 POINT = 600
 #: Classes from the best to the worst.
 CLASSES = ("conservative", "metric-descent", "undecided", "not-conservative")
+_WHOLE = (
+    "The whole. An arrow at a layer: it reads that, fixed while it relaxes. An arrow at a stream, which is rounded: "
+    "the next copy gets it from there. Green layers are gradients, blue ones move by their energy's gradient in a "
+    "metric, red ones are refuted as gradients, amber ones are undecided."
+)
 _CAPTION = (
     "An arrow at a state: the term moves it. An arrow at a term: the term reads it. Green terms are gradients, blue "
     "ones move by their energy's gradient in a metric, red ones are refuted as gradients, amber ones are undecided."
@@ -36,6 +42,11 @@ def acting(network: Network, derivation: Derivation, classes: Classes) -> Iterat
     yield Table(
         ("state", "is acted on by", "through", "class"), tuple(_pairs(influences(derivation), network, classes))
     )
+
+
+def passing(network: Network, classes: Classes) -> Iterator[Block]:
+    """Yield the picture of a whole network of layers."""
+    yield Picture(whole_diagram(network, classes), _WHOLE)
 
 
 def _pairs(found: list[Influence], network: Network, classes: Classes) -> Iterator[tuple[Cell, ...]]:

@@ -46,7 +46,7 @@ def draw_memories(images: np.ndarray, path: Place, *, title: str, columns: int |
         panel.imshow(whole, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
         panel.set(xticks=[], yticks=[], ylabel=rows)
         _bare(panel)
-        panel.set_title(title, fontsize=9)
+        canvas.figure.suptitle(title, fontsize=9)
 
 
 def draw_similarity(cosines: np.ndarray, path: Place, *, title: str) -> None:
@@ -71,7 +71,7 @@ def draw_similarity(cosines: np.ndarray, path: Place, *, title: str) -> None:
             panel.set(xticks=[], yticks=[])
         _bare(panel)
         panel.set_xlabel(label)
-        panel.set_title(title, fontsize=9)
+        canvas.figure.suptitle(title, fontsize=9)
         canvas.figure.colorbar(shown, ax=panel, label="cosine (1 with itself)", shrink=0.85, extend="max")
 
 

@@ -1,0 +1,190 @@
+"""Boxes in columns, joined by lines, as SVG: few lines cross, and each box shows its name and a line below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from markupsafe import Markup
+
+from energyc.surfaces.html.markup import Content, tag
+
+#: Widths of a character, in pixels: of a name, and of the small line below it.
+_CHARACTER, _SMALL = 8.0, 6.4
+#: The longest line in a box, in characters.
+_ROOM = 26
+_MARGIN, _GAP, _BETWEEN = 12, 14, 92
+_HEIGHT = {1: 34, 2: 46}
+
+
+#: How a place looks through which a line goes past the boxes of a column: not at all.
+_WAY = "way"
+
+
+@dataclass(eq=False)
+class Box:
+    """A box with a name and a line below it, and the lines of the picture that end at it."""
+
+    name: str
+    below: str
+    looks: str
+    title: str
+    x: float = 0
+    y: float = 0
+    left: list[Line] = field(default_factory=list)
+    right: list[Line] = field(default_factory=list)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return (self.name, self.below) if self.below else (self.name,)
+
+    @property
+    def width(self) -> float:
+        if self.looks == _WAY:
+            return 0
+        return max(56, _CHARACTER * len(_cut(self.name)) + 26, _SMALL * len(_cut(self.below)) + 26)
+
+    @property
+    def height(self) -> float:
+        if self.looks == _WAY:
+            return _GAP
+        return _HEIGHT[len(self.lines)]
+
+    @property
+    def middle(self) -> float:
+        return self.y + self.height / 2
+
+
+@dataclass(eq=False)
+class Line:
+    """A line from the right side of a box to the left side of another, at which of its ends it has arrows, its title."""
+
+    start: Box
+    end: Box
+    looks: str
+    forth: bool = True
+    back: bool = False
+    said: str = ""
+
+    def __post_init__(self) -> None:
+        self.said = self.said or f"{self.start.title} \N{EN DASH} {self.end.title}"
+        self.start.right.append(self)
+        self.end.left.append(self)
+
+
+def drawing(columns: Sequence[list[Box]], label: str) -> Markup:
+    """Return the picture of columns of boxes, with the lines between them."""
+    columns = [list(column) for column in columns if column]
+    _lead_past(columns)
+    for _ in range(4):
+        _arrange(columns)
+    width, height = _place(columns)
+    boxes = [box for column in columns for box in column]
+    lines = [_curve(line) for box in boxes for line in box.right]
+    return tag(
+        "svg",
+        [*lines, *(_drawn(box) for box in boxes if box.looks != _WAY)],
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=f"{width:.0f}",
+        height=f"{height:.0f}",
+        class_="diagram",
+        role="img",
+        aria_label=label,
+    )
+
+
+# ------------------------------------------------------------------ where it is drawn
+
+
+def _arrange(columns: Sequence[list[Box]]) -> None:
+    """Order each column by the mean height of what its boxes are joined with, so that few lines cross."""
+    _place(columns)
+    for column in columns:
+        column.sort(key=_barycentre)
+        _stack(column, 0)
+
+
+def _lead_past(columns: list[list[Box]]) -> None:
+    """Give each line that goes past a column a way through it, so that it is hidden by none of its boxes."""
+    place = {box: number for number, column in enumerate(columns) for box in column}
+    for line in [line for column in columns for box in column for line in box.right]:
+        first, last = place[line.start], place[line.end]
+        if last - first < 2:
+            continue
+        ways = [Box("", "", _WAY, "") for _ in range(first + 1, last)]
+        for number, way in enumerate(ways, first + 1):
+            columns[number].append(way)
+        ends = [line.start, *ways, line.end]
+        line.start.right.remove(line)
+        line.end.left.remove(line)
+        for start, end in pairwise(ends):
+            Line(start, end, line.looks, line.forth and end is line.end, line.back and start is line.start, line.said)
+
+
+def _barycentre(box: Box) -> float:
+    """The mean height of what a box is joined with."""
+    ends = [line.start.middle for line in box.left] + [line.end.middle for line in box.right]
+    return sum(ends) / len(ends) if ends else box.middle
+
+
+def _stack(column: Sequence[Box], top: float) -> float:
+    """Stack boxes from ``top`` on and return where the last one ends."""
+    for box in column:
+        box.y = top
+        top += box.height + _GAP
+    return top - _GAP
+
+
+def _place(columns: Sequence[Sequence[Box]]) -> tuple[float, float]:
+    """Give every box its place, columns centred, and return width and height of the picture."""
+    filled = [column for column in columns if column]
+    tallest = max((_stack(column, 0) for column in filled), default=0)
+    x = float(_MARGIN)
+    for column in filled:
+        _stack(column, _MARGIN + (tallest - _stack(column, 0)) / 2)
+        width = max(box.width for box in column)
+        for box in column:
+            box.x = x + (width - box.width) / 2
+        x += width + _BETWEEN
+    return x - _BETWEEN + _MARGIN, tallest + 2 * _MARGIN
+
+
+def _port(box: Box, line: Line, side: Sequence[Line]) -> float:
+    """Return the height at which a line meets a side of a box: those that meet it are spread over it."""
+    other = (lambda each: each.start.middle) if side is box.left else (lambda each: each.end.middle)
+    place = sorted(side, key=other).index(line)
+    return box.y + box.height * (place + 1) / (len(side) + 1)
+
+
+# ------------------------------------------------------------------ SVG
+
+
+def _curve(line: Line) -> Markup:
+    start, end = line.start, line.end
+    x1, y1 = start.x + start.width, _port(start, line, start.right)
+    x2, y2 = end.x, _port(end, line, end.left)
+    bend = (x2 - x1) / 2
+    path = f"M{x1:.1f} {y1:.1f}C{x1 + bend:.1f} {y1:.1f} {x2 - bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
+    arrows: list[Content] = []
+    if line.forth:
+        arrows.append(tag("path", d=f"M{x2:.1f} {y2:.1f}l-8 -4v8z", class_="arrow"))
+    if line.back:
+        arrows.append(tag("path", d=f"M{x1:.1f} {y1:.1f}l8 -4v8z", class_="arrow"))
+    title = tag("title", line.said)
+    return tag("g", title, tag("path", d=path, class_="wire"), arrows, class_=f"line {line.looks}")
+
+
+def _drawn(box: Box) -> Markup:
+    round_ = box.height / 2 if box.looks == "state" else 3
+    body = tag("rect", x=f"{box.x:.1f}", y=f"{box.y:.1f}", width=f"{box.width:.1f}", height=f"{box.height:.1f}",
+               rx=f"{round_:.0f}")  # fmt: skip
+    x = f"{box.x + box.width / 2:.1f}"
+    texts = [tag("text", _cut(box.name), x=x, y=f"{box.y + (20 if box.below else 22):.1f}", class_="name")]
+    if box.below:
+        texts.append(tag("text", _cut(box.below), x=x, y=f"{box.y + 36:.1f}", class_="below"))
+    return tag("g", tag("title", box.title), body, texts, class_=f"box {box.looks}")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _ROOM else text[: _ROOM - 1] + "\N{HORIZONTAL ELLIPSIS}"
