@@ -198,9 +198,9 @@ def _equations(context: Context, target: str, rows: Rows, prefix: str) -> Equati
 
 
 def _adjoint(context: Context, back: Mapping[str, Node]) -> Adjoint | None:
-    """The transposed Jacobian, as it is planned; None where no rule solves for an adjoint, or nothing is at rest."""
+    """The transposed Jacobian, as it is planned; None unless the module is made for ``implicit``, or nothing rests."""
     d, network = context.derivation, context.network
-    if network.numbered or not any(rule.name == "implicit" for rule in context.features.rules):
+    if network.numbered or "implicit" not in context.options.rules:
         return None
     seeds, moving = (_like_states(d, name) for name in ("seed", "moving"))
     held = {n for n, state in network.states.items() if state.constraint is not None or n in d.proximal}

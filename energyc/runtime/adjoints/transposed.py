@@ -14,9 +14,7 @@ from energyc.runtime.tensors.states import Tensors, flatten, unflatten
 class Transposed:
     """(I + step J)^T P^T at ``states``, P the derivative of the proximal point at z + step F(z), and its ``seeds``."""
 
-    def __init__(
-        self, net: Equations, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
-    ) -> None:
+    def __init__(self, net: Equations, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]) -> None:
         self.net, self.states, self.fixed, self.seeds, self.step = net, states, fixed, seeds, step
         #: z + step F(z), where the proximal point is not that itself.
         self.moved: list[Tensor] | None = None
