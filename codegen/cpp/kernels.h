@@ -284,11 +284,11 @@ void share(Int samples, Int threads, const Work& work) {
     for (std::thread& other : others) other.join();
 }
 
-// Steps of a phase in place, tile by tile; change, if it is wanted, is the relative change of the step after them. In
-// the memory of a tile are what its steps leave between statements, the states now and next, and panels of matrices.
-template <class Phase, class T>
-void relax(Int samples, Int steps, T* const* states, const void* const* given, const T* scalars, T* change,
-           Int threads) {
+// Calls work(phase, n, start, now, next) for each tile of samples: its phase, and its states now. In the memory of a tile
+// are what its steps leave between statements, the states now and next, and panels of matrices.
+template <class Phase, class T, class Work>
+void for_tiles(Int samples, T* const* states, const void* const* given, const T* scalars, Int threads,
+               const Work& work) {
     constexpr Int tile = Phase::tile, count = sizeof(Phase::sizes) / sizeof(Int);
     Int entries = Phase::scratch;
     for (Int size : Phase::sizes) entries += 2 * size;
@@ -315,21 +315,37 @@ void relax(Int samples, Int steps, T* const* states, const void* const* given, c
             phase.memory = memory;
             phase.panel_memory = place;
             phase.packed = packed;
-            for (Int number = 0; number < steps; ++number) {
-                phase.step(n, now, next);
-                phase.count();
-                for (Int k = 0; k < count; ++k) std::swap(now[k], next[k]);
-            }
-            for (Int k = 0; k < count; ++k)
-                std::copy_n(now[k], n * Phase::sizes[k], states[k] + start * Phase::sizes[k]);
-            if (change == nullptr) continue;
+            work(phase, n, start, now, next);
+        }
+    });
+}
+
+// Copies the states of a tile back to where they came from.
+template <class Phase, class T>
+void leave(T* const* now, Int n, Int start, T* const* states) {
+    constexpr Int count = sizeof(Phase::sizes) / sizeof(Int);
+    for (Int k = 0; k < count; ++k) std::copy_n(now[k], n * Phase::sizes[k], states[k] + start * Phase::sizes[k]);
+}
+
+// Steps of a phase in place, tile by tile; change, if it is wanted, is the relative change of the step after them.
+template <class Phase, class T>
+void relax(Int samples, Int steps, T* const* states, const void* const* given, const T* scalars, T* change,
+           Int threads) {
+    constexpr Int count = sizeof(Phase::sizes) / sizeof(Int);
+    for_tiles<Phase, T>(samples, states, given, scalars, threads, [=](Phase& phase, Int n, Int start, T** now, T** next) {
+        for (Int number = 0; number < steps; ++number) {
             phase.step(n, now, next);
-            for (Int b = 0; b < n; ++b) {
-                change[start + b] = 0;
-                for (Int k = 0; k < count; ++k) {
-                    const Int size = Phase::sizes[k];
-                    change[start + b] = relative_change(now[k] + b * size, next[k] + b * size, size, change[start + b]);
-                }
+            phase.count();
+            for (Int k = 0; k < count; ++k) std::swap(now[k], next[k]);
+        }
+        leave<Phase, T>(now, n, start, states);
+        if (change == nullptr) return;
+        phase.step(n, now, next);
+        for (Int b = 0; b < n; ++b) {
+            change[start + b] = 0;
+            for (Int k = 0; k < count; ++k) {
+                const Int size = Phase::sizes[k];
+                change[start + b] = relative_change(now[k] + b * size, next[k] + b * size, size, change[start + b]);
             }
         }
     });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from energyc import pipeline
 from energyc.language.diagnostics import SpecError, UserError
 from energyc.language.network import Network
 from energyc.resources import folder
+from energyc.runtime.adjoints.transposed import Transposed
 from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.networks.network import EnergyNetwork
+from energyc.runtime.tensors.states import flatten, unflatten
 
 SPECS = sorted(folder("specs").glob("*.energy"))
 MODELS = sorted((folder("specs") / "zoo").glob("*.energy"))
@@ -194,7 +197,7 @@ def kernel_module(
     dtype: torch.dtype = torch.float64,
 ) -> Any:
     """The module of a network for kernels, with params that are not the first ones; skips one that has none."""
-    compiled = pipeline.emit(network, rules, target=target, runtime="import")
+    compiled = emitted(network, rules, target)
     if compiled.fallback is not None:
         pytest.skip(f"no kernels: {compiled.fallback}")
     net = pipeline.instantiate(compiled, device, dtype, 0)
@@ -203,6 +206,14 @@ def kernel_module(
         for param in net.parameters():
             param += 0.1 * torch.randn(param.shape, generator=random, dtype=param.dtype).to(device)
     return net
+
+
+def emitted(network: Network, rules: Sequence[str] | None, target: str) -> pipeline.Compiled:
+    """The module, by default for the spec's own rule and, where that is admissible, for ``implicit``."""
+    if rules is None:
+        with suppress(UserError):
+            return pipeline.emit(network, [network.train.trained_by, "implicit"], target=target, runtime="import")
+    return pipeline.emit(network, rules, target=target, runtime="import")
 
 
 def drawn(
@@ -268,7 +279,26 @@ def of_phases(
             net._tracking_steps_(*pairs[0], fixed, targets, 0.3, steps, step)
             EnergyNetwork._tracking_steps_(net, *pairs[1], fixed, targets, 0.3, steps, step)
             found["tracking"] = difference([*pairs[0][0], *pairs[0][1]], [*pairs[1][0], *pairs[1][1]])
+        if "adjoint" in net.kernels.names:
+            seeds = [normal(x.shape, random, net) for x in states]
+            found["adjoint"] = difference(*of_adjoints(net, states, fixed, seeds, steps, step))
     return found
+
+
+def of_adjoints(
+    net: Any, states: list[Tensor], fixed: Any, seeds: list[Tensor], steps: int, step: list[float]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """So many steps of the adjoint by its kernel and as torch operations, and how far the last one led."""
+    one, two = clones(seeds), clones(seeds)
+    net.eval()
+    moved = [x + h * f for x, f, h in zip(states, net._force(states, fixed), step, strict=True)]
+    goals = states[0].new_zeros(len(states[0]))
+    assert net._adjoint_steps_(one, states, fixed, seeds, moved if net.constrained else None, step, goals, steps)
+    system = Transposed(net, states, fixed, seeds, step)
+    for _ in range(steps):
+        last, two = two, [seed + x for seed, x in zip(seeds, unflatten(system.push(flatten(two)), two), strict=True)]
+    far = torch.stack([(x - y).flatten(1).square().sum(1) for x, y in zip(two, last, strict=True)]).sum(0).sqrt()
+    return [*one, goals], [*two, far]
 
 
 def replay_plainly(work: Callable[[], None], device: torch.device) -> Callable[[], object]:

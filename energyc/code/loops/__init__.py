@@ -6,10 +6,12 @@ language that they are printed in.
 Imports: ``derive``, ``expressions``, ``functions``, ``ir``, ``network``, ``sparse``.
 """
 
+from energyc.code.loops.adjoints import adjoint_solve
 from energyc.code.loops.fuse import Rows
 from energyc.code.loops.lower import NotLowered
 from energyc.code.loops.nest import Kernel
 from energyc.code.loops.phases import (
+    Adjoint,
     Block,
     Equations,
     free_phase,
@@ -21,11 +23,13 @@ from energyc.code.loops.phases import (
 from energyc.code.loops.text import kernel_text
 
 __all__ = [
+    "Adjoint",
     "Block",
     "Equations",
     "Kernel",
     "NotLowered",
     "Rows",
+    "adjoint_solve",
     "free_phase",
     "kernel_text",
     "nudged_phase",

@@ -104,6 +104,12 @@ class Lowering:
                 self._made_or_held(node)
             depths[node] = depth if depth <= DEEPEST else 0
 
+    def hold(self, nodes: Iterable[Node]) -> None:
+        """Fill buffers with nodes that cost something, even if others could write them where they read them."""
+        for node in nodes:
+            if not (self._is_cheap(node) or (isinstance(node, Einsum) and self.solution(node).never)):
+                self._made_or_held(node)
+
     # ------------------------------------------------------------ nodes
 
     def at(self, node: Node, place: Sequence[IndexExpr]) -> Expr:

@@ -20,12 +20,15 @@ class Layout:
     entries: int
 
 
-def layout(body: Sequence[Block]) -> Layout:
-    """Places for the scratch buffers of a step: the first gap that is free from the first write to the last read."""
+def layout(body: Sequence[Block], before: Sequence[Block] = ()) -> Layout:
+    """Places for the scratch buffers of a step: the first gap that is free from the first write to the last read.
+
+    What is written ``before`` all steps and read by one stays.
+    """
     offsets: dict[Buffer, int] = {}
     entries = 0
     taken: list[tuple[int, int, int]] = []  # where those begin and stop that are alive, and their last blocks
-    for buffer, (first, last) in _lives(body).items():  # the first written first
+    for buffer, (first, last) in _lives(before, body).items():  # the first written first
         taken = [place for place in taken if place[2] >= first]
         at = 0
         for start, stop, _ in taken:
@@ -42,15 +45,17 @@ def _room(buffer: Buffer) -> int:
     return -(-buffer.size // ALIGNMENT) * ALIGNMENT
 
 
-def _lives(body: Sequence[Block]) -> dict[Buffer, tuple[int, int]]:
+def _lives(before: Sequence[Block], body: Sequence[Block]) -> dict[Buffer, tuple[int, int]]:
     """The blocks from the first that writes a buffer to the last that reads it."""
     lives: dict[Buffer, tuple[int, int]] = {}
-    for number, block in enumerate(body):
+    end = len(before) + len(body)
+    for number, block in enumerate((*before, *body)):
         targets = written(block)
         for buffer in targets:
             if buffer.kind == "scratch":
                 lives.setdefault(buffer, (number, number))
         for buffer in (*targets, *block.reads):
             if buffer in lives:
-                lives[buffer] = (lives[buffer][0], number)
+                first = lives[buffer][0]
+                lives[buffer] = (first, end if first < len(before) <= number else number)
     return lives

@@ -213,7 +213,8 @@ class Kernel:
 
     ``moves`` gives each state the buffer of its next value. ``given`` are the buffers that the caller passes, in
     order, ``scalars`` the numbers. ``sizes`` are those of all dims; ``roots`` are roots of sizes by the names that
-    factors are written with.
+    factors are written with. ``before`` runs once, before the first step, and what it leaves stays. One that ``solves``
+    repeats its step until each sample is at its goal.
     """
 
     name: str
@@ -225,6 +226,8 @@ class Kernel:
     body: tuple[Block, ...]
     sizes: Mapping[str, int]
     roots: Mapping[str, float] = field(default_factory=dict)
+    before: tuple[Block, ...] = ()
+    solves: bool = False
 
     @property
     def number(self) -> int | None:

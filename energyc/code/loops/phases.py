@@ -35,6 +35,20 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Adjoint:
+    """J^T times vectors by state: the nodes ``back``, of ``cotangents``, and what is passed beside them.
+
+    ``seeds`` are what the adjoint is of; ``moving`` is 1 for an entry that a step moves and 0 for one that is held, of
+    the states with a set or a kink.
+    """
+
+    back: Slopes
+    cotangents: Mapping[str, Input]
+    seeds: Mapping[str, Input]
+    moving: Mapping[str, Input]
+
+
+@dataclass(frozen=True)
 class Equations:
     """The equations that kernels are made from: nodes by state, after planning.
 
@@ -43,7 +57,8 @@ class Equations:
     functions knows. ``force`` moves the states, ``nudge`` is subtracted from it times beta, ``correction`` is by states
     and ``directions``, ``kinks`` move proximally. ``offered`` are nodes that are computed before a relaxation, with
     their names; ``text`` writes any. ``rows`` is where a group keeps them, ``prefix`` what the kernels' names begin
-    with. ``blocks`` are those of a sweep, none where the states move at once.
+    with. ``blocks`` are those of a sweep, none where the states move at once. ``adjoint`` is that of the force, where
+    a rule solves for it.
     """
 
     network: Network
@@ -62,6 +77,7 @@ class Equations:
     rows: Rows = "array"
     prefix: str = ""
     blocks: Sequence[Block] = ()
+    adjoint: Adjoint | None = None
 
 
 class Builder:

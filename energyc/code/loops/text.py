@@ -12,6 +12,8 @@ def kernel_text(kernel: Kernel) -> str:
     moves = ", ".join(f"{state.name} -> {moved.name}" for state, moved in zip(kernel.states, kernel.moves, strict=True))
     lines = [f"{kernel.name}: {moves}"]
     lines += [f"  reads {', '.join(_typed(buffer) for _, buffer in kernel.given)}"] if kernel.given else []
+    for block in kernel.before:
+        lines += [f"  once: {line}" for line in _block(block)]
     for block in kernel.body:
         lines += [f"  {line}" for line in _block(block)]
     return "\n".join(lines) + "\n"

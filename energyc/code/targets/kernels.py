@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from energyc.code.loops import (
+    Adjoint,
     Block,
     Equations,
     Kernel,
     NotLowered,
     Rows,
+    adjoint_solve,
     free_phase,
     nudged_phase,
     nudged_sweeps,
@@ -34,7 +37,7 @@ from energyc.code.tree.extents import named
 from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Assign, Body, Comment, Function, If, Parameter, Return, Statement
 from energyc.derivation.derive import Derivation, Proximal
-from energyc.mathematics.ir import Node, walk
+from energyc.mathematics.ir import Input, Node, walk
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,9 @@ def _phases(context: Context, target: str, rows: Rows, prefix: str = "") -> Rela
         kernels.append(nudged_sweeps(equations) if blocks else nudged_phase(equations))
         if any(rule.corrects_moving_states for rule in context.features.rules) and equations.correction:
             kernels.append(tracking_phases(equations))
+    if equations.adjoint is not None:
+        with suppress(NotLowered):  # GMRES solves for it
+            kernels.append(adjoint_solve(equations))
     return Relaxing(context, tuple(kernels), prefix)
 
 
@@ -187,7 +193,23 @@ def _equations(context: Context, target: str, rows: Rows, prefix: str) -> Equati
         rows,
         prefix,
         _blocks(context, outputs) if context.features.blocks else (),
+        _adjoint(context, by_state("_force_vjp")) if rows == "array" else None,
     )
+
+
+def _adjoint(context: Context, back: Mapping[str, Node]) -> Adjoint | None:
+    """The transposed Jacobian, as it is planned; None unless the module is made for ``implicit``, or nothing rests."""
+    d, network = context.derivation, context.network
+    if network.numbered or "implicit" not in context.options.rules:
+        return None
+    seeds, moving = (_like_states(d, name) for name in ("seed", "moving"))
+    held = {n for n, state in network.states.items() if state.constraint is not None or n in d.proximal}
+    return Adjoint(back, d.cotangents, seeds, {name: node for name, node in moving.items() if name in held})
+
+
+def _like_states(d: Derivation, what: str) -> dict[str, Input]:
+    """An input for each state, beside it: what is passed to the kernel of the adjoint."""
+    return {name: d.graph.input(f"{what}_{name}", "argument", node.dims) for name, node in d.states.items()}
 
 
 def _blocks(context: Context, outputs: Mapping[str, Mapping[str, Node]]) -> list[Block]:
@@ -214,7 +236,8 @@ def _given(relaxing: Relaxing) -> Callable[[], Body]:
     def methods() -> Body:
         names: dict[Node, Expr] = {**context.own_names()[0], **context.names_in_fixed()}
         names |= {t.node: Name("targets")[Number(k)] for k, t in enumerate(context.network.targets.values())}
-        body: list[Statement] = [_read_by(kernel, names) for kernel in relaxing.kernels]
+        aimed = {**names, **_adjoint_names(context)}
+        body: list[Statement] = [_read_by(k, aimed if k.solves else names) for k in relaxing.kernels]
         kinds = {"name": "str", "fixed": context.class_names.fixed, "targets": "Tensors"}
         parameters = (Parameter("self"), *(Parameter(name, Name(kind)) for name, kind in kinds.items()))
         body += quote_body("raise KeyError(name)")
@@ -222,6 +245,14 @@ def _given(relaxing: Relaxing) -> Callable[[], Body]:
         return (Function("_given", parameters, tuple(body), quote("list[Tensor]"), doc),)
 
     return methods
+
+
+def _adjoint_names(context: Context) -> dict[Node, Expr]:
+    """The states, the seeds of their adjoint and which entries move, in the place of the targets."""
+    d = context.derivation
+    passed = [d.states, _like_states(d, "seed"), _like_states(d, "moving")]
+    nodes = [node for part in passed for node in part.values()]
+    return {node: Name("targets")[Number(k)] for k, node in enumerate(nodes)}
 
 
 def _read_by(kernel: Kernel, names: Mapping[Node, Expr]) -> Statement:

@@ -10,53 +10,47 @@ import torch
 from torch import Tensor
 
 from energyc.runtime.adjoints.autograd import settled_alone
+from energyc.runtime.adjoints.iterated import iterate
+from energyc.runtime.adjoints.transposed import Transposed
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import part
 from energyc.runtime.equations.records import Fixed
 from energyc.runtime.tensors.gmres import gmres
-from energyc.runtime.tensors.states import Tensors, flatten, unflatten
-
-
-def project_back(
-    net: Equations, states: Tensors, fixed: Fixed, cotangents: Tensors, step: Sequence[float]
-) -> tuple[list[Tensor], list[Tensor]]:
-    """P^T cotangents and step P^T cotangents, P the derivative of the proximal point at z + step F(z)."""
-    if net.constrained:
-        moved = [x + h * f for x, f, h in zip(states, net._force(states, fixed), step)]
-        if net.kinked:
-            cotangents = net._proximal_adjoint(moved, cotangents, fixed, step)
-        else:
-            cotangents = net._project_adjoint(moved, cotangents)
-    return list(cotangents), [h * u for u, h in zip(cotangents, step)]
+from energyc.runtime.tensors.states import Tensors, flatten
 
 
 def solve_adjoint(
     net: Equations, states: Tensors, fixed: Fixed, cotangents: Tensors, step: Sequence[float]
 ) -> list[Tensor]:
-    """step P^T lambda, where lambda = cotangents + (I + step J)^T P^T lambda, by GMRES.
+    """step P^T lambda, where lambda = cotangents + (I + step J)^T P^T lambda, by its iteration or by GMRES.
 
     Raises RuntimeError where the system is singular, the solve stalls or the dtype is too coarse for one.
     """
     if torch.finfo(net.dtype).bits < 32:
         raise RuntimeError(f"the implicit solve needs float32 or float64, and {net.name} is in {net.dtype}; use bptt")
-
-    def operator(flat: Tensor) -> Tensor:
-        projected, pushed = project_back(net, states, fixed, unflatten(flat, states), step)
-        back = net._force_adjoint(states, fixed, pushed)
-        return flat - flatten([u if b is None else u + b for u, b in zip(projected, back)])
-
     if net.kinked and (edges := net._at_edges(states, fixed, step)):
         why = f"{edges} entries of states rest at the edge of a kink, where the gradient has two sides"
         warnings.warn(f"{net.name}: {why}; this is that of leaving it", RuntimeWarning, stacklevel=2)
     goal = 1e-12 if net.dtype == torch.float64 else 1e-5
     with net._precise():
-        flat, residual = gmres(operator, flatten(cotangents), tolerance=goal, restart=60, cycles=40)
-    worst = float(residual.max())
-    if not worst <= 1e3 * goal:
-        finite = worst < float("inf")
-        why = "there may be no isolated equilibrium here" if finite else "a derivative here is not finite"
-        raise RuntimeError(f"the implicit solve stopped at a relative residual of {worst:.1e}; {why}")
-    return project_back(net, states, fixed, unflatten(flat, states), step)[1]
+        system = Transposed(net, states, fixed, cotangents, step)
+        flat, residual = solved(system, goal)
+        worst = float(residual.max())
+        if not worst <= 1e3 * goal:
+            finite = worst < float("inf")
+            why = "there may be no isolated equilibrium here" if finite else "a derivative here is not finite"
+            raise RuntimeError(f"the implicit solve stopped at a relative residual of {worst:.1e}; {why}")
+        return system.project(flat)[1]
+
+
+def solved(system: Transposed, goal: float) -> tuple[Tensor, Tensor]:
+    """lambda [batch, entries] and its relative residual [batch]; GMRES goes on where steps did not lead to the goal."""
+    flat, residual = iterate(system, goal)
+    if bool((residual <= goal).all()):
+        return flat, residual
+    start = torch.where((residual < 1)[:, None], flat, 0.0)
+    rhs = flatten(system.seeds)
+    return gmres(lambda flat: flat - system.push(flat), rhs, goal, restart=60, cycles=40, start=start)
 
 
 @part("differentiation", "implicit")

@@ -24,6 +24,24 @@ class Derivatives(Flow):
         """J^T cotangents."""
         return self._force_vjp(states, fixed, cotangents, params=False)[0]
 
+    def _adjoint_steps_(
+        self,
+        a: list[Tensor],
+        states: Tensors,
+        fixed: Fixed,
+        seeds: Tensors,
+        moved: Tensors | None,
+        step: Sequence[float],
+        change: Tensor,
+        most: int,
+    ) -> bool:
+        """Whether a kernel repeated ``a <- seeds + (I + step J)^T P^T a`` in place; P is that of ``moved``.
+
+        Each sample goes on, ``most`` steps at most, until one changes it by no more than ``change`` [batch], which
+        becomes how far the last one led.
+        """
+        return False
+
     def _step_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[Sequence[Tensor | None], dict[str, Tensor]]:

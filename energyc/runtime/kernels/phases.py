@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+import torch
 from torch import Tensor
 
 from energyc.runtime.equations.records import Fixed
@@ -123,3 +124,20 @@ class KernelNetwork(EnergyNetwork):
     ) -> None:
         if not self._ran("tracking", [*plus, *minus], fixed, targets, (beta, *step), count):
             super()._tracking_steps_(plus, minus, fixed, targets, beta, count, step)
+
+    def _adjoint_steps_(
+        self,
+        a: list[Tensor],
+        states: Tensors,
+        fixed: Fixed,
+        seeds: Tensors,
+        moved: Tensors | None,
+        step: Sequence[float],
+        change: Tensor,
+        most: int,
+    ) -> bool:
+        if self._serving("adjoint", a) is None:
+            return False
+        ones = [torch.ones_like(x) for x in a]
+        moving = [] if moved is None else self._proximal_adjoint(moved, ones, fixed, step)
+        return self._ran("adjoint", a, fixed, [*states, *seeds, *moving], step, most, change)

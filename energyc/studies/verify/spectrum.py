@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.runtime.adjoints.implicit import project_back
+from energyc.runtime.adjoints.transposed import Transposed
 from energyc.runtime.equations.inputs import prepared
 
 #: The largest number of states with a dense Jacobian; above it Arnoldi's method finds the extreme eigenvalues.
@@ -194,7 +194,7 @@ class Point:
     def _projected(self, rows: Tensor, step: tuple[float, ...]) -> Tensor:
         """Multiply each row by the derivative of the projection."""
         here, fixed, seeds = self._at(rows)
-        return _flattened(project_back(self.net, here, fixed, seeds, step)[0], here)
+        return _flattened(Transposed(self.net, here, fixed, seeds, step).project(rows)[0], here)
 
     @torch.no_grad()
     def back(self, rows: Tensor) -> Tensor:
@@ -206,8 +206,7 @@ class Point:
     def stepped(self, rows: Tensor, step: tuple[float, ...]) -> Tensor:
         """Multiply each row by the derivative of a projected step."""
         here, fixed, seeds = self._at(rows)
-        through, pushed = project_back(self.net, here, fixed, seeds, step)
-        return _flattened(through, here) + _flattened(self.net._force_adjoint(here, fixed, pushed), here)
+        return Transposed(self.net, here, fixed, seeds, step).push(rows)
 
     def _at(self, rows: Tensor) -> tuple[list[Tensor], Any, list[Tensor]]:
         count = len(rows)

@@ -1,12 +1,15 @@
-"""A phase in C++: a struct of what a tile of samples has, and its step; ``relax`` in kernels.h walks with it."""
+"""A phase in C++: a struct of what a tile of samples has, and its step.
+
+``relax`` in kernels.h walks with it, or ``solve`` in solve.h.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from energyc.code.loops.memory import layout
-from energyc.code.loops.nest import Block, Group, Kernel, MatrixProduct
+from energyc.code.loops.nest import Block, Group, Kernel, MatrixProduct, written
 from energyc.code.targets.cpp.expressions import Expressions
 from energyc.code.targets.cpp.groups import type_of
 from energyc.code.targets.cpp.products import Products, Tables, largest_panel
@@ -32,7 +35,7 @@ class KernelWriter:
     def __init__(self, kernel: Kernel, tables: Tables, functions: Functions) -> None:
         self.kernel, self.functions = kernel, functions
         self.given = {buffer: k for k, (_, buffer) in enumerate(kernel.given)}
-        self.layout = layout(kernel.body)
+        self.layout = layout(kernel.body, kernel.before)
         names = Names(constants_of(kernel))
         buffers = [*self.given, *kernel.states, *kernel.moves, *self.layout.offsets]
         self.names = {buffer: names.new(buffer.name) for buffer in buffers}
@@ -40,7 +43,7 @@ class KernelWriter:
         self.expressions = Expressions(kernel, self.names, self.scalars)
         entries = self.layout.entries + 2 * sum(state.size for state in kernel.states)
         self.tile = max(1, min(LARGEST_TILE, TILE_ENTRIES // max(1, entries)))
-        products = [block for block in kernel.body if isinstance(block, MatrixProduct)]
+        products = [x for x in (*kernel.before, *kernel.body) if isinstance(x, MatrixProduct)]
         self.panels = [block for block in products if not block.packed_once]
         packed = tuple(block for block in products if block.packed_once)
         self.products = Products(packed, self.names, self.tile, tables)
@@ -52,8 +55,8 @@ class KernelWriter:
 
     def write(self) -> s.Statement:
         """The struct."""
-        parts = [self._facts(), self._members(), self._packing(), self._at(), self._counting(), self._step()]
-        body = [statement for part in parts for statement in (*part, s.Blank())]
+        parts = [self._facts(), self._members(), self._packing(), self._at(), self._counting(), self._once(), self._step()]
+        body = [statement for part in map(tuple, parts) if part for statement in (*part, s.Blank())]
         return s.Class(self.struct, tuple(body[:-1]), doc=(self.kernel.doc,), before=_TEMPLATE)
 
     def entry_point(self) -> s.Statement:
@@ -67,7 +70,8 @@ class KernelWriter:
             "change": "Real*",
             "threads": "Int",
         }
-        walks = e.call(f"relax<{self.struct}<Real>, Real>", *map(e.Name, kinds))
+        walk = "solve" if self.kernel.solves else "relax"
+        walks = e.call(f"{walk}<{self.struct}<Real>, Real>", *map(e.Name, kinds))
         parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in kinds.items())
         return s.Function(f"{self.kernel.name}_phase", parameters, (s.Do(walks),), before=(e.Name('extern "C"'),))
 
@@ -127,14 +131,26 @@ class KernelWriter:
         for k, (state, moved) in enumerate(zip(self.kernel.states, self.kernel.moves, strict=True)):
             body.append(s.Declare("const T* const", self.names[state], e.Name("now")[e.Number(k)]))
             body.append(s.Declare("T* const", self.names[moved], e.Name("next")[e.Number(k)]))
-        for buffer, offset in self.layout.offsets.items():
-            at = [times(offset, e.Name("tile"))] if offset else []
-            body.append(s.Declare("T* const", self.names[buffer], total([e.Name("memory"), *at])))
-        for block in self.kernel.body:
-            body += self._block(block)
+        body += self._blocks(self.kernel.body)
         kinds = {"n": "Int", "now": "T* const*", "next": "T* const*"}
         parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in kinds.items())
         yield s.Function("step", parameters, tuple(body), after="const")
+
+    def _once(self) -> Iterator[s.Statement]:
+        """What n samples need before their first step, of a kernel that solves."""
+        if self.kernel.solves:
+            body = tuple(self._blocks(self.kernel.before))
+            yield s.Function("prepare", (s.Parameter("n", e.Name("Int")),), body, after="const")
+
+    def _blocks(self, blocks: Sequence[Block]) -> Iterator[s.Statement]:
+        """The memory that blocks write or read, and the blocks."""
+        used = {buffer for block in blocks for buffer in (*written(block), *block.reads)}
+        for buffer, offset in self.layout.offsets.items():
+            if buffer in used:
+                at = [times(offset, e.Name("tile"))] if offset else []
+                yield s.Declare("T* const", self.names[buffer], total([e.Name("memory"), *at]))
+        for block in blocks:
+            yield from self._block(block)
 
     def _block(self, block: Block) -> Iterator[s.Statement]:
         match block:

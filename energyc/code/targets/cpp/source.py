@@ -16,8 +16,10 @@ from energyc.resources import resource
 
 
 def whole_source(kernels: Sequence[Kernel]) -> str:
-    """The source that is compiled: kernels.h, and the kernels of a network."""
-    return f"{(resource('codegen') / 'cpp' / 'kernels.h').read_text()}\n{own_source(kernels)}"
+    """The source that is compiled: kernels.h, solve.h where a kernel solves, and the kernels of a network."""
+    headers = ["kernels.h", *(["solve.h"] if any(kernel.solves for kernel in kernels) else [])]
+    texts = [(resource("codegen") / "cpp" / header).read_text() for header in headers]
+    return "\n".join([*texts, own_source(kernels)])
 
 
 def own_source(kernels: Sequence[Kernel]) -> str:

@@ -1,0 +1,111 @@
+"""The kernel of the adjoint of an equilibrium: the transposed step, repeated at states that stay where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from energyc.code.loops.affine import labels_of
+from energyc.code.loops.arrange import arranged
+from energyc.code.loops.fuse import grouped
+from energyc.code.loops.lower import NotLowered
+from energyc.code.loops.nest import Block, Buffer, Expr, Kernel, Load, Scalar
+from energyc.code.loops.phases import Builder, Equations
+from energyc.code.loops.waiting import Step
+from energyc.language.network import State
+from energyc.mathematics.expressions import Product, Sum
+from energyc.mathematics.ir import Input, Node, walk
+
+
+def adjoint_solve(equations: Equations) -> Kernel:
+    """a <- seed + P a + J^T (step P a), J at states that are given.
+
+    P is the derivative of the proximal step: an entry moves or is held. Raises NotLowered where it is no diagonal.
+    """
+    adjoint = equations.adjoint
+    assert adjoint is not None
+    network, builder = equations.network, Builder(equations)
+    for name, state in network.states.items():
+        _check_diagonal(name, state, equations)
+    at = builder.states("_back")
+    projected: dict[str, Expr] = {}
+    for name, buffer in at.items():
+        parts = [Load(buffer, labels_of(len(buffer.sizes)))]
+        if name in adjoint.moving:
+            parts.append(Load(_passed(builder, adjoint.moving[name], buffer), parts[0].place))
+        projected[name] = Product(1.0, tuple(parts)) if len(parts) > 1 else parts[0]
+    pushed = {
+        name: builder.put(f"{name}_pushed", buffer.sizes, Scalar(f"step_{name}") * projected[name])
+        for name, buffer in at.items()
+    }
+    lowering = builder.lowering({})
+    lowering.buffers |= {adjoint.cotangents[name]: buffer for name, buffer in pushed.items()}
+    back = list(adjoint.back.values())
+    lowering.expect(back)
+    lowering.hold(_unmoved(back, adjoint.cotangents.values()))
+    lowering.fill(back)
+    found = {name: lowering.at(node, labels_of(len(node.dims))) for name, node in adjoint.back.items()}
+    builder.asked |= dict(lowering.asked)
+    after = []
+    for name, buffer in at.items():
+        seed = Load(_passed(builder, adjoint.seeds[name], buffer), labels_of(len(buffer.sizes)))
+        terms = (seed, projected[name], *([found[name]] if name in found else []))
+        after.append(builder.put(f"next_{buffer.name}", buffer.sizes, Sum(terms)))
+    return _kernel(builder, [*at.values()], after)
+
+
+def _check_diagonal(name: str, state: State, equations: Equations) -> None:
+    """Raise NotLowered where the proximal step of a state has a derivative that mixes its entries."""
+    kinks = equations.kinks.get(name)
+    if state.constraint is not None and state.constraint.kind not in ("box", "nonnegative"):
+        raise NotLowered(f"the projection of {name} mixes entries")
+    if kinks is not None and kinks.norm is not None:
+        raise NotLowered(f"the kink of {name} mixes entries")
+
+
+def _passed(builder: Builder, node: Input, like: Buffer) -> Buffer:
+    """A buffer for each sample that the caller passes, of the sizes of another one."""
+    return builder.asked.setdefault(node, Buffer(node.name, like.sizes, True, "given"))
+
+
+def _unmoved(roots: Sequence[Node], cotangents: Collection[Node]) -> Iterator[Node]:
+    """The nodes without cotangents that one with them reads."""
+    moving: set[Node] = set(cotangents)
+    found: dict[Node, None] = {}
+    for node in walk(roots):
+        if any(child in moving for child in node.children):
+            moving.add(node)
+            found.update(dict.fromkeys(node.children))
+    return (node for node in found if node not in moving)
+
+
+def _kernel(builder: Builder, at: Sequence[Buffer], after: Sequence[Buffer]) -> Kernel:
+    """The kernel, with what does not read the adjoint before its steps."""
+    for buffer in after:
+        buffer.kind = "state"
+    e = builder.equations
+    before, steps = _parted(arranged(builder.steps, e.sizes), at)
+    read = {buffer for step in steps for buffer in step.reads}
+    blocks: list[tuple[Block, ...]] = [grouped(before, read, e.rows), grouped(steps, set(after), e.rows)]
+    return Kernel(
+        f"{e.prefix}adjoint",
+        "The adjoint of an equilibrium, iterated.",
+        tuple(at),
+        tuple(after),
+        tuple(builder.asked.items()),
+        tuple(f"step_{name}" for name in e.network.states),
+        blocks[1],
+        e.sizes,
+        e.roots,
+        blocks[0],
+        solves=True,
+    )
+
+
+def _parted(steps: Sequence[Step], at: Sequence[Buffer]) -> tuple[list[Step], list[Step]]:
+    """The steps that read nothing that moves, and those that do; what adds to a buffer stays beside what fills it."""
+    moving: set[Buffer] = set(at)
+    count = 0
+    while count < len(moving):
+        count = len(moving)
+        moving |= {step.target for step in steps if not moving.isdisjoint(step.reads)}
+    return [step for step in steps if step.target not in moving], [step for step in steps if step.target in moving]

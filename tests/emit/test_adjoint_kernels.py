@@ -1,0 +1,145 @@
+"""The adjoint of an equilibrium by kernels, as torch operations, by GMRES, and by a dense solve."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from energyc.runtime.adjoints import implicit, iterated
+from energyc.runtime.adjoints.implicit import solved
+from energyc.runtime.adjoints.transposed import Transposed
+from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.kernels.phases import KernelNetwork
+from energyc.runtime.tensors.states import flatten, unflatten
+from tests.emit.judge import resolved
+from tests.emit.kernels import SPECS, drawn, kernel_module, needs_compiler, normal, shipped
+
+GOAL = 1e-12
+#: Weights so large that steps settle slowly, or (beyond 1) never.
+CHAIN = """\
+network chain
+dim N = 6
+clamp x[N]
+target t[N]
+param W[N, N] in orthogonal
+state z[N], y[N] in [-1, 1]
+energy well = 1/2 * sum[i](z[i]^2 + y[i]^2) - sum[i](x[i] * z[i])
+force turn on z[i] = {weight} * sum[j](W[i,j] * tanh(y[j]))
+force back on y[i] = {weight} * sum[j](W[j,i] * sin(z[j]))
+readout o[i] = z[i]
+cost c = 1/2 * sum[i]((o[i] - t[i])^2)
+relax {{ step = 3/4, steps = 200 }}
+train {{ rule = implicit }}
+"""
+
+
+def _system(net: Any, seed: int = 3) -> Transposed:
+    """The adjoint equation at states near the origin, with seeds of very different sizes."""
+    random = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        fixed = prepared(net.eval(), drawn(net.clamp_shapes, random, net))
+        states = [0.5 * normal((5, *shape), random, net) for shape in net.state_shapes.values()]
+        net._project_(states)
+        seeds = [normal(x.shape, random, net) * torch.logspace(-6, 3, 5).to(x)[:, None] for x in states]
+        seeds = [x.masked_fill((torch.arange(5) == 2)[:, None], 0.0) for x in seeds]
+        return Transposed(net, states, fixed, seeds, net.relax_step)
+
+
+def _dense(system: Transposed) -> Tensor:
+    """The solution by the matrix of the system: [batch, entries]."""
+    rhs = flatten(system.seeds)
+    units = torch.eye(rhs.shape[1], dtype=rhs.dtype)
+    columns = [system.push(unit.expand_as(rhs)) for unit in units]
+    return torch.linalg.solve(units - torch.stack(columns, 2), rhs[:, :, None])[:, :, 0]
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[object]:
+    calls: list[object] = []
+    own: Callable[..., object] = getattr(owner, name)
+
+    def counted(*args: Any, **kwargs: Any) -> object:
+        found = own(*args, **kwargs)
+        calls.append(found)
+        return found
+
+    monkeypatch.setattr(owner, name, counted)
+    return calls
+
+
+@needs_compiler
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize(("weight", "krylov"), [("1/8", False), ("7/8", True), ("3", True)])
+def test_each_sample_is_solved_by_steps_or_by_gmres(
+    weight: str, krylov: bool, kernels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    net = kernel_module(resolved(CHAIN.format(weight=weight)))
+    if not kernels:
+        monkeypatch.setattr(net.kernels, "names", ())
+    ran = _counted(monkeypatch, KernelNetwork, "_adjoint_steps_")
+    further = _counted(monkeypatch, implicit, "gmres")
+    system = _system(net)
+    with torch.no_grad():
+        found, residual = solved(system, GOAL)
+        exact = _dense(system)
+    assert ran == [kernels]
+    assert bool(further) == krylov
+    assert float(residual.max()) <= GOAL
+    sizes = exact.norm(dim=1).clamp_min(1e-300)
+    assert float(((found - exact).norm(dim=1) / sizes).max()) < 1e-10  # of each sample, whatever its size
+    assert not found[2].any()
+
+
+def test_a_slow_iteration_is_given_up_early() -> None:
+    """After a few steps it is clear that GMRES takes fewer products."""
+    system = _system(kernel_module(resolved(CHAIN.format(weight="7/8"))))
+    products = 0
+    push = system.push
+
+    def counted(flat: Tensor) -> Tensor:
+        nonlocal products
+        products += 1
+        return push(flat)
+
+    system.push = counted  # type: ignore[method-assign]
+    rhs = flatten(system.seeds)
+    with torch.no_grad():
+        iterated.repeated(system, rhs, GOAL * rhs.norm(dim=1), rhs.norm(dim=1))
+    assert products == iterated.TRIAL
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["hopfield", "deq"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_gradients_are_those_of_torch(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O1")
+    path = next(p for p in SPECS if p.stem == name)
+    net = kernel_module(shipped(path), ["implicit"], dtype=dtype)
+    ran = _counted(monkeypatch, KernelNetwork, "_adjoint_steps_")
+    random = torch.Generator().manual_seed(5)
+    clamps, targets = drawn(net.clamp_shapes, random, net), drawn(net.target_shapes, random, net)
+    by_kernels = net.gradients(clamps, targets).params
+    monkeypatch.setattr(net.kernels, "names", ())
+    as_torch = net.gradients(clamps, targets).params
+    assert ran == [True, False]
+    for param, slope in as_torch.items():
+        far = float((by_kernels[param] - slope).norm() / slope.norm())
+        assert far < (1e-9 if dtype == torch.float64 else 1e-3), (param, far)
+
+
+@needs_compiler
+def test_what_is_no_number_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    system = _system(kernel_module(resolved(CHAIN.format(weight="1/8"))))
+    system.seeds[0][1, 0] = torch.nan
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found, residual = solved(system, GOAL)
+        good = unflatten(found, system.states)[0][[0, 3, 4]]
+    assert bool(residual.isinf().any())
+    assert bool(good.isfinite().all())
