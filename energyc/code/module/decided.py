@@ -117,8 +117,17 @@ class _Text:
         if not kept:
             return first, min(end, len(self.text)), ""
         lines = self.text.split("\n")[kept[0].lineno - 1 : kept[-1].end_lineno]
-        step = kept[0].col_offset - node.col_offset
-        return first, min(end, len(self.text)), "".join(f"{line[step:]}\n" for line in lines)
+        step, start = kept[0].col_offset - node.col_offset, node.col_offset
+        if self._is_elif(node):
+            text = "".join(f"{line}\n" for line in lines)
+            return first, min(end, len(self.text)), text if self._is_elif(kept[0]) else f"{' ' * start}else:\n{text}"
+        text = "".join(f"{line[step:]}\n" for line in lines)
+        if self._is_elif(kept[0]):
+            text = text[:start] + text[start + 2 :]
+        return first, min(end, len(self.text)), text
+
+    def _is_elif(self, node: ast.stmt) -> bool:
+        return isinstance(node, ast.If) and self._source(node).startswith("elif")
 
     def _in_statement(self, node: ast.stmt) -> Iterator[Edit]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not self.decided.apart:
