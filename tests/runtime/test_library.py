@@ -138,6 +138,8 @@ def test_a_setting_brings_its_part(settings: dict[str, object], parts: set[str])
     assert not parts & defined(emitted("cet"))
 
 
+#: The specs that have small sizes.
+SMALL = [name for name in NAMES if "preset verify" in (folder("specs") / f"{name}.energy").read_text()]
 #: Settings each of which brings other parts, or other sides of what is decided.
 OTHERS: list[dict[str, object]] = [
     {"relax.solver": "anderson"},
@@ -156,7 +158,7 @@ OTHERS: list[dict[str, object]] = [
 ]
 QUICK = ("hopfield", "thick", "cet")
 ALONE = [
-    *(pytest.param(name, {}, id=name, marks=[] if name in QUICK else pytest.mark.slow) for name in NAMES),
+    *(pytest.param(name, {}, id=name, marks=[] if name in QUICK else pytest.mark.slow) for name in SMALL),
     *(pytest.param("hopfield", own, id=str(own), marks=pytest.mark.slow) for own in OTHERS),
 ]
 
@@ -166,8 +168,7 @@ def test_what_a_module_carries_is_enough_without_energyc(
     name: str, settings: dict[str, object], tmp_path: Path
 ) -> None:
     """All that the contract names, in a process of its own, bit for bit as where energyc lends the whole runtime."""
-    text = (folder("specs") / f"{name}.energy").read_text()
-    choices = pipeline.Choices("verify" if "preset verify" in text else None, settings)
+    choices = pipeline.Choices("verify", settings)
     network = pipeline.resolve(pipeline.read(folder("specs") / f"{name}.energy"), choices)
     compiled = pipeline.emit(network, None, choices)
     net = instantiate(compiled.text, compiled.class_name, dtype=torch.float64, seed=1)
@@ -222,6 +223,16 @@ WRONG: dict[str, Callable[[Any, dict[str, Any], dict[str, Any]], object]] = {
         net.relax(clamps).states, net.relax(clamps).states, clamps
     ),
 }
+
+
+def test_what_a_module_chose_is_not_chosen_again(tmp_path: Path) -> None:
+    path = tmp_path / "made.py"
+    path.write_text(emitted("hopfield"))
+    net = made(str(path)).Hopfield()
+    with pytest.raises(ValueError, match="relax_solver was chosen when this module was compiled"):
+        net.relax_solver = "anderson"
+    net.relax_tolerance = 1e-3
+    assert net.relax_tolerance == 1e-3
 
 
 def test_a_module_alone_says_what_is_wrong_as_where_the_runtime_is_lent(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import ast
 import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
 from energyc.code.module.context import Options
@@ -49,8 +49,7 @@ def runtime_of(network: Network, options: Options, own: Body) -> Body:
     decided = Decided(classes.decided(), parts)
     noisy = any(each.noises for each in networks)
     public = ["draw_noise"] * noisy + ["project_params"] * any(_bounded(each) for each in networks)
-    reach = Reach(found.decided(decided, classes.inherited), classes, replaced)
-    return reach.carried(reads, parts if decided.apart else (), public)
+    return Reach(found, classes, replaced, decided).carried(reads, parts if decided.apart else (), public)
 
 
 def _parts(networks: Sequence[Network], options: Options) -> Iterator[tuple[str, str]]:
@@ -145,11 +144,17 @@ def _values(node: Class) -> Iterator[tuple[str, object]]:
 
 @dataclass
 class Reach:
-    """The parts of the runtime that are reached so far, by the names and attributes that are read."""
+    """The parts of the runtime that are reached so far, by the names and attributes that are read.
+
+    What is ``decided`` is put into each of them before it is read; without it all stays as it is written.
+    """
 
     found: Library
     classes: Classes
     without: frozenset[str]
+    decided: Decided | None = None
+    heads: dict[str, Definition] = field(default_factory=dict)
+    pieces: dict[tuple[str, str], Member] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
 
@@ -176,23 +181,43 @@ class Reach:
             self.names |= names
             self.attributes |= attributes
             for definition in filter(self._carries, self.found.named(names)):
-                waiting += [definition.reads, *(member.reads for member in self.members(definition))]
+                waiting += [self._definition(definition).reads, *(member.reads for member in self.members(definition))]
             for definition, member in (owned for name in attributes for owned in self.found.owned.get(name, ())):
                 if self._carries(definition) and self._reaches(definition.name, member):
-                    waiting.append(member.reads)
+                    waiting.append(self._member(definition, member).reads)
+
+    def _definition(self, definition: Definition) -> Definition:
+        """A function, or the head of a class, with what is decided put in."""
+        if self.decided is None:
+            return definition
+        if definition.name not in self.heads:
+            head, text = definition.head, definition.text
+            made = {"head": self.decided.of_head(head)} if head else {"text": self.decided.of(text, of_network=False)}
+            self.heads[definition.name] = replace(definition, **made)
+        return self.heads[definition.name]
+
+    def _member(self, definition: Definition, member: Member) -> Member:
+        """A member of a class with what is decided put in."""
+        if self.decided is None:
+            return member
+        key = definition.name, member.name
+        if key not in self.pieces:
+            text = self.decided.of(member.text, of_network=definition.name in self.inherited)
+            self.pieces[key] = replace(member, text=text)
+        return self.pieces[key]
 
     def definitions(self) -> list[Definition]:
         """The definitions that are reached."""
-        return list(filter(self._carries, self.found.definitions.values()))
+        return list(map(self._definition, filter(self._carries, self.found.definitions.values())))
 
     def _carries(self, definition: Definition) -> bool:
         return definition.name in self.names and definition.name not in self.without
 
     def members(self, definition: Definition) -> list[Member]:
         """The members of a class that are reached."""
-        if self._called_from_outside(definition):
-            return list(definition.members)
-        return [member for member in definition.members if self._reaches(definition.name, member)]
+        whole = self._called_from_outside(definition)
+        reached = [member for member in definition.members if whole or self._reaches(definition.name, member)]
+        return [self._member(definition, member) for member in reached]
 
     def _called_from_outside(self, definition: Definition) -> bool:
         """Whether a library calls the members of a class, as torch those of an autograd function."""

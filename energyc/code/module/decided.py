@@ -66,17 +66,21 @@ class Decided:
     @cached_property
     def words(self) -> re.Pattern[str]:
         """What a text has that may be decided."""
-        names = [*self.values, *FOLLOWS, *DECLARING, "chosen", "carries"]
-        return re.compile(rf"\b({'|'.join(names)})\b")
+        attributes = "|".join([*self.values, *FOLLOWS])
+        return re.compile(
+            rf"\.(?:{attributes})\b|\b(?:chosen|carries)\(|^@(?:{'|'.join(sorted(DECLARING))})\(", re.MULTILINE
+        )
 
     def of(self, text: str, of_network: bool) -> str:
         """The text of a definition with what is decided put in; ``of_network``: ``self`` is a network."""
-        if not self.words.search(text):
-            return text
-        owners = ("net", "self.net", *["self"] * of_network)
-        while (changed := _Text(text, self, owners).changed()) != text:
+        owners, ends = ("net", "self.net", *["self"] * of_network), text.endswith("\n")
+        while self.words.search(text) and (changed := _Text(text, self, owners).changed()) != text:
             text = changed
-        return text
+        return text if ends else text.rstrip("\n")
+
+    def of_head(self, head: str) -> str:
+        """The head of a class without decorators that only tell the compiler something."""
+        return head if head.startswith("class") else self.of(f"{head}\n    pass", False).removesuffix("\n    pass")
 
 
 class _Text:
@@ -210,7 +214,9 @@ class _Text:
         match node:
             case ast.Constant(value=value):
                 return Known(value)
-            case ast.Attribute(value=owner, attr=name) if self.ascii:
+            case ast.Attribute(value=owner, attr=name) if self.ascii and (
+                name in self.decided.values or name in FOLLOWS
+            ):
                 return self._attribute(ast.unparse(owner), name)
             case ast.Call(func=ast.Name(id="carries"), args=[ast.Constant(value=kind), ast.Constant(value=name)]):
                 return Known((kind, name) in self.decided.parts)

@@ -8,14 +8,13 @@ from __future__ import annotations
 import ast
 import symtable
 import textwrap
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 
 from energyc import files, runtime
-from energyc.code.module.decided import Decided
 
 #: Modules whose functions equations may call.
 HELPERS = frozenset({"draws", "functions", "holomorphic", "indexing", "param_sets", "reductions", "segments", "sets"})
@@ -79,10 +78,6 @@ class Definition:
         """The members at which a search for them ends: they have a value and do not pass on."""
         return frozenset(member.name for member in self.members if member.has_value and not member.passes)
 
-    def rewritten(self, text: str) -> Definition:
-        """The definition with another text."""
-        return self if text == self.text else next(_definitions(ast.parse(text).body[0], self.module, text))
-
 
 @dataclass(frozen=True)
 class Library:
@@ -106,14 +101,6 @@ class Library:
             for member in definition.members:
                 found.setdefault(member.name, []).append((definition, member))
         return MappingProxyType(found)
-
-    def decided(self, decided: Decided, networks: Collection[str]) -> Library:
-        """The library with what is decided put in; ``networks`` are the classes of which ``self`` is a network."""
-        made = {
-            name: definition.rewritten(decided.of(definition.text, name in networks))
-            for name, definition in self.definitions.items()
-        }
-        return replace(self, definitions=MappingProxyType(made))
 
     def named(self, names: Iterable[str]) -> list[Definition]:
         """The definitions among some names."""

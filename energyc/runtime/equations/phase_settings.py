@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from energyc.runtime.equations.parts import carries
+
+#: The settings that choose what a module is made of.
+CHOICES = frozenset(
+    {"relax_solver", "relax_auto", "relax_products", "relax_measure", "relax_exit", "relax_patience", "snapshots"}
+)
+
 
 class PhaseSettings:
     """How a network relaxes and is nudged; a generated class overrides what its spec sets."""
@@ -37,3 +46,9 @@ class PhaseSettings:
     #: What the operands of products are rounded to in float32: ``float32``, ``tf32``, ``bfloat16``; None: as torch is
     #: set.
     products: str | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute. Raises ValueError for a choice that a module made when it was compiled."""
+        if not carries("recorder", "cuda") and name in CHOICES:
+            raise ValueError(f"{name} was chosen when this module was compiled; compile it with another one")
+        super().__setattr__(name, value)
