@@ -33,11 +33,10 @@ class TooWeak(Exception):
 
 @dataclass(frozen=True)
 class Curve:
-    """The matrices of a form from below, without its squares and of these, and from above; ``squares`` as texts."""
+    """The matrices of a form from below, without its squares and of these; ``squares`` as texts."""
 
     rest: Matrix
     own: Matrix
-    above: Matrix
     squares: Sequence[str]
 
 
@@ -53,46 +52,50 @@ class Slopes:
 
     def curved(
         self, monotone: Monotone, steps: Mapping[str, Fraction], sizes: Mapping[str, int]
-    ) -> tuple[Any, Any, list[str]]:
-        """m, L (or None) and the squares that are taken off the form. Raises TooWeak where m is not above 0."""
-        key, names = tuple(sizes.items()), [*self.network.states]
+    ) -> tuple[Fraction, list[str]]:
+        """m and the squares that are taken off the form. Raises TooWeak where m is not above 0."""
+        key, scale = tuple(sizes.items()), [steps[name] for name in self.network.states]
         if key not in self._curves:
             self._curves[key] = self._curve(monotone, sizes)
         curve = self._curves[key]
-        scale = [steps[name] for name in names]
-        kept = [(share, _sum(curve.rest, curve.own, share)) for share in (SHARES if curve.squares else (Fraction(0),))]
+        shares = SHARES if curve.squares and _is_finite(curve.own) else (Fraction(0),)
+        kept = [(share, _sum(curve.rest, curve.own, share)) for share in shares]
         m, lost = max((_least(matrix, scale), -share) for share, matrix in kept)
         if not m > 0:
             raise TooWeak("the checker sees no m above 0")
         share = -lost
         whole = _sum(curve.rest, curve.own, share)
         least = _exact(whole, scale, min) or Fraction(f"{m * (1 - ROUNDING):.6e}")
-        above = scale * (len(curve.above) // len(names))
-        steep = -_least([[-entry for entry in row] for row in curve.above], above)
-        most = (
-            None if steep == math.inf else _exact(curve.above, above, max) or Fraction(f"{steep * (1 + ROUNDING):.6e}")
-        )
         inverse = [least / each for each in scale]
         if not is_semidefinite(shifted(whole, [-each for each in inverse], 1)):
             raise TooWeak("the checker sees no m above 0")
         off = 1 - share
-        return least, most, [text if off == 1 else f"{off} * ({text})" for text in curve.squares if off]
+        return least, [text if off == 1 else f"{off} * ({text})" for text in curve.squares if off]
+
+    def steepest(self, steps: Mapping[str, Fraction], sizes: Mapping[str, int]) -> Fraction:
+        """L. Raises TooWeak where there is none."""
+        reader, names = self.reader, [*self.network.states]
+        bends = {term.name: reader.bend(term) for term in reader.motion("rate")}
+        above = reader.steepness(Forms(Bounds(reader.whole, sizes)), bends, names)
+        scale = [steps[name] for name in names] * (len(above) // len(names))
+        steep = -_least([[-entry for entry in row] for row in above], scale)
+        if steep == math.inf:
+            raise TooWeak("the checker sees no L")
+        return _exact(above, scale, max) or Fraction(f"{steep * (1 + ROUNDING):.6e}")
 
     def _curve(self, monotone: Monotone, sizes: Mapping[str, int]) -> Curve:
         reader, names = self.reader, [*self.network.states]
         bounds = Bounds(reader.whole, sizes)
         forms, terms = Forms(bounds), reader.motion("monotone")
         reader.steady("monotone", terms)
-        bends = {term.name: reader.bend(term) for term in terms}
         squares: list[tuple[str, Poly]] = []
         for text in self._squares(monotone):
             poly = reader.squares({"facts": {"squares": [text]}}, reader.whole, bounds, {})
             if not is_semidefinite(matrix_of(forms.blocks(poly), names, 0)):
                 squares.append((text, poly))
         own = total(poly for _, poly in squares)
-        rest = matrix_of(forms.blocks(total(bends.values()) - own), names, 0)
-        above = reader.steepness(forms, bends, names)
-        return Curve(rest, matrix_of(forms.blocks(own), names, 0), above, [text for text, _ in squares])
+        rest = matrix_of(forms.blocks(total(map(reader.bend, terms)) - own), names, 0)
+        return Curve(rest, matrix_of(forms.blocks(own), names, 0), [text for text, _ in squares])
 
     def _squares(self, monotone: Monotone) -> list[str]:
         """What is nowhere negative in the form, in directions ``w.z``."""
@@ -167,11 +170,16 @@ def _sum(rest: Matrix, own: Matrix, share: Fraction) -> Matrix:
     return [[a + (share * b if share else 0) for a, b in zip(*pair, strict=True)] for pair in rows]
 
 
+def _is_finite(matrix: Matrix) -> bool:
+    return all(abs(entry) < math.inf for row in matrix for entry in row)
+
+
 def _least(matrix: Matrix, scale: Sequence[Fraction]) -> float:
     """The least eigenvalue of a matrix whose rows and columns are scaled by roots."""
-    found = np.array([[float(entry) for entry in row] for row in matrix])
+    if not _is_finite(matrix):
+        return -math.inf
     roots = np.sqrt([float(each) for each in scale])
-    return float(np.linalg.eigvalsh(found * np.outer(roots, roots))[0]) if np.isfinite(found).all() else -math.inf
+    return float(np.linalg.eigvalsh(np.array(matrix, dtype=float) * np.outer(roots, roots))[0])
 
 
 def _exact(matrix: Matrix, scale: Sequence[Fraction], end: Callable[..., Any]) -> Fraction | None:

@@ -86,9 +86,13 @@ class Trees:
     def _slopes(self) -> Slopes:
         return Slopes(self.network, self._reader)
 
-    def _curved(self, proof: Step, steps: Mapping[str, Fraction], sizes: Mapping[str, int]) -> Json:
+    def _curved(
+        self, proof: Step, steps: Mapping[str, Fraction], sizes: Mapping[str, int], steep: bool = False
+    ) -> Json:
+        """The bounds of the curvature: m and, if it is to be ``steep`` at most, L."""
         assert isinstance(proof.by, Monotone)
-        m, most, squares = self._slopes.curved(proof.by, steps, sizes)
+        m, squares = self._slopes.curved(proof.by, steps, sizes)
+        most = self._slopes.steepest(steps, sizes) if steep else None
         written = {name: str(step) for name, step in steps.items()}
         statement = {"kind": "curved", "steps": written, "m": str(m), "L": None if most is None else str(most)}
         return _node("form", statement, (), {"squares": squares})
@@ -115,7 +119,7 @@ class Trees:
         gradient = len(energies) == len(self.equations.own)
 
         def tree(sizes: Mapping[str, int]) -> Json:
-            curved = self._curved(proof, steps, sizes)
+            curved = self._curved(proof, steps, sizes, steep=True)
             rate = rate_of(curved["statement"], gradient)
             written = {"steps": curved["statement"]["steps"], "rate": str(rate), "sizes": {**sizes}}
             return _node("rate", {"kind": "converges", **written, **self._quantified("converges")}, [curved])
@@ -269,8 +273,6 @@ def _summands(tree: ast.Expr, negative: bool = False) -> Iterator[tuple[bool, as
 
 def rate_of(curved: Json, gradient: bool) -> Fraction:
     """The factor by which a step brings states closer, by its curvature. Raises TooWeak where none is below 1."""
-    if curved["L"] is None:
-        raise TooWeak("the checker sees no L")
     m, most = Fraction(curved["m"]), Fraction(curved["L"])
     rate = max(abs(1 - m), abs(1 - most)) if gradient else root(max(1 - 2 * m + most**2, Fraction(0)))
     if not rate < 1:
