@@ -372,8 +372,9 @@ class LayeredNetwork(Answering):
         rule = admitted(self, rule, allow_biased)
         fixed = prepared(self, named_inputs(self, clamps, named))
         relaxation = Relaxation(rule, steps, step, tolerance, warns=True)
-        readouts = dict(zip(self.readout_names, self._readouts(self._blocks(fixed, relaxation), fixed)))
-        return (readouts, relaxation.spread(samples(self, fixed)).relaxed(self)) if relaxed else readouts
+        count, values = samples(self, fixed), self._readouts(self._blocks(fixed, relaxation), fixed)
+        readouts = {name: x.expand(count, *x.shape[1:]) for name, x in zip(self.readout_names, values)}
+        return (readouts, relaxation.spread(count).relaxed(self)) if relaxed else readouts
 
     @torch.no_grad()
     def project_params(self) -> None:
