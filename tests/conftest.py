@@ -14,6 +14,9 @@ import pytest
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from energyc.language.network import Network
+    from energyc.proofs.claims.classes import Classes
+
 ROOT = Path(__file__).resolve().parent.parent
 #: What tools write at the root on purpose.
 TOOLS = frozenset({"build", "dist", "energyc.egg-info"})
@@ -61,6 +64,37 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> dict[str, Figure]:
 
     monkeypatch.setattr(canvas, "_write", keep)
     return seen
+
+
+#: Rooms whose tests use networks and judge no proofs: there the same network is classified once by each worker.
+REMEMBERING = frozenset({"cli", "interface", "layers", "runtime", "train", "verify"})
+
+
+@pytest.fixture(autouse=True)
+def classified_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proofs are a fifth of the time of such rooms. A network is the same by its text, sizes and settings."""
+    if REMEMBERING.isdisjoint(request.path.relative_to(ROOT).parts):
+        return
+    from energyc.proofs.verdicts import in_notation
+
+    def remembered(network: Network) -> Classes:
+        key = "\0".join(map(repr, _settings(network)))
+        if key not in _CLASSES:
+            _CLASSES[key] = _classes_of(network)
+        return _CLASSES[key]
+
+    _classes_of = in_notation.classes_of
+    monkeypatch.setattr(in_notation, "classes_of", remembered)
+
+
+_CLASSES: dict[str, Classes] = {}
+
+
+def _settings(network: Network) -> Iterator[object]:
+    """What tells a network from another one."""
+    yield from (network.source.name, network.source.text, network.extents, network.consts)
+    for part in (network, *(layer.network for layer in network.layers.values())):
+        yield from (part.relax, part.nudge, part.train)
 
 
 @pytest.fixture(autouse=True)

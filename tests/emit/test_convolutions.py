@@ -73,3 +73,35 @@ cost c0 = 1/2 * sum[c,t](z[c,t]^2)
     assert "F.conv1d(" in j.module.source
     assert "F.conv_transpose1d(" in j.module.source
     assert disagreements(j) == {}
+
+
+def test_axes_with_strides_of_their_own() -> None:
+    text = """network oblong
+dim C = 2, S = 9, T = 7, P = 5, O = 3, U = 3
+clamp x[C, S, T]
+param W[O, C, P, P] ~ normal(0.3)
+state z[C, S, T]
+let a[o, u in U, v in U] = sum[c,p,q](W[o,c,p,q] * z[c, 2*u + p, v + q])
+energy fit = 1/2 * sum[c,s,t]((z[c,s,t] - x[c,s,t])^2) + sum[o,u,v](softplus(a[o,u,v]))
+readout answer[c,s,t] = z[c,s,t]
+cost c0 = 1/2 * sum[c,s,t](z[c,s,t]^2)
+"""
+    j = judged(resolved(text), np.random.default_rng(0))
+    assert "stride=(2, 1)" in j.module.source
+    assert disagreements(j) == {}
+
+
+def test_a_narrow_product_of_params_summed_over_their_first_axes() -> None:
+    text = """network gram
+dim N = 6, I = 40, J = 3
+clamp x[I]
+param A[N, I], B[N, J] ~ normal(0.3)
+state z[I]
+let g[i,j] = sum[n](A[n,i] * B[n,j])
+energy fit = 1/2 * sum[i]((z[i] - x[i])^2) + sum[i,j](softplus(g[i,j] * z[i]))
+readout answer[i] = z[i]
+cost c0 = 1/2 * sum[i](z[i]^2)
+"""
+    j = judged(resolved(text), np.random.default_rng(0))
+    assert "(self.B.T @ self.A).T" in j.module.source
+    assert disagreements(j) == {}

@@ -135,20 +135,25 @@ def _loss(answers: Tensors) -> Tensor:
 
 def _slopes_of_host(spec: Spec, given: Inputs) -> Tensors:
     """The slopes of the loss of a host by all real clamps and params, by autograd through all steps."""
-    inputs = {name: _leaf(value) for name, value in {**given.clamps, **given.params}.items()}
+    inputs = _leaves(spec, {**given.clamps, **given.params})
     _, read = spec.at_rest(dict(inputs), SAMPLES)
     answers = {name: value.expand(SAMPLES, *value.shape[1:]) for name, value in spec.answers(read).items()}
     leaves = {name: value for name, value in inputs.items() if value.requires_grad}
     return slopes(_loss(answers), leaves)
 
 
-def _leaf(value: Tensor) -> Tensor:
-    return value.clone().requires_grad_() if value.is_floating_point() else value
+def _leaves(spec: Spec, values: Tensors) -> Tensors:
+    """The tensors, of which real ones but noise are to be differentiated."""
+    constant = {noise.name for noise in spec.noises}
+    return {
+        name: value if name in constant or not value.is_floating_point() else value.clone().requires_grad_()
+        for name, value in values.items()
+    }
 
 
-def _in_host(net: Any, given: Inputs, rule: str) -> Tensors:
+def _in_host(net: Any, spec: Spec, given: Inputs, rule: str) -> Tensors:
     """The same of a module inside of a host."""
-    clamps = {name: _leaf(value) for name, value in given.clamps.items()}
+    clamps = _leaves(spec, given.clamps)
     leaves = {name: value for name, value in clamps.items() if value.requires_grad}
     leaves |= {name: net.params[name] for name in given.params}
     found = slopes(_loss(net(clamps, rule=rule)), leaves)
@@ -178,7 +183,7 @@ def _by_rules(spec: Spec, given: Inputs, expected: Tensors, target: str) -> dict
         computed = net.gradients(given.clamps, given.targets, rule=rule).params
         found |= _errors(f"{target} {rule}", computed, gradients)
         if spec.layer or rule in ("implicit", "bptt"):
-            found |= _errors(f"{target} {rule} in a host", _in_host(net, given, rule), by_host)
+            found |= _errors(f"{target} {rule} in a host", _in_host(net, spec, given, rule), by_host)
     return found
 
 

@@ -217,3 +217,30 @@ cost c = sum[k]((out[k] - y[k])^2)
     found, relaxed = net.gradients(clamps, targets, rule=rule), net.relax(clamps)
     assert found.states["shared.z"].shape == relaxed.states["shared.z"].shape == (3, 3)
     assert found.residual.shape == relaxed.steps.shape == (3,)
+
+
+ALIKE = """
+dim N = 2
+clamp x[N]
+target y[N]
+param b[N] = 1/2
+layer rest {
+  state z[N]
+  energy e = 1/2 * sum[n]((z[n] - b[n])^2)
+  relax { step = 1/2, steps = 40 }
+}
+readout out[n] = rest.z[n]
+cost miss = mean[n]((out[n] - y[n])^2)
+"""
+
+
+@pytest.mark.parametrize("rule", ["implicit", "bptt"])
+def test_readouts_that_read_no_sample_are_there_for_each(rule: str) -> None:
+    """A host adds up over the batch: of one row for all it would take a share."""
+    net = loaded(ALIKE)
+    clamps, _ = drawn(net)
+    count = len(clamps["x"])
+    out = net(clamps, rule=rule)["out"]
+    (slope,) = torch.autograd.grad(out.sum(), net.params["b"])
+    assert count > 1 and out.shape == (count, 2)
+    torch.testing.assert_close(slope, torch.full_like(slope, count), rtol=0, atol=1e-9)

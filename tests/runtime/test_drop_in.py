@@ -131,3 +131,15 @@ def test_gradients_of_integers_and_of_what_needs_none_are_left_out() -> None:
     net(x).sum().backward()
     assert x.grad is not None
     assert all(p.grad is None for p in net.parameters())
+
+
+def test_noise_that_asks_for_a_gradient_is_refused() -> None:
+    """It has none, and would get None in silence."""
+    text = "network noisy\ndim D = 2\nclamp x[D]\nnoise eps[D] ~ normal(1)\nstate z[D]\n"
+    text += "energy e = 1/2 * sum[d]((z[d] - x[d] - eps[d])^2)\n"
+    text += "readout out[d] = z[d]\nrelax { step = 1/2, steps = 40 }\n"
+    net = energyc.load(text)
+    clamps = {"x": torch.ones(3, 2), "eps": torch.zeros(3, 2, requires_grad=True)}
+    with pytest.raises(ValueError, match="the noise eps of noisy has no gradient: declare it a clamp, or detach it"):
+        net(clamps)
+    assert net({**clamps, "eps": clamps["eps"].detach()})["out"].shape == (3, 2)

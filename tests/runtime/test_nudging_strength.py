@@ -73,7 +73,7 @@ def test_a_state_that_a_wall_holds_is_not_moved(size: float) -> None:
 @pytest.mark.parametrize("rule", ["ep", "centered-ep"])
 @pytest.mark.parametrize("aim", [1.0, -1.0])
 def test_a_nudge_does_not_let_go_what_a_wall_holds(aim: float, rule: str, dtype: torch.dtype) -> None:
-    """A force of 0.01 holds the states at 0, where the gradient is 0; nothing moves, and a nudge of 1 pulls them off."""
+    """A force of 0.01 holds the states at 0, where the gradient is 0; a nudge of 1 pulls them off."""
     net = energyc.load(WALLED.replace("(z[d] + y[d])", "(z[d] - y[d])"), rules=["ep", "centered-ep"], dtype=dtype)
     found = net.gradients({"x": torch.full((2,), 0.01)}, {"y": torch.full((2, 2), aim)}, rule)
     assert float(found.params["w"]) == 0.0 and 0 < found.beta < 1.1

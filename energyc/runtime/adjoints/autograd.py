@@ -128,8 +128,11 @@ def relaxed_inside(
     """A free phase and the readouts at its end, through which autograd goes by a ``way``.
 
     It starts from ``states``, which are constants to autograd, or from the spec's own. Where the way is that of an
-    equilibrium, samples that do not settle are warned of.
+    equilibrium, samples that do not settle are warned of. Raises ValueError for noise that asks for a gradient.
     """
+    asking = [name for name in net.noise_shapes if name in clamps and clamps[name].requires_grad]
+    if asking:
+        raise ValueError(f"the noise {asking[0]} of {net.name} has no gradient: declare it a clamp, or detach it")
     names = [name for name, (_, classes) in net.clamp_shapes.items() if classes is None and name in clamps]
     inputs = [clamps[name] for name in names]
     call = HostCall(net, clamps, states, way, phase, names, torch.is_grad_enabled())

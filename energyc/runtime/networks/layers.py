@@ -412,8 +412,9 @@ class LayeredNetwork(Answering):
         given = named_inputs(self, clamps, named)
         fixed = prepared(self, given)
         relaxation = Relaxation(rule, steps, step, tolerance, warns=True).with_noise(self._given_noise(given, fixed))
-        readouts = dict(zip(self.readout_names, self._readouts(self._blocks(fixed, relaxation), fixed)))
-        return (readouts, relaxation.spread(samples(self, fixed)).relaxed(self)) if relaxed else readouts
+        count, values = samples(self, fixed), self._readouts(self._blocks(fixed, relaxation), fixed)
+        readouts = {name: x.expand(count, *x.shape[1:]) for name, x in zip(self.readout_names, values)}
+        return (readouts, relaxation.spread(count).relaxed(self)) if relaxed else readouts
 
     @torch.no_grad()
     def project_params(self) -> None:

@@ -35,8 +35,8 @@ def nudging_strength(
     return float(chosen("strength", "auto")(net, free, fixed, targets, settings, order, one_sided, drive))
 
 
-#: A nudge so many times as strong as its trial is tried itself. What a cost moves it moves at 4 to 80 times (in the
-#: shipped specs); where it would have to be stronger, states are held on a rim of their set, and may be let go.
+#: A nudge so many times as strong as its trial is tried itself. Those of shipped specs are 4 to 80 times as strong;
+#: where it would have to be stronger, states are held on a rim of their set, and may be let go.
 STRONGER = 256
 
 
@@ -122,9 +122,9 @@ def trial_nudge(
     moves = [move / (strength * scale) if move > 4 * eps * scale else 0.0 for move, scale in pairs]
 
     def lets_go(beta: float) -> bool:
+        growth = 4 * abs(beta) / strength
         known = [(m - d).abs() + 4 * eps * scale for m, d, scale in zip(moved, drifted, scales)]
-        far = ((x - d).abs() > 4 * abs(beta) / strength * move for x, d, move in zip(after(beta), drifted, known))
-        return any(bool(entries.any()) for entries in far)
+        return any(bool(((x - d).abs() > growth * k).any()) for x, d, k in zip(after(beta), drifted, known))
 
     return Trial(moves, [drift / scale for drift, scale in zip(drifts, scales)], strength, lets_go)
 
