@@ -315,6 +315,7 @@ def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
     kind = torch_dtype(dtype)
     with stage("load", compiled.network.source.name), arithmetic("drawing the first weights"):
         net = instantiate_text(compiled.text, compiled.class_name, device=device, dtype=kind, seed=int(seed))
+    net.readout_shapes = compiled.network.readout_shapes
     net.force_class = compiled.classes.verdict
     net.target = "torch" if compiled.fallback is not None else compiled.target
     return net
