@@ -1,8 +1,9 @@
 """energyc: a compiler for energy-based networks.
 
 ``load`` makes a torch module of a spec or of a trained run, ``train`` and ``resume`` train one on data of your own,
-``check`` reports what is known of a spec, and ``register_data`` lets specs bind data of your own. ``SpecError`` and
-``UserError`` are what they raise. Importing this package imports neither torch nor sympy.
+``Estimator`` does so after scikit-learn, ``check`` reports what is known of a spec, and ``register_data`` lets specs
+bind data of your own. ``SpecError`` and ``UserError`` are what they raise. Importing this package imports neither torch
+nor sympy.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from energyc.running.data import register_data
     from energyc.running.training.outcome import Diverged
     from energyc.runtime.convergence.settled import NotSettledWarning
+    from energyc.surfaces.python.estimator import Estimator
     from energyc.surfaces.python.load import load
     from energyc.surfaces.python.train import Run, resume, train
     from energyc.surfaces.report.check import check
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 _PLACES = MappingProxyType(
     {
         "Diverged": "energyc.running.training.outcome",
+        "Estimator": "energyc.surfaces.python.estimator",
         "NotSettledWarning": "energyc.runtime.convergence.settled",
         "Run": "energyc.surfaces.python.train",
         "SpecError": "energyc.language.diagnostics",
@@ -41,6 +44,7 @@ _PLACES = MappingProxyType(
 
 __all__ = [
     "Diverged",
+    "Estimator",
     "NotSettledWarning",
     "Run",
     "SpecError",

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from energyc.code.targets import TARGETS, find_target
-from energyc.language.diagnostics import Source, UserError, arithmetic, stage
+from energyc.language.diagnostics import Option, Source, UserError, arithmetic, spoken, stage
 from energyc.version import __version__
 
 if TYPE_CHECKING:
@@ -310,11 +310,12 @@ def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
     check_device(str(device))
     if not compiled.learns and str(device) not in ("None", "cpu"):
         message = f"modules in {find_target(compiled.target).title} run on the cpu, not on {device}"
-        raise UserError(message, code="E0902", help="use --device cpu")
+        raise UserError(message, code="E0902", help=spoken("use {}", Option("device", "cpu")))
     check_seed(seed)
     kind = torch_dtype(dtype)
     with stage("load", compiled.network.source.name), arithmetic("drawing the first weights"):
         net = instantiate_text(compiled.text, compiled.class_name, device=device, dtype=kind, seed=int(seed))
+    net.readout_shapes = compiled.network.readout_shapes
     net.force_class = compiled.classes.verdict
     net.target = "torch" if compiled.fallback is not None else compiled.target
     return net
@@ -342,7 +343,9 @@ def check_device(device: str) -> None:
     except (RuntimeError, AssertionError, ImportError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(
-            f"the device {device} cannot be used: {reason}", code="E0902", help="use --device cpu"
+            f"the device {device} cannot be used: {reason}",
+            code="E0902",
+            help=spoken("use {}", Option("device", "cpu")),
         ) from None
 
 

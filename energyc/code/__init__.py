@@ -8,6 +8,7 @@ In: a network with its derivation and classes. Out: the text of a module: torch,
 | ``loops`` | the step of a phase as loop nests and matrix products on a tile of samples |
 | ``tree`` | generated code as a tree of statements and expressions, with a printer a language |
 | ``module`` | what all targets share of a module under construction: names, imports, the runtime that it carries |
+| ``operators`` | a living network as registered operators of torch |
 | ``targets`` | what modules are written for: the contract of a target, and the registry of those that there are |
 
 It imports the wings ``mathematics``, ``language`` and ``derivation``, and reads the source of ``runtime``, which

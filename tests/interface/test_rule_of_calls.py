@@ -49,7 +49,8 @@ def test_a_call_takes_the_rule_of_the_spec(spec: str, rule: str, taken: str) -> 
 
 @pytest.mark.filterwarnings("ignore::energyc.NotSettledWarning")
 def test_a_rule_that_is_biased_is_not_taken_by_itself() -> None:
-    spec = ruled(LAYERS.replace("energy bend", "force twist on z[d] = -sum[e](V[d,e] * tanh(z[e]))\n  energy bend"), "ep")
+    twist = "force twist on z[d] = -sum[e](V[d,e] * tanh(z[e]))\n  energy bend"
+    spec = ruled(LAYERS.replace("energy bend", twist), "ep")
     net, x = loaded(spec), inputs()
     assert net.rules[:2] == ("ep", "bptt") and "ep" in net.biased
     torch.testing.assert_close(slopes(net, x), slopes(net, x, rule="bptt"), rtol=0, atol=0)

@@ -4,7 +4,7 @@ In: the plan of a module and the options that it is made with. Out: the :class:`
 (names that are free, sizes by name, what is fixed and what is constant), and the runtime that a module carries. It
 imports no torch.
 
-Imports: ``files``, ``ir``, ``network``, ``notation``, ``plan``, ``runtime``, ``sparse``, ``tree``.
+Imports: ``files``, ``ir``, ``network``, ``notation``, ``operators``, ``plan``, ``runtime``, ``sparse``, ``tree``.
 """
 
 from energyc.code.module.context import Options, Runtime

@@ -20,7 +20,16 @@ def instantiate(source: str, class_name: str, *, device: Any = None, dtype: Any 
     """Run a generated module and make its network; ``source`` is kept on it."""
     network = getattr(loaded(source), class_name)(device=device, dtype=dtype, seed=seed)
     network.source = source
+    _operate(network)
     return network
+
+
+def _operate(network: Any) -> None:
+    """Give a network its operators, if it is one of torch."""
+    if hasattr(network, "readout_names") and hasattr(network, "named_parameters"):
+        from energyc.code.operators import give
+
+        give(network, type(network).__module__)
 
 
 def loaded(source: str) -> types.ModuleType:
@@ -60,10 +69,12 @@ class _Reduced:
 
     def __call__(self, thing: Any) -> tuple[Any, ...]:
         """The recipe to put it together again: a function, its arguments and, but for a record, its attributes."""
+        from energyc.code.operators import HANDLE  # a copy has one of its own
+
         name = type(thing).__name__
         if isinstance(thing, tuple):
             return _record, (self.source, name, *thing)
-        return _empty, (self.source, name), thing.__dict__
+        return _empty, (self.source, name), {key: value for key, value in thing.__dict__.items() if key != HANDLE}
 
 
 def _record(source: str, name: str, *fields: Any) -> Any:
@@ -74,4 +85,6 @@ def _record(source: str, name: str, *fields: Any) -> Any:
 def _empty(source: str, name: str) -> Any:
     """An object of a generated module without its attributes."""
     kind = getattr(loaded(source), name)
-    return kind.__new__(kind)
+    made = kind.__new__(kind)
+    _operate(made)
+    return made

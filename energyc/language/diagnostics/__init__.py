@@ -15,6 +15,7 @@ from energyc.language.diagnostics.render_json import to_json
 from energyc.language.diagnostics.render_line import escaped
 from energyc.language.diagnostics.source import Position, Source, Span
 from energyc.language.diagnostics.spec_error import SpecError
+from energyc.language.diagnostics.spoken import Option, Resuming, Spoken, spoken
 
 __all__ = [
     "CompilerBug",
@@ -22,11 +23,14 @@ __all__ = [
     "Edit",
     "Fix",
     "Label",
+    "Option",
     "Position",
     "Remedy",
+    "Resuming",
     "Source",
     "Span",
     "SpecError",
+    "Spoken",
     "UnknownName",
     "UserError",
     "arithmetic",
@@ -40,6 +44,7 @@ __all__ = [
     "removing",
     "render_text",
     "render_user_error",
+    "spoken",
     "stage",
     "summary",
     "to_json",

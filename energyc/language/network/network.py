@@ -141,6 +141,11 @@ class Network:
         return {name: size.value for name, size in self.sizes.items()}
 
     @cached_property
+    def readout_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each readout without the batch."""
+        return {name: tuple(self.extents[dim] for dim in q.node.dims) for name, q in self.readouts.items()}
+
+    @cached_property
     def energies(self) -> dict[str, Term]:
         """The energy terms."""
         return {name: term for name, term in self.terms.items() if term.kind == "energy"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from energyc.language.diagnostics import UserError, near
+from energyc.language.diagnostics import Option, UserError, near, spoken
 from energyc.proofs.claims.classes import Classes
 from energyc.runtime.rules import RULES
 
@@ -39,4 +39,4 @@ def refuse_biased(name: str, classes: Classes, rule: str) -> None:
     if verdict.verdict == "biased":
         instead = f"use {verdict.use_instead}, or " if verdict.use_instead else ""
         message = f"{rule} is biased on {name}, because of {verdict.why}"
-        raise UserError(message, code="E0921", help=f"{instead}insist with --allow-biased")
+        raise UserError(message, code="E0921", help=spoken(instead + "insist with {}", Option("allow_biased", True)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Option, UserError, spoken
 from energyc.running.data.alphabet import ALPHABETS, Alphabet
 from energyc.running.data.arrays import SplitDataset, check_range
 from energyc.running.data.errors import malformed
@@ -107,7 +107,7 @@ def shipped_text() -> str:
         raise UserError(
             "the default text, pydoc_data.topics, is missing from this Python",
             code="E0913",
-            help="give --data FILE.txt",
+            help=spoken("give {}", Option("data", "FILE.txt")),
         ) from None
     text = "\n\n".join(topics[name] for name in sorted(topics))
     tidy = re.sub(r" {2,}", " ", re.sub(r"([*=\-~^+])\1{3,}", "", text))

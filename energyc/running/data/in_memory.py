@@ -125,10 +125,17 @@ class _ArraySplit:
                 else f"no {unknown[0]} here"
             )
             raise _wrong(f"{name}: there is {said}", _by_name(list(schema.fields)))
+        places = {field: f"{name}: {field}" for field in schema.fields}
+        given = {field: _array(place, values[field]) for field, place in places.items()}
+        shared = _shared(schema, given)
         arrays = {
-            field: _fitted(f"{name}: {field}", _array(f"{name}: {field}", values[field]), about, notes, batch=True)
+            field: _fitted(places[field], given[field], about, notes, batch=field not in shared)
             for field, about in schema.fields.items()
         }
+        if shared:
+            notes[f"every sample has the same {', '.join(shared)}"] = None
+            count = next(len(array) for field, array in arrays.items() if field not in shared)
+            arrays |= {field: np.broadcast_to(arrays[field], (count, *arrays[field].shape)) for field in shared}
         lengths = {field: len(array) for field, array in arrays.items()}
         if len(set(lengths.values())) > 1:
             shown = ", ".join(f"{field} {count}" for field, count in lengths.items())
@@ -277,6 +284,12 @@ def _unsigned(key: Sequence[int]) -> list[int]:
 
 
 # -------------------------------------------------------------------- values
+
+
+def _shared(schema: Schema, given: Mapping[str, np.ndarray]) -> list[str]:
+    """The fields that are given without an axis of samples, and so for all of them; none where no field has one."""
+    fields = [field for field, about in schema.fields.items() if given[field].shape == about.shape]
+    return fields if len(fields) < len(given) else []
 
 
 def _array(place: str, value: Any) -> np.ndarray:

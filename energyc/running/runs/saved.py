@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from numpy.typing import NDArray
 
-from energyc.language.diagnostics import Source, UserError, listed
+from energyc.language.diagnostics import Source, Spoken, UserError, listed
 from energyc.language.network import Network as Resolved
 from energyc.language.settings import TrainOptions
 from energyc.pipeline import Choices, resolve
@@ -111,7 +111,8 @@ class SavedRun:
             message = f"{self.folder.path} was made with data that a program gave, and they are not in the run: {shown}"
             first = next(iter(missing))
             name = "" if first == DIRECT else f"{first}="
-            help_text = f"give them again: --data {name}module:factory, or data=... of energyc.resume"
+            again = f"give them again: --data {name}module:factory, or data=... of energyc.resume"
+            help_text = Spoken(again, "give them again: energyc.resume(run, data)")
             raise UserError(message, code="E0934", help=help_text)
         return replace(given, paths={**recorded, **given.paths})
 

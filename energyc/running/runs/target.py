@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 from energyc.code.targets import TARGETS as WRITTEN
 from energyc.code.targets import find_target
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Option, UserError, spoken
 from energyc.language.network import Network
 from energyc.pipeline import Choices, Compiled, emit, torch_dtype, training_dtype
 from energyc.runtime.rules import RULES
 
+_REMEDY = spoken("use {}, or {} to take kernels if possible", Option("target", "torch"), Option("target", "auto"))
 #: What ``--target`` may say; ``auto`` takes the target that is usual on a device, where its kernels can be built.
 TARGETS = ("auto", *WRITTEN)
 
@@ -52,7 +53,7 @@ def compiled_for(
     target = find_target(wanted if wanted != "auto" else _usual_on(device))
     if not target.learns:
         message = f"{network.name} cannot be trained in {target.title}: its modules do not learn"
-        raise UserError(message, code="E0518", help="use --target torch, or --target auto to take kernels if possible")
+        raise UserError(message, code="E0518", help=_REMEDY)
     compiled = emit(network, rules, choices, target.name)
     if target.phases is None:
         return Chosen(compiled)
@@ -68,7 +69,7 @@ def compiled_for(
         return Chosen(compiled, note, note if built else None)
     if wanted == target.name and not resumes:
         message = f"{network.name} cannot be trained in {target.phases}: {ready.reason}"
-        raise UserError(message, code="E0518", help="use --target torch, or --target auto to take kernels if possible")
+        raise UserError(message, code="E0518", help=_REMEDY)
     note = f"phases run as torch operations: {ready.reason}"
     note += "; from here on rounding differs" if resumes else ""
     return Chosen(emit(network, rules, choices), note, note)

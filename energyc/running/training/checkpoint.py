@@ -17,7 +17,7 @@ import safetensors.torch
 from torch import Tensor
 
 from energyc.files import SafePath
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Option, UserError, spoken
 from energyc.running.training.disk import unreadable
 from energyc.running.training.formats import Manifest, State, parse
 
@@ -131,7 +131,9 @@ def load_last(folder: SafePath, notify: Notify) -> Checkpoint:
     for checkpoint in _intact(folder, steps(folder), notify):
         return checkpoint
     raise UserError(
-        f"no usable checkpoint in {folder}", code="E0512", help="train again from the start, with another --out"
+        f"no usable checkpoint in {folder}",
+        code="E0512",
+        help=spoken("train again from the start, with another {}", Option("out")),
     )
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from energyc.files import SafePath
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Resuming, UserError, spoken
 
 #: Bytes of the largest log that is read.
 LARGEST_LOG = 2 << 30
@@ -40,8 +40,10 @@ def writing(out: Path, saved: int | None) -> Iterator[None]:
     except OSError as error:
         reason = "the disk is full" if error.errno in FULL else (error.strerror or str(error))
         checkpoint = f"the checkpoint of step {saved} is kept" if saved is not None else "no checkpoint was written yet"
-        next_step = f"then resume with: energyc train --resume {out}" if saved is not None else "then start again"
+        next_step = "then resume with: {}" if saved is not None else "then start again"
         remedy = "free some space" if error.errno in FULL else "make the folder writable"
         raise UserError(
-            f"cannot write to {out}: {reason}; {checkpoint}", code="E0513", help=f"{remedy}, {next_step}"
+            f"cannot write to {out}: {reason}; {checkpoint}",
+            code="E0513",
+            help=spoken(f"{remedy}, {next_step}", Resuming(out)),
         ) from error

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Option, UserError, spoken
 from energyc.running.data.portion import Portion
 from energyc.running.data.validate import checked_split
 from energyc.running.training.division import WHOLE, Division, Part, units_and_labels
@@ -180,5 +180,7 @@ def _common_length(split: str, lengths: Mapping[str, int]) -> int:
             f"the {split} splits differ in length: {shown}", code="E0520", help="samples are paired by their number"
         )
     if 0 in lengths.values():
-        raise UserError(f"the {split} split is empty: {shown}", code="E0520", help="give more data with --data")
+        raise UserError(
+            f"the {split} split is empty: {shown}", code="E0520", help=spoken("give more data with {}", Option("data"))
+        )
     return next(iter(lengths.values()))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from energyc.files import SafePath
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Option, Resuming, UserError, spoken
 from energyc.running.training.formats import Malformed, RunInfo, Summary, parse
 from energyc.running.training.lock import LOCK, locked
 
@@ -149,7 +149,8 @@ def refuse_taken(path: Path) -> None:
     has_run = RunFolder(path).info.exists() or any(RunFolder(run).info.exists() for run in RunFolder(path).runs)
     if (path / LOCK).exists() and not has_run:
         return
-    help_text = "choose another --out" + (f", or continue with: energyc train --resume {path}" if has_run else "")
+    instead = ", or continue with: {}" if has_run else ""
+    help_text = spoken("choose another {}" + instead, Option("out"), Resuming(path))
     raise UserError(f"{path} exists and is not empty", code="E0510", help=help_text)
 
 
@@ -188,5 +189,7 @@ def _make_folder(path: Path, exist_ok: bool = True) -> Path:
         raise
     except OSError as error:
         reason = error.strerror or str(error)
-        raise UserError(f"cannot make {path}: {reason}", code="E0513", help="choose another --out") from None
+        raise UserError(
+            f"cannot make {path}: {reason}", code="E0513", help=spoken("choose another {}", Option("out"))
+        ) from None
     return path

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Option, UserError, spoken
 from energyc.running.training.feeds import Batch, Feed
 from energyc.running.training.order import evenly_spread
 from energyc.running.training.session import Session
@@ -45,7 +45,11 @@ def refuse_other(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -
     if changed or not _same(before.get("samples", {}), now["samples"]):
         subject = f"the data {', '.join(changed)} are" if changed else "the training samples are"
         message = f"{subject} not those that the run {out} was made with"
-        raise UserError(message, code="E0520", help="give those by --data PATH, or train anew with another --out")
+        raise UserError(
+            message,
+            code="E0520",
+            help=spoken("give those by {}, or train anew with another {}", Option("data", "PATH"), Option("out")),
+        )
 
 
 def files_digest(path: Path) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from filelock import FileLock, SoftFileLock, Timeout
 
 from energyc.files import SafePath
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Option, UserError, spoken
 from energyc.running.training.disk import FULL
 
 LOCK = ".lock"
@@ -44,7 +44,9 @@ def _acquired(path: SafePath) -> FileLock:
         lock.acquire()
     except Timeout:
         message = f"{path.root} is being trained by {_holder(path)}"
-        raise UserError(message, code="E0517", help="wait until it ends, or choose another --out") from None
+        raise UserError(
+            message, code="E0517", help=spoken("wait until it ends, or choose another {}", Option("out"))
+        ) from None
     except OSError as error:
         raise _unwritable(path, error) from None
     return lock

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from energyc.language.diagnostics import UserError, arithmetic, listed
+from energyc.language.diagnostics import Option, UserError, arithmetic, listed, spoken
 from energyc.running.loggers.protocol import Run
 from energyc.running.loggers.telling import Telling
 from energyc.running.training import checkpoint as checkpoints
@@ -374,12 +374,16 @@ class Training:
         completed = max(checkpoints.steps(self.folder.checkpoints), default=0)
         if self.total < completed:
             message = f"{self.session.out} has already made {completed} updates, more than --steps {self.total}"
-            raise UserError(message, code="E0502", help=f"leave out --steps, or give {completed} or more")
+            raise UserError(
+                message, code="E0502", help=spoken(f"leave out {{}}, or give {completed} or more", Option("steps"))
+            )
 
     def _check_samples(self, samples: int) -> None:
         if samples != self.learner.order.samples:
             message = f"the run was made with {samples} training samples, the data now has {self.learner.order.samples}"
-            raise UserError(message, code="E0520", help="give the data that the run was started with by --data")
+            raise UserError(
+                message, code="E0520", help=spoken("give the data that the run was started with by {}", Option("data"))
+            )
 
     def _diverged(self, what: str) -> Diverged:
         return Diverged(self.session.out, self.step, what, self._writer.saved, self._diagnosis.cause(what))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -60,7 +61,36 @@ def tensors_of(net: Equations, kind: str, values: object) -> dict[str, Tensor]:
         names = net.clamp_shapes if kind == "clamp" else net.target_shapes if kind == "target" else net.state_shapes
         shown = ", ".join(f'"{name}": ...' for name in names)
         raise ValueError(f"{kind}s are given as a dict of tensors by name, {{{shown}}}; {about}")
-    return {str(name): as_numbers(str(name), value) for name, value in values.items()}
+    found = {str(name): as_numbers(str(name), value) for name, value in values.items()}
+    if net.device.type == "meta" or any(x.is_meta for x in found.values()):
+        what = next((name for name, x in found.items() if x.is_meta), net.name)
+        raise ValueError(f"{what} is on the meta device, which holds no numbers to compute with")
+    warn_rounded(net, [str(n) for n, x in values.items() if isinstance(x, Tensor) and is_wider(x, net.dtype)])
+    return shared_by_all(net, found) if kind == "clamp" else found
+
+
+def is_wider(x: Tensor, dtype: torch.dtype) -> bool:
+    """Whether a dtype does not hold the digits of real numbers."""
+    return x.is_floating_point() and torch.finfo(x.dtype).eps < torch.finfo(dtype).eps
+
+
+def warn_rounded(net: Equations, names: Sequence[str]) -> None:
+    """Warn, once for a network, of tensors that it rounds to its own dtype; arrays and lists are converted alike."""
+    if not names or "dtype" in net.warned:
+        return
+    net.warned.add("dtype")
+    own = str(net.dtype).removeprefix("torch.")
+    why = f"{net.name} computes in {own}, and rounds what is given of {', '.join(names)} to it"
+    warnings.warn(f"{why}; net.to(...) and energyc.load(dtype=...) choose another dtype", RuntimeWarning, stacklevel=2)
+
+
+def shared_by_all(net: Equations, clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The clamps, each with an axis of samples: one without it is shared, where another one says how many there are."""
+    shapes = {name: tuple(shape) for name, (shape, _) in net.clamp_shapes.items()}
+    count = next((len(x) for name, x in clamps.items() if name in shapes and x.dim() == len(shapes[name]) + 1), None)
+    if count is None:
+        return clamps
+    return {name: x.expand(count, *x.shape) if shapes.get(name) == x.shape else x for name, x in clamps.items()}
 
 
 def as_numbers(name: str, value: object) -> Tensor:

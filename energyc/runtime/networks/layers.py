@@ -17,6 +17,7 @@ from energyc.runtime.convergence.causes import NonConvergence
 from energyc.runtime.equations.gradients import not_exploded
 from energyc.runtime.equations.inputs import (
     admitted,
+    as_numbers,
     fixed_by,
     free_phase,
     named_inputs,
@@ -24,8 +25,8 @@ from energyc.runtime.equations.inputs import (
     ordered_states,
     ordered_targets,
     prepared,
+    refuse_not_finite,
     starting_states,
-    tensors_of,
 )
 from energyc.runtime.equations.parts import chosen
 from energyc.runtime.equations.records import Estimate, Fixed, FreePhase, Gradients, Relaxed
@@ -304,7 +305,8 @@ class LayeredNetwork(Answering):
         if not self.noise_shapes:
             return None
         beside = dict(zip(self.clamp_shapes, fixed[: len(self.clamp_shapes)]))
-        return chosen("inputs", "noise of layers")(self, tensors_of(self, "clamp", clamps), beside)
+        noise = {name: as_numbers(name, clamps[name]) for name in self.noise_shapes if name in clamps}
+        return chosen("inputs", "noise of layers")(self, noise, beside)
 
     def draw_noise(self, cotangents: Sequence[int]) -> dict[str, Tensor]:
         """Noise by name, a sample for each seed, which decides it alone: ``block.eps`` [batch, copies, ...].
@@ -410,7 +412,7 @@ class LayeredNetwork(Answering):
             raise ValueError(f"the layers of {self.name} are differentiated by {known}, not {no_rule(rule)}")
         rule = admitted(self, rule, allow_biased)
         given = named_inputs(self, clamps, named)
-        fixed = prepared(self, given)
+        fixed = fixed_by(self, refuse_not_finite(self, given))
         relaxation = Relaxation(rule, steps, step, tolerance, warns=True).with_noise(self._given_noise(given, fixed))
         count, values = samples(self, fixed), self._readouts(self._blocks(fixed, relaxation), fixed)
         readouts = {name: x.expand(count, *x.shape[1:]) for name, x in zip(self.readout_names, values)}

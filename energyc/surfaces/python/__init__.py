@@ -1,5 +1,5 @@
-"""The interface for Python programs: ``energyc.load``, ``energyc.train``, ``energyc.resume``, ``energyc.Run``.
+"""The interface for Python programs: ``energyc.load``, ``train``, ``resume``, ``Run`` and ``Estimator``.
 
-Imports: ``data``, ``diagnostics``, ``html``, ``loggers``, ``pipeline``, ``ranks``, ``runs``, ``training``; libraries:
-``rich``, ``torch``.
+Imports: ``data``, ``diagnostics``, ``html``, ``loggers``, ``network``, ``pipeline``, ``ranks``, ``runs``, ``syntax``,
+``training``; libraries: ``numpy``, ``rich``, ``sklearn``, ``torch``.
 """

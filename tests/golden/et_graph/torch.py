@@ -315,6 +315,7 @@ class EtGraphEquations:
     name = "et_graph"
     state_shapes = {"block.x": (L, N, D)}
     clamp_shapes = {"feature": ((M, F_2), None), "adj": ((N, N), J), "eig": ((N, E), None)}
+    noise_shapes = {"block.eps": (L, T, N, D)}
     target_shapes = {"label": ((), Z)}
     param_attributes = {
         "block.W_q": "block_W_q",

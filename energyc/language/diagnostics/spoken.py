@@ -1,0 +1,59 @@
+"""Remedies that name options, in the words of who reads them: of the command line, or of a program in Python."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any, NamedTuple
+
+
+class Option(NamedTuple):
+    """An option that the command line and functions of Python share: ``--device cpu`` is ``device="cpu"``."""
+
+    name: str
+    value: object = None
+
+    @property
+    def flag(self) -> str:
+        """As the command line has it."""
+        flag = f"--{self.name.replace('_', '-')}"
+        return flag if self.value is None or self.value is True else f"{flag} {self.value}"
+
+    @property
+    def keyword(self) -> str:
+        """As Python has it."""
+        value = f'"{self.value}"' if isinstance(self.value, str) else "" if self.value is None else str(self.value)
+        return f"{self.name}={value}"
+
+
+class Resuming(NamedTuple):
+    """How a run is continued: ``energyc train --resume RUN``, ``energyc.resume("RUN")``."""
+
+    run: str | PathLike[str]
+
+    @property
+    def flag(self) -> str:
+        """As the command line has it."""
+        return f"energyc train --resume {self.run}"
+
+    @property
+    def keyword(self) -> str:
+        """As Python has it."""
+        return f'energyc.resume("{self.run}")'
+
+
+class Spoken(str):
+    """A remedy in the words of the command line; ``python`` is the same for a program."""
+
+    python: str
+
+    def __new__(cls, text: str, python: str | None = None) -> Any:
+        """A text, and what it is in Python."""
+        made = super().__new__(cls, text)
+        made.python = text if python is None else python
+        return made
+
+
+def spoken(text: str, *options: Option | Resuming) -> Spoken:
+    """A remedy with an option in the place of each ``{}``: ``spoken("use {}", Option("device", "cpu"))``."""
+    flags, keywords = [o.flag for o in options], [o.keyword for o in options]
+    return Spoken(text.format(*flags), text.format(*keywords))
