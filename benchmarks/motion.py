@@ -67,7 +67,7 @@ def relaxed(run: Path) -> Relaxed:
 
 def drawn(found: Relaxed, moves: bool) -> str:
     """The picture as SVG, which moves or shows the end."""
-    title = "Damaged digits relax to stored ones: states as images, their energy, and the entries of one, over the steps"
+    title = "Damaged digits relax to stored ones: states as images, their energy, the entries of one, over the steps"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"><title>{title}</title>',
         f"<style>{_STYLE}</style>",
