@@ -3,4 +3,4 @@
 Imports: nothing.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -87,7 +87,7 @@ class PlainReporter(Reporter):
 
 
 class BarReporter(Reporter):
-    """A progress bar with the time left and the step, then those of the cost, the held-out numbers and the health that fit.
+    """A progress bar with the time left and the step, then those of cost, held-out numbers and health that fit.
 
     What does not fit is left out whole, the last first.
     """

@@ -166,7 +166,7 @@ def _of_the_steps(relaxation: Relaxation, rule: str) -> bool:
 
 
 def _no_symptom(updates: Sequence[Row], relaxation: Relaxation, rule: str, find: FindNonConvergence) -> str:
-    """Say why samples that do not settle in the last tenth of the updates are no symptom, and what would settle them."""
+    """Say why samples that do not settle in the last updates are no symptom, and what would settle them."""
     share = _mean(_last(updates), "settled")
     if share is None or share >= ENOUGH:
         return ""

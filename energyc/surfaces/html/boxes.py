@@ -58,7 +58,7 @@ class Box:
 
 @dataclass(eq=False)
 class Line:
-    """A line from the right side of a box to the left side of another, at which of its ends it has arrows, its title."""
+    """A line from the right side of a box to the left side of another, where it has arrows, and its title."""
 
     start: Box
     end: Box

@@ -1,4 +1,4 @@
-"""Text that fits a picture: titles and labels are folded to their room, and the paper grows where that is not enough."""
+"""Text that fits a picture: titles and labels are folded to their room, and the paper grows where they still end."""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ class RunFacts:
         relax, options = self.network.relax, self.run.options
         epsilon = EPSILON.get(str(self.run.info.get("dtype", "float32")), 2.0**-8)
         longest = relax.max_steps or 10 * relax.steps
-        relaxation = Relaxation(relax.steps, relax.tolerance, longest, epsilon, relax.exit == "inference")
+        early, numbered = relax.exit == "inference", bool(self.network.numbered)
+        relaxation = Relaxation(relax.steps, relax.tolerance, longest, epsilon, early, numbered)
         return run_health(self.rows, relaxation, self.run.rule, options.best, self.best.get("step"))
 
     @cached_property

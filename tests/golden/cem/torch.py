@@ -1,6 +1,6 @@
 """cem: Causal Energy Minimization: a language model of CEM blocks (algorithm 1, equations 12, 13, appendix B).
 
-Made by energyc 0.1.0 from cem.energy
+Made by energyc 0.2.0 from cem.energy
 SHA-256 of the spec: 66248d293e4e4702a055878b3a565c38fe61eb8afe79c5dba2cbcacd23339d14
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace

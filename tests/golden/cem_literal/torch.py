@@ -2,7 +2,7 @@
 values,
 so the step is not the gradient of the printed energy; the compiler says so.
 
-Made by energyc 0.1.0 from cem_literal.energy
+Made by energyc 0.2.0 from cem_literal.energy
 SHA-256 of the spec: b897e53a20cee38d41b5a4f99e858e89d1dcc5594cc5857e190c42c3ddc8558e
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace

@@ -1,6 +1,6 @@
 """cem_mlp: CEM element-wise layer on Gaussian-process regression (table 3: 22,657 params).
 
-Made by energyc 0.1.0 from cem_mlp.energy
+Made by energyc 0.2.0 from cem_mlp.energy
 SHA-256 of the spec: 6ab5eaef1c0d185eb3531db5dfae6f8d87efff4e6d2860d921c8a1129f2d2410
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace

@@ -1,6 +1,6 @@
 """cet_lm: Conservative language model: attention as an energy under a causal mask, confinement, memory.
 
-Made by energyc 0.1.0 from cet_lm.energy
+Made by energyc 0.2.0 from cet_lm.energy
 SHA-256 of the spec: 8c8cd556d770ee388069dfb29454d7b00f91ce4b07da7693cc1b730a9e36d404
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace

@@ -1,6 +1,6 @@
 """deep_hopfield: Deep Hopfield network on digits, two hidden layers (Scellier and Bengio 2017, section 5).
 
-Made by energyc 0.1.0 from deep_hopfield.energy
+Made by energyc 0.2.0 from deep_hopfield.energy
 SHA-256 of the spec: c833bf93299aeaea54fb337c2ad486c1146c3eea0ca79a51f22b66d6b38287db
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace

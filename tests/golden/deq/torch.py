@@ -1,6 +1,6 @@
 """deq: A deep equilibrium layer (Bai, Kolter, Koltun 2019): z = tanh(W z + U x + b).
 
-Made by energyc 0.1.0 from deq.energy
+Made by energyc 0.2.0 from deq.energy
 SHA-256 of the spec: f9fde5a44b4ecebd6ed2de66abac423e06f92243b696dff29e80006611b5a637
 Rules: implicit
 Passes: hoist, share, separate, segments, inplace

@@ -3,7 +3,7 @@ appendix B).
 Edge e goes from src[e] to dst[e]; a guard `dst[e] == n` is a sum over the edges into n, never a table of N by
 E.
 
-Made by energyc 0.1.0 from et_anomaly.energy
+Made by energyc 0.2.0 from et_anomaly.energy
 SHA-256 of the spec: 6d83ef1d127f2abc31095290439fef64c169bc024a118df49329569d9535a2c1
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace

@@ -1,6 +1,6 @@
 """et_image: Energy Transformer, image completion (Hoover et al. 2023, appendix A, algorithm 1).
 
-Made by energyc 0.1.0 from et_image.energy
+Made by energyc 0.2.0 from et_image.energy
 SHA-256 of the spec: ad3bfdc4e647c613f3c32f25e2eb428178d4e4b3ea2b9c81d2df6d3bdb0c8963
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace

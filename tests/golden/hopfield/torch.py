@@ -1,6 +1,6 @@
 """hopfield: Continuous Hopfield network on digits, one hidden layer (Scellier and Bengio 2017).
 
-Made by energyc 0.1.0 from hopfield.energy
+Made by energyc 0.2.0 from hopfield.energy
 SHA-256 of the spec: f298014617f549bb19f6ba7d82d9a62ae25abf936696c00f0d43989eb70cc9df
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace

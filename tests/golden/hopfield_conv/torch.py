@@ -1,7 +1,7 @@
 """hopfield_conv: Deep convolutional Hopfield network: two convolutions with max pooling and a linear output
 (Laborieux et al. 2021).
 
-Made by energyc 0.1.0 from hopfield_conv.energy
+Made by energyc 0.2.0 from hopfield_conv.energy
 SHA-256 of the spec: e31e82a6df599c66c85d1a826766c67187e677c150e56c5f89101b360e0b7314
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace

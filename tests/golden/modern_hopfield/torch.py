@@ -1,7 +1,7 @@
 """modern_hopfield: Modern Hopfield network: retrieval of a stored pattern from a damaged one (Ramsauer et al.
 2021).
 
-Made by energyc 0.1.0 from modern_hopfield.energy
+Made by energyc 0.2.0 from modern_hopfield.energy
 SHA-256 of the spec: 91ca46d785027a00a25fae9eb41e26c9583f72f613657394e0f7f6b0b439c755
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace

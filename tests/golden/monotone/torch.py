@@ -1,7 +1,7 @@
 """monotone: A monotone equilibrium network (Winston and Kolter 2020): z = relu(W z + U x + b), with one solution
 whatever is learned.
 
-Made by energyc 0.1.0 from monotone.energy
+Made by energyc 0.2.0 from monotone.energy
 SHA-256 of the spec: 8c66f3ee3627c2567bbb398b6d1c3264b4fce5b311f858a0046a7acfae9af99f
 Rules: implicit
 Passes: hoist, share, separate, segments, inplace

@@ -1,7 +1,7 @@
 """nudged_layers: Layers that are nudged one by one: each of its own kind, in a row and in a repeat, with params
 that they share.
 
-Made by energyc 0.1.0 from nudged_layers.energy
+Made by energyc 0.2.0 from nudged_layers.energy
 SHA-256 of the spec: e868b126029e6185f41fc1f9fcfab7809ce72f3a85e41bbfb2d579a7a7a031d4
 Rules: tracking-aep, implicit
 Passes: hoist, share, separate, segments, inplace

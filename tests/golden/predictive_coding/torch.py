@@ -1,7 +1,7 @@
 """predictive_coding: A predictive-coding network (Rao and Ballard 1999; Whittington and Bogacz 2017): energy is
 squared prediction error.
 
-Made by energyc 0.1.0 from predictive_coding.energy
+Made by energyc 0.2.0 from predictive_coding.energy
 SHA-256 of the spec: 4bd8f23387b8445233beec864fbe9b5356fa4cac35010559e42cf6b29850edca
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace

@@ -1,7 +1,7 @@
 """resistive: Nonlinear resistive network (Kendall et al. 2020): node voltages minimise the co-content; diodes
 bound them.
 
-Made by energyc 0.1.0 from resistive.energy
+Made by energyc 0.2.0 from resistive.energy
 SHA-256 of the spec: dcb53c9858c12cf9b6dd0f999ce7553c7cfba92b0b16bb7032c6ca0e64a8ca75
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace

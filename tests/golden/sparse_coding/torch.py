@@ -1,7 +1,7 @@
 """sparse_coding: Sparse coding of natural patches: hidden pixels are filled in by few elements of a learned
 dictionary.
 
-Made by energyc 0.1.0 from sparse_coding.energy
+Made by energyc 0.2.0 from sparse_coding.energy
 SHA-256 of the spec: 7b4dfd257ab4e32ab4dbb2e1ec162f3adb58d9b564e54c584307f5ec52b7ad23
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace

@@ -1,6 +1,6 @@
 """tel: Thermodynamic Equilibrium Layer: a drop-in for Linear + activation (TEL paper, algorithm 1).
 
-Made by energyc 0.1.0 from tel.energy
+Made by energyc 0.2.0 from tel.energy
 SHA-256 of the spec: f025bf7a84711d606a164fc346b8f563f2aa44f58232cb2487d6308cb0b7d550
 Rules: bptt
 Passes: hoist, share, separate, segments, inplace

@@ -1,6 +1,6 @@
 """tel_digits: A Thermodynamic Equilibrium Layer (TEL paper, algorithm 1) and a linear head on digits.
 
-Made by energyc 0.1.0 from tel_digits.energy
+Made by energyc 0.2.0 from tel_digits.energy
 SHA-256 of the spec: 814c0c3e2da9016b31cf91e5ca9e365729f6bf53700a11c136d1573791d9b2a6
 Rules: bptt
 Passes: hoist, share, separate, segments, inplace

@@ -1,6 +1,6 @@
 """thick: Equilibrium transformer block "thick": character language model, not conservative.
 
-Made by energyc 0.1.0 from thick.energy
+Made by energyc 0.2.0 from thick.energy
 SHA-256 of the spec: 4fd3d0bbc180a8a30639e3a4648dd06b6f2d2ecf857db0e2d7d3ca5831319416
 Rules: tracking-aep, implicit
 Passes: hoist, share, separate, segments, inplace

@@ -1,6 +1,6 @@
 """thick_tied: Equilibrium transformer block "thick" with the output of its feed-forward tied to its input.
 
-Made by energyc 0.1.0 from thick_tied.energy
+Made by energyc 0.2.0 from thick_tied.energy
 SHA-256 of the spec: e776670e3ea23af7bfa5e8ec0f6389cc64b100fcf3640ea84ea9516705be50f0
 Rules: tracking-aep, implicit
 Passes: hoist, share, separate, segments, inplace

@@ -1,6 +1,6 @@
 """thin: Equilibrium transformer block "thin": character language model, not conservative.
 
-Made by energyc 0.1.0 from thin.energy
+Made by energyc 0.2.0 from thin.energy
 SHA-256 of the spec: 8c5e7c113948a484f24a434b9e04a634fe9a707375700ca5e7c0fd7e3c0493ff
 Rules: tracking-aep, implicit
 Passes: hoist, share, separate, segments, inplace
