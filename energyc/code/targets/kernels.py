@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ from energyc.code.plan.routines import BLOCK, slope_key
 from energyc.code.targets.names import SIZE, Names
 from energyc.code.targets.torch.classes import learning_rules
 from energyc.code.targets.torch.layers import Around, layer_contexts, layered_parts
-from energyc.code.targets.torch.module import Parts, module, parts_of
+from energyc.code.targets.torch.module import module, parts_of
 from energyc.code.targets.torch.param_sets import param_sets
 from energyc.code.targets.torch.part import Carried, final_class, network_part
 from energyc.code.tree.expressions import Comparison, Expr, List, Name, Number, String
@@ -64,16 +64,21 @@ class Relaxing:
 class Written:
     """Kernels in a language: the definitions of a module, and the object that runs them.
 
-    ``source`` is what is built before they run.
+    ``source`` is what is built before they run; ``own`` is the network's own part as it is beside them.
     """
 
     definitions: Body
     runner: Expr
-    source: str | None = None
+    source: str | None
+    own: Body
+
+
+#: Writes kernels, given the network's own part and the names of the classes in it that have them.
+Write = Callable[[Sequence[Kernel], Body, Collection[str]], Written]
 
 
 def kernel_module(
-    planned: ModulePlan, options: Options, target: str, rows: Rows, write: Callable[[Sequence[Kernel]], Written]
+    planned: ModulePlan, options: Options, target: str, rows: Rows, write: Write
 ) -> Printed:
     """The module; where a network has no kernels for the target it is that of torch, and says why."""
     try:
@@ -81,10 +86,11 @@ def kernel_module(
     except NotLowered as reason:
         text = module(planned, options, parts_of(planned, options), f"none: {reason}")
         return Printed(text, fallback=str(reason))
-    written = write(all_kernels(relaxing))
-    own, classes = (_layered if planned.layers else _plain)(planned, options, relaxing, written.runner)
-    text = module(planned, options, (own, (*written.definitions, *classes)), _said(relaxing))
-    return Printed(text, source=written.source)
+    with_kernels = {r.context.class_names.equations for r in relaxing if r.kernels}
+    own, finals = (_layered if planned.layers else _plain)(planned, options, relaxing)
+    written = write(all_kernels(relaxing), own, with_kernels)
+    parts = written.own, (*written.definitions, *finals(written.runner))
+    return Printed(module(planned, options, parts, _said(relaxing)), source=written.source)
 
 
 def _said(relaxing: Sequence[Relaxing]) -> str:
@@ -94,17 +100,25 @@ def _said(relaxing: Sequence[Relaxing]) -> str:
     return "; ".join([names, *without])
 
 
-def _plain(planned: ModulePlan, options: Options, relaxing: Sequence[Relaxing], runner: Expr) -> Parts:
+#: The network's own part, and the classes that users call, of the object that runs kernels.
+Unfinished = tuple[Body, Callable[[Expr], Body]]
+
+
+def _plain(planned: ModulePlan, options: Options, relaxing: Sequence[Relaxing]) -> Unfinished:
     """The parts of a network without layers."""
     (own,) = relaxing
     context = own.context
     about = "The network: its equations, relaxed by kernels and learned."
-    kernels = Assign(Name("kernels"), runner)
-    body = (*learning_rules(context.features.rules), kernels, *own.settings, *param_sets(context))
-    return network_part(context, _given(own)), (final_class(context, about, body, ("KernelNetwork",)),)
+
+    def finals(runner: Expr) -> Body:
+        kernels = Assign(Name("kernels"), runner)
+        body = (*learning_rules(context.features.rules), kernels, *own.settings, *param_sets(context))
+        return (final_class(context, about, body, ("KernelNetwork",)),)
+
+    return network_part(context, _given(own)), finals
 
 
-def _layered(planned: ModulePlan, options: Options, relaxing: Sequence[Relaxing], runner: Expr) -> Parts:
+def _layered(planned: ModulePlan, options: Options, relaxing: Sequence[Relaxing]) -> Unfinished:
     """The parts of a network of layers, which share one object of kernels."""
     layers = {r.context.network.name: r for r in relaxing}
     carried = {
@@ -114,8 +128,8 @@ def _layered(planned: ModulePlan, options: Options, relaxing: Sequence[Relaxing]
     }
     around = Around({name: r.context for name, r in layers.items()}, carried)
     own, classes = layered_parts(planned, options, around)
-    shared = (Comment("The kernels of the layers.", documents=True), Assign(Name("KERNELS"), runner))
-    return own, (*shared, *classes)
+    remark = Comment("The kernels of the layers.", documents=True)
+    return own, lambda runner: (remark, Assign(Name("KERNELS"), runner), *classes)
 
 
 def all_kernels(relaxing: Sequence[Relaxing]) -> list[Kernel]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from energyc.code.loops import Kernel
 from energyc.code.module.context import Options
 from energyc.code.module.printed import Printed
 from energyc.code.plan import ModulePlan
+from energyc.code.targets.cpp.products_outside import lent
 from energyc.code.targets.cpp.source import whole_source
 from energyc.code.targets.kernels import Written, kernel_module
 from energyc.code.tree.expressions import Name, String, Tuple, call
-from energyc.code.tree.statements import Comment, Verbatim
+from energyc.code.tree.statements import Body, Comment, Verbatim
 
 
 def cpp_module(planned: ModulePlan, options: Options) -> Printed:
@@ -19,9 +20,12 @@ def cpp_module(planned: ModulePlan, options: Options) -> Printed:
     return kernel_module(planned, options, "cpp", "array", _written)
 
 
-def _written(kernels: Sequence[Kernel]) -> Written:
-    source = f"\n{whole_source(kernels)}"
+def _written(kernels: Sequence[Kernel], own: Body, classes: Collection[str]) -> Written:
+    part = lent(own, classes)
+    products = part is not own
+    source = f"\n{whole_source(kernels, products)}"
     names = Tuple(tuple(String(kernel.name) for kernel in kernels))
     remark = Comment("The kernels in C++17.", documents=True)
     definition = Verbatim(f'SOURCE = r"""{source}"""', defines=frozenset({"SOURCE"}))
-    return Written((remark, definition), call("Kernels", Name("SOURCE"), names), source)
+    runner = call("ProductKernels" if products else "Kernels", Name("SOURCE"), names)
+    return Written((remark, definition), runner, source, part)

@@ -15,9 +15,13 @@ from energyc.code.tree import statements as s
 from energyc.resources import resource
 
 
-def whole_source(kernels: Sequence[Kernel]) -> str:
-    """The source that is compiled: kernels.h, solve.h where a kernel solves, and the kernels of a network."""
-    headers = ["kernels.h", *(["solve.h"] if any(kernel.solves for kernel in kernels) else [])]
+def whole_source(kernels: Sequence[Kernel], products: bool = False) -> str:
+    """The source that is compiled: kernels.h, what some need beside it, and the kernels of a network.
+
+    That is solve.h where a kernel solves, and product.h for ``products`` outside of phases.
+    """
+    solves = any(kernel.solves for kernel in kernels)
+    headers = ["kernels.h", *(["solve.h"] if solves else []), *(["product.h"] if products else [])]
     texts = [(resource("codegen") / "cpp" / header).read_text() for header in headers]
     return "\n".join([*texts, own_source(kernels)])
 

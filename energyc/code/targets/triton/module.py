@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from energyc.code.loops import Kernel
 from energyc.code.module.context import Options
@@ -10,6 +10,7 @@ from energyc.code.module.printed import Printed
 from energyc.code.plan import ModulePlan
 from energyc.code.targets.kernels import Written, kernel_module
 from energyc.code.targets.triton.phases import definitions, phases
+from energyc.code.tree.statements import Body
 
 
 def triton_module(planned: ModulePlan, options: Options) -> Printed:
@@ -17,5 +18,5 @@ def triton_module(planned: ModulePlan, options: Options) -> Printed:
     return kernel_module(planned, options, "triton", "registers", _written)
 
 
-def _written(kernels: Sequence[Kernel]) -> Written:
-    return Written(definitions(kernels), phases(kernels))
+def _written(kernels: Sequence[Kernel], own: Body, classes: Collection[str]) -> Written:
+    return Written(definitions(kernels), phases(kernels), None, own)

@@ -1,0 +1,71 @@
+// Products of two tensors outside of phases, as the matrix products that they are.
+
+namespace {
+
+// Terms of a sum that are packed at a time: a panel of them stays in the first cache.
+constexpr Int TERMS = 256;
+
+// Where the entries along one side of a product are, of labels each with its size and three strides.
+inline Places side(const Int* labels, Int count, int which) {
+    Places all{0};
+    for (Int k = 0; k < count; ++k) {
+        Places longer;
+        longer.reserve(all.size() * labels[4 * k]);
+        for (Int start : all)
+            for (Int j = 0; j < labels[4 * k]; ++j) longer.push_back(start + j * labels[4 * k + 1 + which]);
+        all = std::move(longer);
+    }
+    return all;
+}
+
+// out = left @ right for each place of the batch. ``labels`` are those of the batch, of rows, columns and terms, each
+// with its size and its strides in left, right and out; ``counts`` says how many there are of each. Threads share rows.
+// The order of a sum is the same whatever their number.
+template <class T>
+void product(const Int* counts, const Int* labels, const T* left, const T* right, T* out, Int threads) {
+    constexpr Int wide = 2 * Vector<T>::width;
+    Places at[4][3];
+    for (int run = 0; run < 4; ++run) {
+        for (int which = 0; which < 3; ++which) at[run][which] = side(labels, counts[run], which);
+        labels += 4 * counts[run];
+    }
+    const Int places = at[0][0].size(), rows = at[1][0].size(), columns = at[2][1].size(), terms = at[3][0].size();
+    const Int blocks = (rows + ROWS - 1) / ROWS, all = places * blocks;
+    threads = std::max<Int>(1, std::min(threads, all));
+    share(all, threads, [&](Int, Int first, Int several) {
+        alignas(64) T packed[TERMS * wide];
+        for (Int from = first; from < first + several;) {
+            const Int place = from / blocks, to = std::min(first + several, (place + 1) * blocks);
+            const Int row = from % blocks * ROWS, stop = std::min(rows, (to - place * blocks) * ROWS);
+            const T* const a = left + at[0][0][place];
+            const T* const b = right + at[0][1][place];
+            T* const c = out + at[0][2][place];
+            for (Int term = 0; term < terms; term += TERMS) {
+                const Int last = std::min(terms, term + TERMS);
+                const Places own(at[3][0].begin() + term, at[3][0].begin() + last);
+                const Places other(at[3][1].begin() + term, at[3][1].begin() + last);
+                for (Int column = 0; column < columns; column += wide) {
+                    const Int here = std::min(wide, columns - column);
+                    pack(b, other, Places(at[2][1].begin() + column, at[2][1].begin() + column + here), packed);
+                    const Int* const left_row = at[1][0].data() + row;
+                    const Int* const out_row = at[1][2].data() + row;
+                    T* const target = c + at[2][2][column];
+                    if (here > Vector<T>::width)
+                        panel<T, 2>(a, left_row, stop - row, own, packed, target, out_row, here, T(1), term > 0);
+                    else
+                        panel<T, 1>(a, left_row, stop - row, own, packed, target, out_row, here, T(1), term > 0);
+                }
+            }
+            from = to;
+        }
+    });
+}
+
+}  // namespace
+
+// One product: ``given`` are the counts, the labels and both tensors. It has the form of a phase.
+extern "C" void whole_product(Int, Int, Real* const* states, const void* const* given, const Real*, Real*,
+                              Int threads) {
+    product<Real>((const Int*)given[0], (const Int*)given[1], (const Real*)given[2], (const Real*)given[3], states[0],
+                  threads);
+}

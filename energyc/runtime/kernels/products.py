@@ -1,0 +1,124 @@
+"""Products outside of phases by the library of kernels: what depends on clamps alone, contrasts, slopes by params."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.kernels.cpp_kernels import KINDS, Kernels, pointers
+
+#: Multiplications from which on a product is worth a call from Python.
+LEAST = 2**19
+#: The fewest rows that a packed matrix is worth.
+FEWEST = 8
+
+
+class Walk(NamedTuple):
+    """How a product walks through memory: the sizes of what it makes, and two tables of whole numbers.
+
+    ``counts`` are the numbers of labels of the batch, of rows, columns and terms; ``labels`` has for each its size and
+    its strides in the left matrix, the right one and the result. With ``turned`` the second operand is the left one.
+    """
+
+    sizes: tuple[int, ...]
+    counts: Tensor
+    labels: Tensor
+    turned: bool
+
+
+class ProductKernels(Kernels):
+    """Kernels whose library also makes products of two tensors."""
+
+    def matmul(self, a: Tensor, b: Tensor) -> Tensor:
+        """``a @ b``: [..., n] times [n, m]."""
+        if a.dim() < 2 or b.dim() != 2:
+            return a @ b
+        found = self._product(MATMULS[a.dim() - 2], a, b) if a.dim() < len(MATMULS) + 2 else None
+        return a @ b if found is None else found
+
+    def einsum(self, equation: str, a: Tensor, b: Tensor) -> Tensor:
+        """``torch.einsum(equation, a, b)``, where each label of an operand is in the other one or in the result."""
+        found = self._product(equation, a, b)
+        return torch.einsum(equation, a, b) if found is None else found
+
+    def _product(self, equation: str, a: Tensor, b: Tensor) -> Tensor | None:
+        """The product; None where torch is to make it: it is small, autograd looks on, or no kernel takes it."""
+        if a.dtype != b.dtype or not (plain(a) and plain(b)):
+            return None
+        walk = walked(equation, a.shape, a.stride(), b.shape, b.stride())
+        if walk is None or not self.serve(next(iter(self.names), ""), [a]):
+            return None
+        out = a.new_empty(walk.sizes)
+        left, right = (b, a) if walk.turned else (a, b)
+        library, none = self.libraries[a.dtype], torch.empty(0, dtype=a.dtype)
+        given = [walk.counts, walk.labels, left, right]
+        refusal = library.refusal("whole_product", [out], given, none, None)
+        if refusal is not None:
+            self._fail(refusal)
+            return None
+        number, pointer = ctypes.c_int64, ctypes.c_void_p
+        threads = number(torch.get_num_threads())
+        library.loaded.whole_product(
+            number(0), number(0), pointers([out]), pointers(given), pointer(None), pointer(None), threads
+        )
+        return out
+
+
+#: ``@`` of two tensors, the first of two labels and more.
+MATMULS = ("ab,bz->az", "abc,cz->abz", "abcd,dz->abcz", "abcde,ez->abcdz")
+
+
+def plain(x: Tensor) -> bool:
+    """Whether a tensor is memory of the CPU that no transformation of torch stands before."""
+    return (
+        type(x) in (Tensor, torch.nn.Parameter)
+        and x.device.type == "cpu"
+        and x.dtype in KINDS
+        and not (x.requires_grad and torch.is_grad_enabled())
+        and not torch._C._are_functorch_transforms_active()
+        and not torch._C._len_torch_function_stack()
+        and not x.is_conj()
+        and not x.is_neg()
+    )
+
+
+@lru_cache(maxsize=512)
+def walked(
+    equation: str, a: tuple[int, ...], a_strides: tuple[int, ...], b: tuple[int, ...], b_strides: tuple[int, ...]
+) -> Walk | None:
+    """How a product of tensors of these sizes and strides walks; None where it is none, or a small one.
+
+    The last label of the result is one of the columns, which are next to each other; the operand that has it is the
+    right matrix.
+    """
+    operands, _, out = equation.partition("->")
+    first, second = operands.split(",")
+    names = (first, second, out)
+    if not all(names) or any(len(set(x)) < len(x) for x in names) or not set(first) ^ set(second) <= set(out):
+        return None
+    size = {**dict(zip(first, a)), **dict(zip(second, b))}
+    if any(size[x] != n for x, n in (*zip(first, a), *zip(second, b))):
+        return None
+    shared = set(first) & set(second)
+    turned = out[-1] not in second
+    left, right = (second, first) if turned else (first, second)
+    adjacent = len(out) - next((k for k, x in enumerate(out[::-1]) if x in left), len(out))
+    columns = list(out[adjacent:])
+    rows = [x for x in out if x in left and x not in shared]
+    batch = [x for x in out[:adjacent] if x in right]
+    runs = batch, rows, columns, [x for x in left if x in shared and x not in out]
+    counts = [math.prod(size[x] for x in run) for run in runs]
+    if not columns or counts[1] < FEWEST or math.prod(counts) < LEAST:
+        return None
+    sizes = tuple(size[x] for x in out)
+    strides = {x: math.prod(sizes[k + 1 :]) for k, x in enumerate(out)}
+    lefts, rights = dict(zip(first, a_strides)), dict(zip(second, b_strides))
+    if turned:
+        lefts, rights = rights, lefts
+    labels = [[size[x], lefts.get(x, 0), rights.get(x, 0), strides.get(x, 0)] for run in runs for x in run]
+    return Walk(sizes, torch.tensor([len(run) for run in runs]), torch.tensor(labels), turned)
