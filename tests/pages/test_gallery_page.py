@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gallery import GALLERY, LARGEST
+from benchmarks.gallery import GALLERY, LARGEST, ZOO, zoo_page
 from energyc.resources import folder
 from tests.pages.gallery import CHECK, EXCERPT, PAGE, ROOT, SECTION, key_lines, slug
 
@@ -81,3 +81,9 @@ def section(page: str, anchor: str) -> str:
 
 def test_every_picture_is_of_the_gallery() -> None:
     assert {path.stem for path in (ROOT / "docs" / "pictures").iterdir()} == set(GALLERY)
+
+
+def test_the_cards_of_the_zoo_are_those_of_the_catalogue() -> None:
+    page = ZOO.read_text(encoding="utf-8")
+    assert page.count("### `") == len(list((folder("specs") / "zoo").glob("*.energy")))
+    assert page == zoo_page(page), "python -m benchmarks.gallery OUT --only NAME writes them"

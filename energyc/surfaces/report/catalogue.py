@@ -28,7 +28,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Entry:
-    """A spec that ships: ``data`` are the names of its adapters, ``measured`` is None where no data ship for it."""
+    """A spec that ships: ``data`` are the names of its adapters, ``measured`` is None where no data ship for it.
+
+    ``remark`` says what the figure does not, as where it is low; it is empty where there is nothing to say.
+    """
 
     name: str
     about: str
@@ -37,6 +40,7 @@ class Entry:
     rule: str
     data: tuple[str, ...]
     measured: Measured | None
+    remark: str
 
     @property
     def command(self) -> str:
@@ -54,6 +58,8 @@ class Entry:
         if self.measured is not None:
             number = f"{self.measured.metric} {self.measured.value:.4g}"
             yield f"  {number} after {self.measured.updates:,} updates in {self.measured.seconds} s: {self.command}"
+        if self.remark:
+            yield f"  {self.remark}"
 
 
 def catalogue(facts: Mapping[str, Any] | None = None) -> list[Entry]:
@@ -69,4 +75,6 @@ def read_facts() -> dict[str, Any]:
 
 def _entry(name: str, path: Path, facts: Mapping[str, Any]) -> Entry:
     measured = Measured(**facts["measured"]) if facts["measured"] else None
-    return Entry(name, facts["about"], path, facts["class"], facts["rule"], tuple(facts["data"]), measured)
+    return Entry(
+        name, facts["about"], path, facts["class"], facts["rule"], tuple(facts["data"]), measured, facts["remark"]
+    )
