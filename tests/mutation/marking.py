@@ -21,7 +21,7 @@ from typing import Any
 from tests.mutation.packages import functions, package_of, sources
 
 HOOK = "__energyc_entered__"
-GENERATED = "<energyc_generated_"
+GENERATED = "<energyc.generated."
 #: Packages whose source generated modules carry.
 CARRIED = ("runtime", "rules")
 
