@@ -26,7 +26,7 @@ def instantiate(source: str, class_name: str, *, device: Any = None, dtype: Any 
 def loaded(source: str) -> types.ModuleType:
     """The module of a text, the same one for the same text.
 
-    It gets a name of its own in ``sys.modules``, by its text, so that its lines show in tracebacks; the name is one below
+    It gets a name of its own in ``sys.modules``, by its text, so that its lines show in tracebacks; the name is below
     energyc, so that a warning points past it. The runtime of this process takes the place of the one that it carries:
     its networks have every feature, whatever they were made with.
     """
