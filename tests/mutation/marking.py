@@ -2,8 +2,7 @@
 
 Each function of the files to mutate gets, when it is imported, a first statement that puts its name into a set; the
 files stay as they are. That costs some 50 ns a call, where a tracer would make the tests several times slower. What
-``functools.cache`` keeps counts for whoever asks for it. Generated modules that carry the source of the runtime
-count as the runtime.
+``functools.cache`` keeps counts for whoever asks for it. Generated modules that energyc loads run on its own runtime.
 """
 
 from __future__ import annotations
@@ -18,14 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.mutation.packages import functions, package_of, sources
+from tests.mutation.packages import functions, package_of
 
 HOOK = "__energyc_entered__"
-GENERATED = "<energyc_generated_"
-#: Packages whose source generated modules carry.
-CARRIED = ("runtime", "rules")
-
-_compile = builtins.compile
 
 
 class Entered:
@@ -63,7 +57,7 @@ def marked(source: str | bytes, filename: str, name: Callable[[str], str | None]
             for node in ast.walk(call):
                 ast.copy_location(node, function.body[place])
             function.body.insert(place, call)
-    return _compile(tree, filename, "exec", dont_inherit=True)
+    return compile(tree, filename, "exec", dont_inherit=True)
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
@@ -95,31 +89,13 @@ class _Finder(importlib.machinery.PathFinder):
 
 
 def install(root: Path) -> Entered:
-    """Mark what will be imported of energyc, and what will be generated and run."""
+    """Mark what will be imported of energyc."""
     entered = Entered()
     _Loader.root, _Loader.entered = root.resolve(), entered
     sys.meta_path.insert(0, _Finder)
-    _mark_generated(root)
     # ``functools.cache`` calls it.
     functools.lru_cache = _remembering(functools.lru_cache, entered)
     return entered
-
-
-def _mark_generated(root: Path) -> None:
-    """Let ``compile`` mark what a generated module carries of the runtime."""
-    carried = {
-        qualified: f"{path}:{qualified}"
-        for package, path in sources(root)
-        if package in CARRIED
-        for qualified, _ in functions(ast.parse((root / path).read_text(encoding="utf-8")))
-    }
-
-    def compile(source: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(source, str) and str(filename).startswith(GENERATED):
-            return marked(source, str(filename), carried.get)
-        return _compile(source, filename, *args, **kwargs)
-
-    builtins.compile = compile
 
 
 def _remembering(real: Any, entered: Entered) -> Any:

@@ -35,10 +35,11 @@ def _operate(network: Any) -> None:
 def loaded(source: str) -> types.ModuleType:
     """The module of a text, the same one for the same text.
 
-    It gets a name of its own in ``sys.modules``, by its text, so that its lines show in tracebacks. The runtime of this
-    process takes the place of the one that it carries: its networks have every feature, whatever they were made with.
+    It gets a name of its own in ``sys.modules``, by its text, so that its lines show in tracebacks; the name is below
+    energyc, so that a warning points past it. The runtime of this process takes the place of the one that it carries:
+    its networks have every feature, whatever they were made with.
     """
-    name = f"energyc_generated_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    name = f"energyc.generated.{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
     module = types.ModuleType(name)
