@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import importlib
 import os
 from collections.abc import Mapping, Sequence
@@ -85,6 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from energyc.surfaces.cli.shells import answer
 
         return answer(energyc, os.environ)
+    if arguments is None:  # no cycles are looked for at the end of the process, which frees all
+        atexit.register(gc.freeze)
     from energyc.surfaces.cli.failures import guarded
 
     return guarded(energyc, arguments)

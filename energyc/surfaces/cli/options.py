@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Callable
 from functools import wraps
@@ -70,6 +71,21 @@ def spec_options(function: Command) -> Command:
     @wraps(function)
     def command(*args: Any, preset: str | None, settings: tuple[str, ...], **options: Any) -> Any:
         return function(*args, choices=choices(preset, settings), **options)
+
+    return command  # type: ignore[return-value]
+
+
+def rarely_collected(function: Command) -> Command:
+    """Look for cycles after a million objects only: a tenth of a short command is looking through modules for them."""
+
+    @wraps(function)
+    def command(*args: Any, **options: Any) -> Any:
+        before = gc.get_threshold()
+        gc.set_threshold(1_000_000, *before[1:])
+        try:
+            return function(*args, **options)
+        finally:
+            gc.set_threshold(*before)
 
     return command  # type: ignore[return-value]
 
