@@ -205,9 +205,10 @@ def lower(planned: ModulePlan, options: Options) -> list[Relaxing]:
 
     Raises NotLowered where there are none.
     """
+    from energyc.code.loops import NotLowered
     from energyc.code.targets.kernels import kernels_of
 
-    with stage("lower", planned.network.source.name):
+    with stage("lower", planned.network.source.name, NotLowered):
         return kernels_of(planned, options)
 
 

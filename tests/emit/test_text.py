@@ -109,3 +109,9 @@ def test_the_same_bytes_in_two_processes() -> None:
     environment = {**os.environ, "PYTHONHASHSEED": str(1 + hash("this process") % 1000), "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, check=True, env=environment, cwd=ROOT)
     assert ast.literal_eval(done.stdout.decode()) == digests()
+
+
+def test_kernels_that_there_are_not_are_an_answer() -> None:
+    chosen = pipeline.Choices(None, {"relax.solver": "newton"})
+    network = pipeline.resolve(pipeline.read("specs/hopfield.energy"), chosen)
+    assert pipeline.kernels(network) == "no kernels: its solver is newton\n"

@@ -208,7 +208,7 @@ def of_end(count: int, end: signal.Signals, faulty: int, at: int) -> Find | None
         run = launched([*train(folder), *SETTINGS], count, end, faulty, at)
         subject = f"{end.name} of rank {faulty} of {count} at call {at}, {run.seconds(faulty):.1f} s to the end of all"
         print(subject, flush=True)
-        if wrong := _wrong_end(run, end, faulty):
+        if wrong := wrong_end(run, end, faulty):
             return Find(f"{end.name}: {wrong}", f"{subject}\n{run.said}")
         again = resume(folder) if (folder / "run" / "run.json").exists() else [*train(folder), *SETTINGS]
         resumed = forked(again)
@@ -221,7 +221,7 @@ def of_end(count: int, end: signal.Signals, faulty: int, at: int) -> Find | None
         return None if apart <= TOLERANCE else Find(f"{end.name}: other params", f"{subject}\n{apart}")
 
 
-def _wrong_end(run: Launched, end: signal.Signals, faulty: int) -> str:
+def wrong_end(run: Launched, end: signal.Signals, faulty: int) -> str:
     """What is wrong with how the ranks ended; empty if nothing is."""
     others = [rank.status for k, rank in enumerate(run.ranks) if k != faulty]
     if run.ranks[faulty].status == 0 and set(others) == {0}:

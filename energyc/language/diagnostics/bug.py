@@ -20,11 +20,12 @@ class CompilerBug(Exception):
 
 
 @contextmanager
-def stage(name: str, subject: str) -> Iterator[None]:
-    """Turn exceptions into a :class:`CompilerBug` of this stage, except those for mistakes of the user."""
+def stage(name: str, subject: str, *answers: type[Exception]) -> Iterator[None]:
+    """Turn exceptions into a :class:`CompilerBug` of this stage, except mistakes of the user and its ``answers``."""
+    expected: tuple[type[Exception], ...] = (SpecError, UserError, CompilerBug, *answers)
     try:
         yield
-    except (SpecError, UserError, CompilerBug):
+    except expected:
         raise
     except Exception as error:
         raise CompilerBug(name, subject, error) from error
