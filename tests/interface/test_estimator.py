@@ -111,6 +111,11 @@ def test_a_spec_that_is_no_estimator_says_why(spec: str, says: str) -> None:
 
 
 def test_without_scikit_learn_it_says_what_to_install() -> None:
-    program = "import sys; sys.modules['sklearn'] = None\nimport energyc\ntry: energyc.Estimator\nexcept energyc.UserError as error: print(error)"
+    program = (
+        "import sys; sys.modules['sklearn'] = None\n"
+        "import energyc\n"
+        "try: energyc.Estimator\n"
+        "except energyc.UserError as error: print(error)"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "energyc.Estimator follows scikit-learn, which is not installed\n  = help: pip install" in done.stdout

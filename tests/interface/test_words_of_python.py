@@ -10,7 +10,7 @@ import torch
 
 import energyc
 from energyc.language.diagnostics import Option, Resuming, UserError, spoken
-from tests.cli.run import run
+from tests.cli.run import energyc as command
 from tests.interface.test_calls import SPEC
 
 BIASED = SPEC.replace("energy e =", "force twist on z[j] = sum[i](x[i] * W[i,j] * y[0])\nenergy e =")
@@ -24,12 +24,15 @@ def test_an_option_is_said_in_both_words() -> None:
         assert str(each) == 'no\n  = help: use device="cpu" or allow_biased=True, or energyc.resume("runs/a")'
 
 
-def test_a_biased_rule(tmp_path: Path) -> None:
+def test_a_biased_rule(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     data = {"x": torch.zeros(10, 4), "t": torch.zeros(10, 2)}
     with pytest.raises(UserError, match="insist with allow_biased=True"):
         energyc.train(BIASED, data, rule="ep", out=tmp_path / "run")
     (tmp_path / "cell.energy").write_text(BIASED)
-    assert "insist with --allow-biased" in run("train", str(tmp_path / "cell.energy"), "--rule", "ep").stderr
+    (tmp_path / "own.py").write_text("import torch\n\ndef samples():\n    return torch.zeros(10, 4), torch.zeros(10, 2)\n")
+    given = ("--data", f"{tmp_path / 'own.py'}:samples", "--out", tmp_path / "run")
+    done = command(capfd, "train", tmp_path / "cell.energy", "--rule", "ep", *given)
+    assert "insist with --allow-biased" in done.err
 
 
 def test_a_device_and_a_folder(tmp_path: Path) -> None:
