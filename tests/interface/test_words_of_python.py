@@ -29,7 +29,8 @@ def test_a_biased_rule(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(UserError, match="insist with allow_biased=True"):
         energyc.train(BIASED, data, rule="ep", out=tmp_path / "run")
     (tmp_path / "cell.energy").write_text(BIASED)
-    (tmp_path / "own.py").write_text("import torch\n\ndef samples():\n    return torch.zeros(10, 4), torch.zeros(10, 2)\n")
+    own = "import torch\n\ndef samples():\n    return torch.zeros(10, 4), torch.zeros(10, 2)\n"
+    (tmp_path / "own.py").write_text(own)
     given = ("--data", f"{tmp_path / 'own.py'}:samples", "--out", tmp_path / "run")
     done = command(capfd, "train", tmp_path / "cell.energy", "--rule", "ep", *given)
     assert "insist with --allow-biased" in done.err
