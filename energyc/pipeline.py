@@ -285,7 +285,7 @@ def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) ->
     if rules is not None and not (isinstance(rules, Sequence) and all(isinstance(rule, str) for rule in rules)):
         raise wrong_argument("rules", rules, 'a list of names, as rules=["centered-ep"]')
     if rules is not None and tuple(rules) == ALL:
-        return tuple(sorted(available(classes), key=lambda rule: rule != network.train.trained_by))
+        return tuple(sorted(available(classes), key=lambda rule: rule != network.train.rule))
     names = list(rules) if rules is not None else [network.train.trained_by]
     check_rules(network.name, classes, names)
     return tuple(dict.fromkeys(names))

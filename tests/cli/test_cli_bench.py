@@ -51,3 +51,18 @@ def test_both_ways_take_the_same_step() -> None:
     states = list(net.start(clamps).values())
     for own, other in zip(_step(net, states, clamps)(), _by_autograd(net, states, clamps)(), strict=True):
         assert float((own - other).abs().max()) < 1e-4
+
+
+def test_own_data_are_timed_at_their_sizes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Three test samples in a batch of four; an image of nine pixels."""
+    (tmp_path / "own.py").write_text(
+        "import numpy as np\n\ndef samples():\n"
+        "    data = {'x': np.full((15, 9), 0.5), 'label': np.zeros(15, int)}\n    return data\n"
+    )
+    given = ("--data", f"{tmp_path / 'own.py'}:samples")
+    asked = ("bench", "hopfield", "--set", "I=9", "--seconds", "0", "--batch", "4", "--format", "json")
+    done = energyc(capfd, *asked, *given)
+    assert done.status == 0, done
+    assert json.loads(done.out)["batch"] == 4
+    wrong = energyc(capfd, "bench", "hopfield", "--set", "I=8", "--seconds", "0", *given)
+    assert wrong.status == 1 and "has shape" in wrong.err and "[samples, 8]" in wrong.err

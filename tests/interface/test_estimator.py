@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
 from typing import Any
 
+import numpy as np
 import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.datasets import load_iris
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import energyc
@@ -46,3 +55,67 @@ def estimators() -> list[Any]:
 @parametrize_with_checks(estimators())
 def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+def test_a_classifier_with_labels_of_any_kind() -> None:
+    x, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = energyc.Estimator(CLASSIFIER, **FAST, steps=150, seed=3)
+    assert is_classifier(model) and not is_regressor(model)
+    x = StandardScaler().fit_transform(x)
+    assert model.fit(x, names) is model and model.classes_.tolist() == sorted(set(names))
+    assert model.score(x, names) > 0.9
+    shares = model.predict_proba(x)
+    logits = model.network_({"x": x})["logits"].detach()
+    np.testing.assert_allclose(shares, logits.softmax(1).numpy(), rtol=1e-12)
+    assert (model.classes_[shares.argmax(1)] == model.predict(x)).all()
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(x), shares)
+    fresh = clone(model.set_params(steps=2))
+    assert fresh.get_params()["steps"] == 2 and not hasattr(fresh, "network_")
+
+
+@pytest.mark.slow
+def test_it_stands_in_a_pipeline_that_is_cross_validated() -> None:
+    x, y = load_iris(return_X_y=True)
+    scores = cross_val_score(make_pipeline(StandardScaler(), energyc.Estimator(CLASSIFIER, **FAST)), x, y, cv=3)
+    assert scores.min() > 0.85
+
+
+def test_a_regressor_finds_the_line_of_least_squares() -> None:
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(100, 3))
+    y = x @ [[1.0, 2.0], [0.5, -1.0], [0.0, 3.0]] + 0.1 * generator.normal(size=(100, 2))
+    model = energyc.Estimator(REGRESSOR, **FAST, steps=300).fit(x, y)
+    best, *_ = np.linalg.lstsq(np.c_[x, np.ones(100)], y, rcond=None)
+    np.testing.assert_allclose(model.predict(x), np.c_[x, np.ones(100)] @ best, atol=1e-3)
+    assert is_regressor(model) and not hasattr(model, "predict_proba")
+    assert model.score(x, y) == pytest.approx(1 - ((model.predict(x) - y) ** 2).sum(0) @ (1 / y.var(0)) / 200, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        (CLASSIFIER.replace("clamp x[I]", "clamp x[I], u[I]"), "it has 2 clamps and 1 targets"),
+        (
+            CLASSIFIER.replace("logits[k] =", "logits[k] = 0 * 1 +")
+            .replace("readout", "let")
+            .replace("cost ce", "readout size = sum[j](s[j])\ncost ce"),
+            "no readout answers its target label",
+        ),
+    ],
+)
+def test_a_spec_that_is_no_estimator_says_why(spec: str, says: str) -> None:
+    with pytest.raises(energyc.UserError, match=f"clusters is no estimator: {says}"):
+        energyc.Estimator(spec).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+
+
+def test_without_scikit_learn_it_says_what_to_install() -> None:
+    program = (
+        "import sys; sys.modules['sklearn'] = None\n"
+        "import energyc\n"
+        "try: energyc.Estimator\n"
+        "except energyc.UserError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "energyc.Estimator follows scikit-learn, which is not installed\n  = help: pip install" in done.stdout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import MappingProxyType
 
 from energyc.language.diagnostics import Label, Span
 from energyc.language.network import Network
@@ -17,13 +16,7 @@ from energyc.mathematics.calculus import depends
 from energyc.mathematics.ir import Input, walk
 
 _ROOTS = ("energy", "force", "readout", "cost", "metric", "state")
-_MAY_BE_UNUSED = ("dim", "const", "data", "clamp", "noise", "target", "let", "fn", "tie")
-_UNUSED_HELP = MappingProxyType(
-    {
-        "param": "use it in an energy, a force, a readout or the cost, or remove it",
-        "layer": "read its state outside of it, `{0}.x[...]`, or remove it",
-    }
-)
+_MAY_BE_UNUSED = ("dim", "const", "data", "clamp", "noise", "param", "target", "let", "fn", "tie")
 
 
 def check_part(context: Context, used: set[str], bindings: Bindings) -> None:
@@ -32,7 +25,7 @@ def check_part(context: Context, used: set[str], bindings: Bindings) -> None:
     for entry in context.names.entries.values():
         if entry.name in used or entry.name not in context.names.own:
             continue
-        if entry.kind in _UNUSED_HELP:
+        if entry.kind == "layer":
             _report_unused(context, entry)
         elif entry.kind in _MAY_BE_UNUSED:
             context.reporter.warn("W0201", f"{entry.noun} `{entry.name}` is never used", entry.span)
@@ -44,7 +37,7 @@ def _report_unused(context: Context, entry: Entry) -> None:
         f"{entry.noun} `{entry.name}` is never used",
         entry.span,
         "nothing depends on it",
-        help=_UNUSED_HELP[entry.kind].format(entry.name),
+        help=f"read its state outside of it, `{entry.name}.x[...]`, or remove it",
     )
 
 

@@ -12,6 +12,7 @@ from energyc.language.resolve.blocks import File, LayerPart, Part
 from energyc.language.resolve.checks import check_terms
 from energyc.language.resolve.clamped import check_clamped
 from energyc.language.resolve.constant_starts import check_starts
+from energyc.language.resolve.consts_of_blocks import with_consts_outside
 from energyc.language.resolve.memory import BUDGET, check_memory
 from energyc.language.resolve.misplaced import check_blocks
 from energyc.language.resolve.names import collect
@@ -77,7 +78,7 @@ def resolve_partly(
 ) -> Resolved:
     """Resolve a spec as far as it goes, with all its errors; the arguments are those of ``resolve``."""
     reporter, set_outside = Reporter(source), dict(overrides or {})
-    resolution = _Resolution(spec, reporter, preset, set_outside, schemas, rules, memory)
+    resolution = _Resolution(with_consts_outside(spec), reporter, preset, set_outside, schemas, rules, memory)
     try:
         resolution.read()
     except RecursionError:

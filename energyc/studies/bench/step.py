@@ -19,9 +19,10 @@ from energyc.code.targets.torch.module import torch_module
 from energyc.language.diagnostics import UserError, arithmetic, stage
 from energyc.language.network import Network
 from energyc.language.settings import extremes
+from energyc.running.runs.data_arguments import DataArguments
 from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.relaxation.steps import advance_
-from energyc.studies.verify import random_probe
+from energyc.studies.verify import given_samples, random_probe
 
 #: The steps of a phase in kernels, which packs weights once.
 PHASE = 10
@@ -59,12 +60,14 @@ class BenchReport:
         return "\n".join([head, "", *rows]) + "\n"
 
 
-def bench(network: Network, *, batch: int = 16, seconds: float = 5.0, threads: int = 1) -> BenchReport:
-    """Time the step of a network at random clamps: as generated, without passes, in kernels, by autograd of the energy.
+def bench(
+    network: Network, *, batch: int = 16, seconds: float = 5.0, threads: int = 1, given: DataArguments | None = None
+) -> BenchReport:
+    """Time the step of a network: as generated, without passes, in kernels, by autograd of the energy.
 
-    It is the step outside of training. Kernels take part where they can be built, in a phase of several steps. Autograd
-    is left out where a term is a force that is not a gradient, and for a solver of its own. Raises UserError for a
-    network of layers.
+    Its clamps are random, or test samples of data that are ``given``. It is the step outside of training. Kernels take
+    part where they can be built, in a phase of several steps. Autograd is left out where a term is a force that is not
+    a gradient, and for a solver of its own. Raises UserError for a network of layers.
     """
     if network.layers:
         message = f"{network.name} has no step of the whole: its layers relax one after the other"
@@ -73,14 +76,26 @@ def bench(network: Network, *, batch: int = 16, seconds: float = 5.0, threads: i
     torch.set_num_threads(threads)
     try:
         with stage("bench", network.source.name), arithmetic("the benchmark", extremes(network.relax)):
-            return _timed(network, batch, seconds)
+            return _timed(network, _clamps(network, batch, given), batch, seconds)
     finally:
         torch.set_num_threads(before)
 
 
-def _timed(network: Network, batch: int, seconds: float) -> BenchReport:
+def _clamps(network: Network, batch: int, given: DataArguments | None) -> dict[str, Tensor] | None:
+    """A batch of samples that are given, each as often as needed; None where there are none."""
+    if given is None:
+        return None
+    found = given_samples(network, given, batch).clamps
+    count = len(next(iter(found.values()))) if found else 0
+    rows = torch.arange(batch) % max(1, count)
+    return {
+        name: (x.to(torch.float32) if x.is_floating_point() else x)[rows].contiguous() for name, x in found.items()
+    }
+
+
+def _timed(network: Network, given: dict[str, Tensor] | None, batch: int, seconds: float) -> BenchReport:
     net = _module(network, Passes())
-    clamps = random_probe(net, batch=batch).clamps
+    clamps = random_probe(net, batch=batch).clamps if given is None else given
     states = list(net.start(clamps).values())
     ways: dict[str, Way] = {"generated": _step(net, states, clamps)}
     plain = _module(network, Passes.plain())

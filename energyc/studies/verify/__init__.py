@@ -15,6 +15,7 @@ from energyc.studies.verify.precision import PrecisionRow, PrecisionTable, preci
 from energyc.studies.verify.probe import Probe, random_probe
 from energyc.studies.verify.products import Phased, ProductsCost
 from energyc.studies.verify.record import Above, Crossing, Record, record
+from energyc.studies.verify.samples import given_samples
 from energyc.studies.verify.settling import Settling
 from energyc.studies.verify.spectrum import Spectrum, spectrum
 from energyc.studies.verify.sweep import Sweep
@@ -43,6 +44,7 @@ __all__ = [
     "Sweep",
     "Symmetry",
     "Verification",
+    "given_samples",
     "measure_fidelity",
     "precision_table",
     "random_probe",

@@ -61,10 +61,10 @@ def samples_of(saved: SavedRun, network: Network, configured: Any, log: Record, 
     return RunSamples(probe, description, feed.batch(evenly_spread(len(feed), CROWD)).clamps)
 
 
-def given_samples(network: Network, given: DataArguments) -> Probe:
-    """Return test samples of data that are given for a spec. Raises UserError."""
+def given_samples(network: Network, given: DataArguments, count: int = RUN_SAMPLES) -> Probe:
+    """Return test samples of data that are given for a spec, ``count`` or as many as there are. Raises UserError."""
     feed = _test_feed(network, given, network.train.seed, WHOLE)
-    return _probe(feed, evenly_spread(len(feed), RUN_SAMPLES))
+    return _probe(feed, evenly_spread(len(feed), count))
 
 
 def _test_feed(network: Network, given: DataArguments, seed: int, division: Division) -> Feed:

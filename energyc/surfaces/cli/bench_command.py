@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from energyc.surfaces.cli.console import Console
-from energyc.surfaces.cli.options import Finite, output_options, spec_argument, spec_options
+from energyc.surfaces.cli.options import Finite, data_option, output_options, spec_argument, spec_options
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
@@ -17,18 +17,33 @@ if TYPE_CHECKING:
 
 @click.command("bench")
 @spec_argument
+@data_option
 @click.option("--batch", metavar="N", type=click.IntRange(min=1), default=16, help="Samples in a batch.")
 @click.option("--seconds", metavar="X", type=Finite(min=0), default=5.0, help="Time to spend measuring.")
 @click.option("--threads", metavar="N", type=click.IntRange(min=1), default=1, help="Number of torch threads.")
 @spec_options
 @output_options
-def command(spec: str, batch: int, seconds: float, threads: int, choices: Choices, console: Console) -> None:
-    """Time a step of SPEC: as generated, without optimisation passes, and by autograd of its energy."""
+def command(
+    spec: str,
+    data: tuple[str, ...],
+    batch: int,
+    seconds: float,
+    threads: int,
+    choices: Choices,
+    console: Console,
+) -> None:
+    """Time a step of SPEC: as generated, without optimisation passes, and by autograd of its energy.
+
+    Its inputs are random; with --data they are test samples, and the sizes are those that the data give.
+    """
     if threads > (cores := os.cpu_count() or 1):
         raise click.BadParameter(f"{threads} is more than the {cores} cores of this machine.", param_hint="'--threads'")
     from energyc import pipeline
+    from energyc.running.runs.data_arguments import of_arguments
     from energyc.studies.bench.step import bench
 
-    network = pipeline.resolve(pipeline.read(Path(spec)), choices)
-    report = bench(network, batch=batch, seconds=seconds, threads=threads)
+    source = pipeline.read(Path(spec))
+    given = of_arguments(source, data)
+    network = pipeline.resolve(source, choices, given.schemas())
+    report = bench(network, batch=batch, seconds=seconds, threads=threads, given=given if data else None)
     console.result(report.to_json(), report.to_text())

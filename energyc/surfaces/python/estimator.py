@@ -71,7 +71,7 @@ class Task:
         node, aim = self.network.clamps[self.clamp].node, self.network.targets[self.target].node
         inputs = {node.dims[0]: features} if len(node.dims) == 1 else {}
         wanted = [aim.over] if self.classifies else list(aim.dims)
-        return {**inputs, **({wanted[0]: answers} if len(wanted) == 1 else {})}
+        return inputs | {dim: answers for dim in wanted if dim is not None and len(wanted) == 1}
 
 
 def _unfit(network: Network, why: str, help_text: str) -> UserError:
@@ -180,13 +180,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             return self.classes_[found.argmax(1)]
         return found[:, 0] if found.ndim == 2 and self._flat_ else found
 
-    @available_if(_classifies)
+    @available_if(_classifies)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> np.ndarray:
         """The scores of the classes [samples, classes]; of two classes the second's less the first's [samples]."""
         found = self._answers(X)
         return found[:, 1] - found[:, 0] if found.shape[1] == 2 else found
 
-    @available_if(_is_probable)
+    @available_if(_is_probable)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probabilities of the classes [samples, classes]: the softmax that a cross entropy is the cost of."""
         found = self._answers(X)

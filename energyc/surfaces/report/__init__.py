@@ -5,5 +5,5 @@ It presents the results of other packages, and measures nothing.
 Imports: ``charts``, ``claims``, ``conservativeness``, ``data``, ``derive``, ``diagnostics``, ``files``, ``hardware``,
 ``html``, ``inspection``, ``ir``, ``module``, ``network``, ``notation``, ``pipeline``, ``plan``, ``resources``,
 ``rules``, ``runs``, ``settings``, ``sparse``, ``syntax``, ``tables``, ``targets``, ``training``, ``verify``; libraries:
-``markupsafe``, ``matplotlib``, ``numpy``, ``rich``, ``torch``.
+``PIL``, ``markupsafe``, ``matplotlib``, ``numpy``, ``rich``, ``torch``.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -19,6 +18,7 @@ from energyc.surfaces.html.chart import legend, number, svg
 from energyc.surfaces.html.markup import PAGE, Content, page, tag
 from energyc.surfaces.html.verdicts import verdict
 from energyc.surfaces.report.curves import HEALTH, shows
+from energyc.surfaces.report.embedded import embedded
 from energyc.surfaces.report.evidence import evidence
 from energyc.surfaces.report.run_facts import RunFacts, run_facts
 
@@ -271,10 +271,10 @@ def _pictures(facts: RunFacts) -> Content:
 
 def _picture(path: SafePath) -> Markup:
     try:
-        content = b64encode(path.read(LARGEST)).decode()
+        content = embedded(path.read(LARGEST))
     except OSError as error:
         return tag("p", f"{path.name} cannot be read: {error.strerror}", class_="nothing")
-    image = tag("img", src=f"data:image/png;base64,{content}", alt=path.stem)
+    image = tag("img", src=content, alt=path.stem)
     return tag("figure", image, tag("figcaption", path.stem), class_="picture")
 
 

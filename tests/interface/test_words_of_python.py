@@ -1,0 +1,46 @@
+"""Errors that reach a program name options as Python does, and on the command line as it does."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+
+import energyc
+from energyc.language.diagnostics import Option, Resuming, UserError, spoken
+from tests.cli.run import energyc as command
+from tests.interface.test_calls import SPEC
+
+BIASED = SPEC.replace("energy e =", "force twist on z[j] = sum[i](x[i] * W[i,j] * y[0])\nenergy e =")
+
+
+def test_an_option_is_said_in_both_words() -> None:
+    help_text = spoken("use {} or {}, or {}", Option("device", "cpu"), Option("allow_biased", True), Resuming("runs/a"))
+    error = UserError("no", help=help_text)
+    assert error.help == "use --device cpu or --allow-biased, or energyc train --resume runs/a"
+    for each in (error, pickle.loads(pickle.dumps(error))):
+        assert str(each) == 'no\n  = help: use device="cpu" or allow_biased=True, or energyc.resume("runs/a")'
+
+
+def test_a_biased_rule(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data = {"x": torch.zeros(10, 4), "t": torch.zeros(10, 2)}
+    with pytest.raises(UserError, match="insist with allow_biased=True"):
+        energyc.train(BIASED, data, rule="ep", out=tmp_path / "run")
+    (tmp_path / "cell.energy").write_text(BIASED)
+    own = "import torch\n\ndef samples():\n    return torch.zeros(10, 4), torch.zeros(10, 2)\n"
+    (tmp_path / "own.py").write_text(own)
+    given = ("--data", f"{tmp_path / 'own.py'}:samples", "--out", tmp_path / "run")
+    done = command(capfd, "train", tmp_path / "cell.energy", "--rule", "ep", *given)
+    assert "insist with --allow-biased" in done.err
+
+
+def test_a_device_and_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match='use device="cpu"'):
+        energyc.load(SPEC, device="meta")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    data = {"x": torch.zeros(10, 4), "t": torch.zeros(10, 2)}
+    with pytest.raises(UserError, match="choose another out="):
+        energyc.train(SPEC, data, out=tmp_path / "full", steps=1)
