@@ -200,8 +200,14 @@ def test_pages_open_without_an_error(site: Path, browser: Any, window: tuple[int
 
 
 def beyond(page: Any) -> float:
-    """How many pixels a page is wider than its window."""
-    return float(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+    """How many pixels a page is wider than its window, once it lies there: what slides aside takes a moment."""
+    wide = 0.0
+    for _ in range(20):
+        wide = float(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+        if wide <= 1:
+            break
+        page.wait_for_timeout(100)
+    return wide
 
 
 def listening(page: Any) -> list[str]:
