@@ -15,6 +15,7 @@ from mkdocs.structure.pages import Page
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from website import pages
+from website.searching import SUBJECTS
 
 #: What our tests read behind the name of a fence (``preset=small``, ``D=3``), which Markdown does not know.
 _OPTIONS = re.compile(r"^```energy (?!title=).*$", re.MULTILINE)
@@ -41,6 +42,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Write formulas as MathML, and lead links out of ``docs`` to the pages that stand for them."""
     if page.file.src_uri == "gallery.md":
         markdown = pages.gallery_page(markdown)
+    page.meta.setdefault("tags", list(SUBJECTS.get(page.file.src_uri, ())))
     markdown = _CARDS.sub(lambda named: pages.cards(named[1].split()), markdown)
     markdown = _OPTIONS.sub("```energy", markdown)
     for source, target in (("benchmarks/README.md", "benchmarks/index.md"), ("CONTRIBUTING.md", "contributing.md")):

@@ -66,3 +66,12 @@ def test_proofs_and_learning_rules(tmp_path: Path) -> None:
     assert all(float(cosine) > 0.999 for cosine in tied.values())
     assert float(untied["vf"]) < 0.99 and float(untied["centered-ep"]) < 0.99
     assert all(float(untied[rule]) > 0.999 for rule in ("tracking-aep", "adjoint", "implicit"))
+
+
+@pytest.mark.slow
+def test_a_first_run_from_the_wheel(tmp_path: Path) -> None:
+    (path,) = [path for path in NOTEBOOKS if path.stem == "first_run"]
+    notebook = executed(path, tmp_path)
+    text = printed(notebook)
+    assert "hopfield: conservative" in text and "network mine" in text, text
+    assert any("image/png" in output.get("data", ()) for cell in notebook.cells for output in cell.get("outputs", ()))

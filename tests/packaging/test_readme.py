@@ -25,6 +25,26 @@ def test_the_readme_s_extras_exist() -> None:
         assert set(named.split(",")) <= extras.keys()
 
 
+def test_the_readme_s_times_stand_in_the_table_of_their_command() -> None:
+    """Milliseconds of an update by kernels, and by autograd of the same energy."""
+    table = (ROOT / "benchmarks" / "results" / "against.md").read_text()
+    head = next(line for line in table.splitlines() if line.startswith("| |")).split("|")
+    said_of = {"hopfield, B = 128": "takes {} ms in energyc's kernels, and {} ms by", "cet, B = 16": "{} and {} ms"}
+    for row, said in said_of.items():
+        line = next(line for line in table.splitlines() if line.startswith(f"| {row}: centered-ep"))
+        found = dict(zip(head, line.replace("*", "").split("|"), strict=True))
+        times = [found[f" {name} "].strip() for name in ("energyc, kernels", "torch, autograd")]
+        assert said.format(*times) in README.replace("\n", " ")
+
+
+def test_the_moving_picture_is_small_and_draws_itself() -> None:
+    for name in ("relaxation", "relaxation-still"):
+        text = (ROOT / "docs" / "assets" / f"{name}.svg").read_text()
+        assert len(text) < 80_000 and "<script" not in text and text.count("http") == 1  # the name of SVG itself
+        assert ("<animate " in text) == (name == "relaxation")
+    assert "docs/assets/relaxation.svg" in README
+
+
 def test_the_readme_s_spec_and_code_belong_together() -> None:
     from energyc.language.diagnostics import Source
     from energyc.pipeline import emit, resolve
