@@ -107,7 +107,7 @@ class Lowering:
     def hold(self, nodes: Iterable[Node]) -> None:
         """Fill buffers with nodes that cost something, even if others could write them where they read them."""
         for node in nodes:
-            if not (self._is_cheap(node) or isinstance(node, Einsum) and self.solution(node).never):
+            if not (self._is_cheap(node) or (isinstance(node, Einsum) and self.solution(node).never)):
                 self._made_or_held(node)
 
     # ------------------------------------------------------------ nodes
