@@ -35,10 +35,13 @@ class ProductKernels(Kernels):
     """Kernels whose library also makes products of two tensors."""
 
     def matmul(self, a: Tensor, b: Tensor) -> Tensor:
-        """``a @ b``: [..., n] times [n, m]."""
-        if a.dim() < 2 or b.dim() != 2:
+        """``a @ b``: [..., n] times [n, m]; where both are transposed in memory, so is what it gives."""
+        if not 2 <= a.dim() < len(MATMULS) + 2 or b.dim() != 2:
             return a @ b
-        found = self._product(MATMULS[a.dim() - 2], a, b) if a.dim() < len(MATMULS) + 2 else None
+        if a.dim() == 2 and a.stride(0) == 1 and b.stride(1) != 1:
+            found = self._product("ab,bz->za", a, b)
+            return a @ b if found is None else found.T
+        found = self._product(MATMULS[a.dim() - 2], a, b)
         return a @ b if found is None else found
 
     def einsum(self, equation: str, a: Tensor, b: Tensor) -> Tensor:

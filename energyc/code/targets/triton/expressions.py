@@ -124,7 +124,7 @@ class Expressions:
         return self.loaded[entry]
 
     def store(self, buffer: Buffer, place: Sequence[IndexExpr], value: e.Expr) -> s.Statement:
-        """The line that writes an entry; what is computed once for all places is a block of one, and so is its place."""
+        """The line that writes an entry; what is computed once for all places is a block of one, as its place is."""
         at, mask = self._pointed(buffer, place, None)
         if not at.along.block:
             one = e.call("tl.arange", e.Number(0), e.Number(1))[e.Slice(), e.Constant(None)]
