@@ -28,8 +28,6 @@ from benchmarks.resident import GIVE_BACK, peak_growth
 EXACT, ROUNDED = 1e-9, 1e-2
 #: torchdeq mixes with a ridge of 1e-4 and comes no nearer to rest.
 NEAR = {"torchdeq (Anderson)": 1e-7}
-#: A way so many times behind the fastest is timed once, after it was compared.
-BEHIND = 4.0
 #: Seconds of a run of calls, and after it, until the time of all threads is booked.
 RUN, SETTLE = 0.02, 0.002
 FLOOR = "products alone"
@@ -112,10 +110,8 @@ def least(calls: Mapping[str, Callable[[], object]], seconds: float) -> dict[str
     while rounds < 3 or time.perf_counter() < end:
         random.shuffle(turns)
         rounds += 1
-        fastest = min(best.values())
         for way, call in turns:
-            if rounds == 1 or best[way] <= BEHIND * fastest:
-                best[way] = min(best[way], _run(call, best[way]))
+            best[way] = min(best[way], _run(call, best[way]))
     return best
 
 

@@ -29,7 +29,7 @@ NAME = "against"
 
 
 def machine() -> dict[str, Any]:
-    """The machine that it ran on."""
+    """The machine that it ran on, and the threads of torch; JAX has as many."""
     try:
         import jax
     except ImportError:
@@ -37,7 +37,18 @@ def machine() -> dict[str, Any]:
     else:
         versions = {"torch": torch.__version__, "jax": jax.__version__}
     flags = torch.backends.cpu.get_cpu_capability()
-    return {"processor": f"{platform.machine()}, {flags}", "threads": torch.get_num_threads(), "versions": versions}
+    return {"processor": f"{processor()}, {flags}", "threads": torch.get_num_threads(), "versions": versions}
+
+
+def processor() -> str:
+    """The model of the processor, by its family and number too where the name says little."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    name = told.get("model name", platform.machine())
+    return f"{name} (family {told['cpu family']}, model {told['model']})" if "cpu family" in told else name
 
 
 def kept(folder: Path) -> dict[str, Any]:

@@ -297,8 +297,7 @@ def of_adjoints(
     system = Transposed(net, states, fixed, seeds, step)
     for _ in range(steps):
         last, two = two, [seed + x for seed, x in zip(seeds, unflatten(system.push(flatten(two)), two), strict=True)]
-    far = torch.stack([(x - y).flatten(1).square().sum(1) for x, y in zip(two, last, strict=True)]).sum(0).sqrt()
-    return [*one, goals], [*two, far]
+    return [*one, goals], [*two, (flatten(two) - flatten(last)).norm(dim=1)]
 
 
 def replay_plainly(work: Callable[[], None], device: torch.device) -> Callable[[], object]:

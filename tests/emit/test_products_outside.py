@@ -24,6 +24,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> ProductKernels:
     monkeypatch.setenv("CXXFLAGS", "-O1")
     monkeypatch.setattr(products, "LEAST", 0)
     monkeypatch.setattr(products, "FEWEST", 1)
+    monkeypatch.setattr(products, "SHARE", 1)
     walked.cache_clear()
     texts = [(Path(str(resource("codegen"))) / "cpp" / header).read_text() for header in HEADERS]
     return ProductKernels("\n".join(texts), ("free",))

@@ -17,6 +17,7 @@ import pytest
 import torch
 
 from energyc import pipeline
+from energyc.code.targets.triton import groups
 from energyc.language.diagnostics import SpecError
 from energyc.language.network import Network
 from energyc.mathematics.functions import FUNCTIONS, ScalarFunction, scalar_function
@@ -432,8 +433,60 @@ for kernel in kernels:
         types = kinds | dict.fromkeys(whole, "*i64") | {a: "i32" for a in kernel.arg_names if a == "samples"}
         code = triton.compile(ASTSource(fn=kernel, signature=types), target=GPUTarget("cuda", capability, 32))
         assert f".target sm_{capability}" in code.asm["ptx"], kernel
+        read = [line for line in code.asm["ttir"].splitlines() if "%samples" in line and "tt.func" not in line]
+        assert not any("muli" in line for line in read), read  # 32 bits, which so many samples may overflow
 print(len(kernels))
 """
+
+
+def test_no_kernel_multiplies_the_number_of_samples() -> None:
+    """It has 32 bits; the places that it is compared with have 64."""
+    goldens = [text for path in SPECS if (text := _golden(path)) is not None]
+    functions = [f for text in goldens for f in re.findall(r"^@jit\ndef .*?(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL)]
+    counting = [f for f in functions if re.search(r"\bsamples\b", f.partition(":\n")[2])]
+    assert counting
+    for function in counting:
+        assert "tl.program_id(0).to(tl.int64)" in function
+        assert re.findall(r".*\bsamples\b.*", function.partition(":\n")[2]) == ["    inside = sample < samples"]
+
+
+def _golden(path: Path) -> str | None:
+    """The Triton kernels of a spec as they are kept."""
+    kept = Path(__file__).parents[1] / "golden" / path.stem / "triton.py"
+    return kept.read_text() if kept.exists() else None
+
+
+SCALAR_NUDGE = """\
+network scalar_nudge
+dim N = 2, H = 4, K = 4
+target label : K
+param W[H, N] ~ normal(1), V[H, N] ~ normal(1)
+state z[H] in [-2, 1/2]
+energy leak = 1/2 * sum[h](z[h]^2)
+readout out[k in K] = sum[h,n](W[h,n] * V[h,n])/10 + tanh(sum[h](z[h] * z[h]))
+cost ce = cross_entropy[k](out[k], label)
+train { rule = ep }
+"""
+
+
+@needs_interpreter
+def test_a_number_for_all_samples_inside_a_nudge() -> None:
+    """A sum over params alone is one place, without samples and without a row."""
+    found = differences(kernel_module(resolved(SCALAR_NUDGE), target="triton"))
+    assert found["nudged"] < TOLERANCE, found
+
+
+@needs_interpreter
+@pytest.mark.parametrize("few", [1, groups.FEW])
+def test_rows_of_large_buffers_have_places_of_64_bits(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "FEW", few)
+    network = shipped(spec_path("hopfield"))
+    text = pipeline.emit(network, target="triton", runtime="import").text
+    rows = re.findall(r"    r = .*", text)
+    assert rows
+    assert all(line.endswith("[None, :].to(tl.int64)") == (few == 1) for line in rows), rows
+    found = differences(kernel_module(network, target="triton"))
+    assert max(found.values()) < TOLERANCE, found
 
 
 @needs_triton

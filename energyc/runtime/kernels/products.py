@@ -14,6 +14,8 @@ from energyc.runtime.kernels.cpp_kernels import KINDS, Kernels, pointers
 
 #: Multiplications from which on a product is worth a call from Python.
 LEAST = 2**19
+#: Multiplications that are worth a thread of their own.
+SHARE = 2**22
 #: The fewest rows that a packed matrix is worth.
 FEWEST = 8
 
@@ -23,22 +25,27 @@ class Walk(NamedTuple):
 
     ``counts`` are the numbers of labels of the batch, of rows, columns and terms; ``labels`` has for each its size and
     its strides in the left matrix, the right one and the result. With ``turned`` the second operand is the left one.
+    ``shares`` is the most threads that have enough to do.
     """
 
     sizes: tuple[int, ...]
     counts: Tensor
     labels: Tensor
     turned: bool
+    shares: int
 
 
 class ProductKernels(Kernels):
     """Kernels whose library also makes products of two tensors."""
 
     def matmul(self, a: Tensor, b: Tensor) -> Tensor:
-        """``a @ b``: [..., n] times [n, m]."""
-        if a.dim() < 2 or b.dim() != 2:
+        """``a @ b``: [..., n] times [n, m]; where both are transposed in memory, so is what it gives."""
+        if not 2 <= a.dim() < len(MATMULS) + 2 or b.dim() != 2:
             return a @ b
-        found = self._product(MATMULS[a.dim() - 2], a, b) if a.dim() < len(MATMULS) + 2 else None
+        if a.dim() == 2 and a.stride(0) == 1 and b.stride(1) != 1:
+            found = self._product("ab,bz->za", a, b)
+            return a @ b if found is None else found.T
+        found = self._product(MATMULS[a.dim() - 2], a, b)
         return a @ b if found is None else found
 
     def einsum(self, equation: str, a: Tensor, b: Tensor) -> Tensor:
@@ -62,7 +69,7 @@ class ProductKernels(Kernels):
             self._fail(refusal)
             return None
         number, pointer = ctypes.c_int64, ctypes.c_void_p
-        threads = number(torch.get_num_threads())
+        threads = number(min(torch.get_num_threads(), walk.shares))
         library.loaded.whole_product(
             number(0), number(0), pointers([out]), pointers(given), pointer(None), pointer(None), threads
         )
@@ -113,7 +120,8 @@ def walked(
     batch = [x for x in out[:adjacent] if x in right]
     runs = batch, rows, columns, [x for x in left if x in shared and x not in out]
     counts = [math.prod(size[x] for x in run) for run in runs]
-    if not columns or counts[1] < FEWEST or math.prod(counts) < LEAST:
+    whole = math.prod(counts)
+    if not columns or counts[1] < FEWEST or whole < LEAST:
         return None
     sizes = tuple(size[x] for x in out)
     strides = {x: math.prod(sizes[k + 1 :]) for k, x in enumerate(out)}
@@ -121,4 +129,4 @@ def walked(
     if turned:
         lefts, rights = rights, lefts
     labels = [[size[x], lefts.get(x, 0), rights.get(x, 0), strides.get(x, 0)] for run in runs for x in run]
-    return Walk(sizes, torch.tensor([len(run) for run in runs]), torch.tensor(labels), turned)
+    return Walk(sizes, torch.tensor([len(run) for run in runs]), torch.tensor(labels), turned, max(1, whole // SHARE))

@@ -67,7 +67,7 @@ def arnoldi(
 
 
 def rotated(turns: Tensor, above: Tensor, below: Tensor) -> tuple[Tensor, Tensor]:
-    """Rotations [batch, n, n] with one more, of the last two rows, that takes what is below to 0; and what is above."""
+    """Rotations [batch, n, n] with one more, of the last two rows, that brings ``below`` to 0; and then ``above``."""
     length = torch.hypot(above, below)
     whole = length.clamp_min(torch.finfo(length.dtype).tiny)
     c, s = torch.where(length > 0, above / whole, 1.0)[:, None], (below / whole)[:, None]

@@ -2,8 +2,8 @@
 def total_kernel(x_ptr, g_u_ptr, total_ptr, samples, n_J: tl.constexpr, n_D: tl.constexpr):
     """total."""
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
-    inside = place < n_J * samples
     sample = place // n_J
+    inside = sample < samples
     i = place % n_J
     r = tl.arange(0, 512)[None, :]
     # sum[d](x[i,d]^2)
@@ -22,8 +22,8 @@ def weights_kernel(
     """weights."""
     real = alibi_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 4 + tl.arange(0, 4)[:, None]
-    inside = place < n_K * n_J * samples
     sample = place // (n_K * n_J)
+    inside = sample < samples
     i = place // n_J % n_K
     j = place % n_J
     r = tl.arange(0, 256)[None, :]
@@ -50,8 +50,8 @@ def total_2_kernel(product_ptr, total_ptr, samples, n_J: tl.constexpr, n_D: tl.c
     """total."""
     real = tl.float32 if total_ptr.dtype.element_ty == tl.bfloat16 else total_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
-    inside = place < n_K * n_J * samples
     sample = place // (n_K * n_J)
+    inside = sample < samples
     i = place // n_J % n_K
     j = place % n_J
     r = tl.arange(0, 512)[None, :]
@@ -67,8 +67,8 @@ def next_x_kernel(x_ptr, product_ptr, next_x_ptr, scalars, samples, n_J: tl.cons
     """next_x."""
     real = next_x_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
-    inside = place < n_J * samples
     sample = place // n_J
+    inside = sample < samples
     i = place % n_J
     step_x_ = tl.load(scalars)
     r = tl.arange(0, 512)[None, :]
@@ -83,8 +83,8 @@ def total_3_kernel(gate_ptr, product_ptr, total_ptr, samples, n_J: tl.constexpr,
     """total."""
     real = gate_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
-    inside = place < n_J * samples
     sample = place // n_J
+    inside = sample < samples
     i = place % n_J
     r = tl.arange(0, 2048)[None, :]
     # gate[i,m] * silu(sum[d](V[m,d] * u[i,d]))
@@ -99,8 +99,8 @@ def next_x_2_kernel(x_ptr, product_ptr, next_x_ptr, scalars, samples, n_J: tl.co
     """next_x."""
     real = next_x_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
-    inside = place < n_J * samples
     sample = place // n_J
+    inside = sample < samples
     i = place % n_J
     step_x_ = tl.load(scalars)
     r = tl.arange(0, 512)[None, :]

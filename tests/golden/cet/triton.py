@@ -3,8 +3,8 @@ def weights_kernel(product_ptr, weights_ptr, samples, n_G: tl.constexpr, n_H: tl
     """weights."""
     real = tl.float32 if weights_ptr.dtype.element_ty == tl.bfloat16 else weights_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
-    inside = place < n_H * n_G * n_G * samples
     sample = place // (n_H * n_G * n_G)
+    inside = sample < samples
     i = place // (n_G * n_G) % n_H
     j = place // n_G % n_G
     k = place % n_G
@@ -33,8 +33,8 @@ def image_kernel(product_ptr, image_ptr, samples, n_G: tl.constexpr, n_M: tl.con
     """image."""
     real = tl.float32 if image_ptr.dtype.element_ty == tl.bfloat16 else image_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
-    inside = place < n_G * n_G * samples
     sample = place // (n_G * n_G)
+    inside = sample < samples
     i = place // n_G % n_G
     j = place % n_G
     r = tl.arange(0, 4096)[None, :]
@@ -55,8 +55,8 @@ def total_kernel(
     """total."""
     real = tl.float32 if total_ptr.dtype.element_ty == tl.bfloat16 else total_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
-    inside = place < n_G * n_C * n_P * n_S * samples
     sample = place // (n_G * n_C * n_P * n_S)
+    inside = sample < samples
     i = place // (n_C * n_P * n_S) % n_G
     j = place // (n_P * n_S) % n_C
     k = place // n_S % n_P
@@ -92,8 +92,8 @@ def next_y_kernel(
     """next_y."""
     real = next_y_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
-    inside = place < n_C * n_S * n_S * samples
     sample = place // (n_C * n_S * n_S)
+    inside = sample < samples
     i = place // (n_S * n_S) % n_C
     j = place // n_S % n_S
     k = place % n_S
@@ -123,8 +123,8 @@ def next_z_kernel(
     """next_z."""
     real = next_z_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
-    inside = place < n_G * n_G * samples
     sample = place // (n_G * n_G)
+    inside = sample < samples
     i = place // n_G % n_G
     j = place % n_G
     step_z_ = tl.load(scalars)
@@ -163,8 +163,8 @@ def next_y_2_kernel(
     """next_y."""
     real = next_y_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
-    inside = place < n_C * n_S * n_S * samples
     sample = place // (n_C * n_S * n_S)
+    inside = sample < samples
     i = place // (n_S * n_S) % n_C
     j = place // n_S % n_S
     k = place % n_S
@@ -196,8 +196,8 @@ def next_z_2_kernel(
     """next_z."""
     real = next_z_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
-    inside = place < n_G * n_G * samples
     sample = place // (n_G * n_G)
+    inside = sample < samples
     i = place // n_G % n_G
     j = place % n_G
     step_z_ = tl.load(scalars + 1)

@@ -2,8 +2,8 @@
 def g_kernel(x_ptr, delta_ptr, gamma_ptr, g_ptr, samples, n_N: tl.constexpr, n_D: tl.constexpr):
     """g."""
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
-    inside = place < n_N * samples
     sample = place // n_N
+    inside = sample < samples
     i = place % n_N
     r = tl.arange(0, 64)[None, :]
     # sum[d](x[n,d])
@@ -26,8 +26,8 @@ def image_kernel(product_ptr, image_ptr, samples, n_N: tl.constexpr, n_K: tl.con
     """image."""
     real = tl.float32 if image_ptr.dtype.element_ty == tl.bfloat16 else image_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
-    inside = place < n_N * samples
     sample = place // n_N
+    inside = sample < samples
     i = place % n_N
     r = tl.arange(0, 128)[None, :]
     # relu(sum[d](xi[j,d] * g[n,d]))
@@ -53,8 +53,8 @@ def s_kernel(
     """s."""
     real = beta_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 32 + tl.arange(0, 32)[:, None]
-    inside = place < n_H * n_E * samples
     sample = place // (n_H * n_E)
+    inside = sample < samples
     i = place // n_E % n_H
     j = place % n_E
     r = tl.arange(0, 32)[None, :]
@@ -77,8 +77,8 @@ def power_kernel(
     """power."""
     real = tl.float32 if power_ptr.dtype.element_ty == tl.bfloat16 else power_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
-    inside = place < n_H * samples
     sample = place // n_H
+    inside = sample < samples
     i = place % n_H
     start = tl.program_id(1) * 4096
     r = start + tl.arange(0, 4096)[None, :]
@@ -100,8 +100,8 @@ def total_kernel(
     """total."""
     real = tl.float32 if total_ptr.dtype.element_ty == tl.bfloat16 else total_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
-    inside = place < n_H * samples
     sample = place // n_H
+    inside = sample < samples
     i = place % n_H
     start = tl.program_id(1) * 4096
     r = start + tl.arange(0, 4096)[None, :]
@@ -122,8 +122,8 @@ def total_2_kernel(beta_ptr, offset_ptr, total_ptr, total_2_ptr, samples, n_E: t
     """total."""
     real = offset_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
-    inside = place < n_H * samples
     sample = place // n_H
+    inside = sample < samples
     i = place % n_H
     start = tl.program_id(1) * 4096
     r = start + tl.arange(0, 4096)[None, :]
@@ -153,8 +153,8 @@ def entries_kernel(
     """entries."""
     real = tl.float32 if entries_2_ptr.dtype.element_ty == tl.bfloat16 else entries_2_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
-    inside = place < n_H * n_Y * samples
     sample = place // (n_H * n_Y)
+    inside = sample < samples
     i = place // n_Y % n_H
     j = place % n_Y
     start = tl.program_id(1) * 4096
@@ -183,8 +183,8 @@ def next_x_kernel(x_ptr, product_ptr, next_x_ptr, scalars, samples, n_N: tl.cons
     """next_x."""
     real = next_x_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
-    inside = place < n_N * samples
     sample = place // n_N
+    inside = sample < samples
     i = place % n_N
     step_x_ = tl.load(scalars)
     r = tl.arange(0, 64)[None, :]

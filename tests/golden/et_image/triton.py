@@ -2,8 +2,8 @@
 def g_kernel(x_ptr, delta_ptr, gamma_ptr, g_ptr, samples, n_G: tl.constexpr, n_D: tl.constexpr):
     """g."""
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
-    inside = place < n_G * n_G * samples
     sample = place // (n_G * n_G)
+    inside = sample < samples
     i = place // n_G % n_G
     j = place % n_G
     r = tl.arange(0, 1024)[None, :]
@@ -27,8 +27,8 @@ def image_kernel(product_ptr, image_ptr, samples, n_G: tl.constexpr, n_K: tl.con
     """image."""
     real = tl.float32 if image_ptr.dtype.element_ty == tl.bfloat16 else image_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
-    inside = place < n_G * n_G * samples
     sample = place // (n_G * n_G)
+    inside = sample < samples
     i = place // n_G % n_G
     j = place % n_G
     r = tl.arange(0, 4096)[None, :]
@@ -47,8 +47,8 @@ def weights_kernel(product_ptr, weights_ptr, samples, n_G: tl.constexpr, n_H: tl
     """weights."""
     real = tl.float32 if weights_ptr.dtype.element_ty == tl.bfloat16 else weights_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 4 + tl.arange(0, 4)[:, None]
-    inside = place < n_H * n_G * n_G * samples
     sample = place // (n_H * n_G * n_G)
+    inside = sample < samples
     i = place // (n_G * n_G) % n_H
     j = place // n_G % n_G
     k = place % n_G
@@ -85,8 +85,8 @@ def next_x_kernel(x_ptr, product_ptr, next_x_ptr, scalars, samples, n_G: tl.cons
     """next_x."""
     real = next_x_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
-    inside = place < n_G * n_G * samples
     sample = place // (n_G * n_G)
+    inside = sample < samples
     i = place // n_G % n_G
     j = place % n_G
     step_x_ = tl.load(scalars)

@@ -16,8 +16,8 @@ def next_s_next_y_kernel(
     """next_s, next_y."""
     real = next_y_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
-    inside = place < samples
     sample = place
+    inside = sample < samples
     step_s_ = tl.load(scalars)
     step_y_ = tl.load(scalars + 1)
     r = tl.arange(0, 512)[None, :]
@@ -55,8 +55,8 @@ def next_s_next_y_2_kernel(
     """next_s, next_y."""
     real = next_y_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
-    inside = place < samples
     sample = place
+    inside = sample < samples
     beta_ = tl.load(scalars) * tl.where(sample < tl.load(scalars + 3), 1.0, -1.0)
     step_s_ = tl.load(scalars + 1)
     step_y_ = tl.load(scalars + 2)

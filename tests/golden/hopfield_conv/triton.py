@@ -12,8 +12,8 @@ def total_kernel(
     """total."""
     real = b2_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 512 + tl.arange(0, 512)[:, None]
-    inside = place < n_C2 * n_S2 * n_R * n_S2 * samples
     sample = place // (n_C2 * n_S2 * n_R * n_S2)
+    inside = sample < samples
     i = place // (n_S2 * n_R * n_S2) % n_C2
     j = place // (n_R * n_S2) % n_S2
     k = place // n_S2 % n_R
@@ -41,8 +41,8 @@ def first_largest_kernel(
     """first, largest."""
     real = tl.float32 if largest_ptr.dtype.element_ty == tl.bfloat16 else largest_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 256 + tl.arange(0, 256)[:, None]
-    inside = place < n_C2 * n_S2 * n_S2 * samples
     sample = place // (n_C2 * n_S2 * n_S2)
+    inside = sample < samples
     i = place // (n_S2 * n_S2) % n_C2
     j = place // n_S2 % n_S2
     k = place % n_S2
@@ -66,8 +66,8 @@ def total_2_kernel(first_ptr, total_ptr, samples, n_R: tl.constexpr, n_C2: tl.co
     """total."""
     real = tl.float32 if total_ptr.dtype.element_ty == tl.bfloat16 else total_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 512 + tl.arange(0, 512)[:, None]
-    inside = place < n_C2 * n_S2 * n_R * n_S2 * samples
     sample = place // (n_C2 * n_S2 * n_R * n_S2)
+    inside = sample < samples
     i = place // (n_S2 * n_R * n_S2) % n_C2
     j = place // (n_R * n_S2) % n_S2
     k = place // n_S2 % n_R
@@ -97,8 +97,8 @@ def pull_a2_kernel(
     """pull_a2."""
     real = s2_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
-    inside = place < n_V * n_V * samples
     sample = place // (n_V * n_V)
+    inside = sample < samples
     i = place // n_V % n_V
     j = place % n_V
     r = tl.arange(0, 128)[None, :]
@@ -137,8 +137,8 @@ def total_3_kernel(
     """total."""
     real = tl.float32 if total_ptr.dtype.element_ty == tl.bfloat16 else total_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 256 + tl.arange(0, 256)[:, None]
-    inside = place < n_V * n_C1 * n_Q * n_S1 * samples
     sample = place // (n_V * n_C1 * n_Q * n_S1)
+    inside = sample < samples
     i = place // (n_C1 * n_Q * n_S1) % n_V
     j = place // (n_Q * n_S1) % n_C1
     k = place // n_S1 % n_Q
@@ -172,8 +172,8 @@ def next_s1_kernel(
     """next_s1."""
     real = next_s1_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 256 + tl.arange(0, 256)[:, None]
-    inside = place < n_C1 * n_S1 * n_S1 * samples
     sample = place // (n_C1 * n_S1 * n_S1)
+    inside = sample < samples
     i = place // (n_S1 * n_S1) % n_C1
     j = place // n_S1 % n_S1
     k = place % n_S1
@@ -200,8 +200,8 @@ def next_s2_kernel(
     """next_s2."""
     real = next_s2_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
-    inside = place < n_C2 * n_S2 * samples
     sample = place // (n_C2 * n_S2)
+    inside = sample < samples
     i = place // n_S2 % n_C2
     j = place % n_S2
     step_s2_ = tl.load(scalars + 1)
@@ -227,8 +227,8 @@ def next_y_kernel(y_ptr, b3_ptr, product_ptr, next_y_ptr, scalars, samples, n_K:
     """next_y."""
     real = next_y_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
-    inside = place < samples
     sample = place
+    inside = sample < samples
     step_y_ = tl.load(scalars + 2)
     r = tl.arange(0, 16)[None, :]
     y_ = tl.load(y_ptr + sample * n_K + r, mask=inside & (r < n_K), other=0.0)
@@ -255,8 +255,8 @@ def next_s1_2_kernel(
     """next_s1."""
     real = next_s1_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 256 + tl.arange(0, 256)[:, None]
-    inside = place < n_C1 * n_S1 * n_S1 * samples
     sample = place // (n_C1 * n_S1 * n_S1)
+    inside = sample < samples
     i = place // (n_S1 * n_S1) % n_C1
     j = place // n_S1 % n_S1
     k = place % n_S1
@@ -283,8 +283,8 @@ def next_s2_2_kernel(
     """next_s2."""
     real = next_s2_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
-    inside = place < n_C2 * n_S2 * samples
     sample = place // (n_C2 * n_S2)
+    inside = sample < samples
     i = place // n_S2 % n_C2
     j = place % n_S2
     step_s2_ = tl.load(scalars + 2)
@@ -310,8 +310,8 @@ def next_y_2_kernel(y_ptr, b3_ptr, product_ptr, label_ptr, next_y_ptr, scalars, 
     """next_y."""
     real = next_y_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
-    inside = place < samples
     sample = place
+    inside = sample < samples
     beta_ = tl.load(scalars) * tl.where(sample < tl.load(scalars + 4), 1.0, -1.0)
     step_y_ = tl.load(scalars + 3)
     r = tl.arange(0, 16)[None, :]

@@ -3,8 +3,8 @@ def weights_kernel(product_ptr, weights_ptr, samples, n_M: tl.constexpr):
     """weights."""
     real = tl.float32 if weights_ptr.dtype.element_ty == tl.bfloat16 else weights_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
-    inside = place < samples
     sample = place
+    inside = sample < samples
     r = tl.arange(0, 128)[None, :]
     product_ = tl.load(product_ptr + sample * n_M + r, mask=inside & (r < n_M), other=0.0).to(real)
     largest_ = tl.max(tl.where(inside & (r < n_M), 8.0 * product_, float("-inf")), 1, keep_dims=True)
@@ -20,8 +20,8 @@ def next_z_kernel(z_ptr, product_ptr, next_z_ptr, scalars, samples, n_D: tl.cons
     """next_z."""
     real = next_z_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
-    inside = place < samples
     sample = place
+    inside = sample < samples
     step_z_ = tl.load(scalars)
     r = tl.arange(0, 64)[None, :]
     z_ = tl.load(z_ptr + sample * n_D + r, mask=inside, other=0.0)
@@ -35,8 +35,8 @@ def next_z_2_kernel(z_ptr, product_ptr, stored_ptr, next_z_ptr, scalars, samples
     """next_z."""
     real = next_z_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
-    inside = place < samples
     sample = place
+    inside = sample < samples
     beta_ = tl.load(scalars) * tl.where(sample < tl.load(scalars + 2), 1.0, -1.0)
     step_z_ = tl.load(scalars + 1)
     r = tl.arange(0, 64)[None, :]

@@ -3,8 +3,8 @@ def next_s_kernel(s_ptr, product_ptr, product_2_ptr, next_s_ptr, scalars, sample
     """next_s."""
     real = next_s_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
-    inside = place < samples
     sample = place
+    inside = sample < samples
     step_s_ = tl.load(scalars)
     r = tl.arange(0, 8)[None, :]
     s_ = tl.load(s_ptr + sample * n_N + r, mask=inside & (r < n_N), other=0.0)
@@ -19,8 +19,8 @@ def next_s_kernel(s_ptr, product_ptr, product_2_ptr, next_s_ptr, scalars, sample
 def total_kernel(P_ptr, s_ptr, y_ptr, total_ptr, samples, n_N: tl.constexpr, n_K: tl.constexpr):
     """total."""
     place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
-    inside = place < n_K * samples
     sample = place // n_K
+    inside = sample < samples
     i = place % n_K
     r = tl.arange(0, 8)[None, :]
     # sum[n](P[k,n] * s[n])
@@ -48,8 +48,8 @@ def next_s_2_kernel(
     """next_s."""
     real = next_s_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
-    inside = place < samples
     sample = place
+    inside = sample < samples
     beta_ = tl.load(scalars) * tl.where(sample < tl.load(scalars + 2), 1.0, -1.0)
     step_s_ = tl.load(scalars + 1)
     r = tl.arange(0, 8)[None, :]

@@ -4,8 +4,8 @@ def n1_n2_kernel(
 ):
     """n1, n2."""
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
-    inside = place < n_T * samples
     sample = place // n_T
+    inside = sample < samples
     i = place % n_T
     r = tl.arange(0, 128)[None, :]
     # sum[d](z[t,d])
@@ -34,8 +34,8 @@ def p_kernel(product_ptr, p_ptr, samples, n_T: tl.constexpr, n_H: tl.constexpr, 
     """p."""
     real = tl.float32 if p_ptr.dtype.element_ty == tl.bfloat16 else p_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
-    inside = place < n_H * n_T * samples
     sample = place // (n_H * n_T)
+    inside = sample < samples
     i = place // n_T % n_H
     j = place % n_T
     r = tl.arange(0, 64)[None, :]
@@ -57,8 +57,8 @@ def image_kernel(b1_ptr, product_ptr, image_ptr, samples, n_T: tl.constexpr, n_F
     """image."""
     real = b1_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
-    inside = place < n_T * samples
     sample = place // n_T
+    inside = sample < samples
     i = place % n_T
     r = tl.arange(0, 512)[None, :]
     # gelu_tanh(b1[f] + sum[e](W1[e,f] * n2[t,e]))
@@ -84,8 +84,8 @@ def next_z_kernel(
     """next_z."""
     real = next_z_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
-    inside = place < n_T * samples
     sample = place // n_T
+    inside = sample < samples
     i = place % n_T
     step_z_ = tl.load(scalars)
     r = tl.arange(0, 128)[None, :]
@@ -103,8 +103,8 @@ def total_kernel(product_ptr, label_ptr, total_ptr, samples, n_T: tl.constexpr, 
     """total."""
     real = tl.float32 if total_ptr.dtype.element_ty == tl.bfloat16 else total_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
-    inside = place < n_T * samples
     sample = place // n_T
+    inside = sample < samples
     i = place % n_T
     r = tl.arange(0, 128)[None, :]
     product_ = tl.load(product_ptr + (sample * n_T + i) * n_V + r, mask=inside & (r < n_V), other=0.0).to(real)
@@ -136,8 +136,8 @@ def next_z_2_kernel(
     """next_z."""
     real = next_z_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
-    inside = place < n_T * samples
     sample = place // n_T
+    inside = sample < samples
     i = place % n_T
     beta_ = tl.load(scalars) * tl.where(sample < tl.load(scalars + 2), 1.0, -1.0)
     step_z_ = tl.load(scalars + 1)
@@ -178,8 +178,8 @@ def z_half_total_kernel(
 ):
     """z_half, total, image, n1, v_n1, n2, v_n2."""
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
-    inside = place < n_T * samples
     sample = place // n_T
+    inside = sample < samples
     i = place % n_T
     r = tl.arange(0, 128)[None, :]
     z_plus_ = tl.load(z_plus_ptr + (sample * n_T + i) * n_D + r, mask=inside, other=0.0)
@@ -272,8 +272,8 @@ def v_p_kernel(
     """v_p."""
     real = tl.float32 if v_p_ptr.dtype.element_ty == tl.bfloat16 else v_p_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
-    inside = place < n_H * n_T * samples
     sample = place // (n_H * n_T)
+    inside = sample < samples
     i = place // n_T % n_H
     j = place % n_T
     r = tl.arange(0, 64)[None, :]
@@ -294,8 +294,8 @@ def total_2_kernel(product_ptr, total_ptr, samples, n_T: tl.constexpr, n_H: tl.c
     """total."""
     real = tl.float32 if total_ptr.dtype.element_ty == tl.bfloat16 else total_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 32 + tl.arange(0, 32)[:, None]
-    inside = place < n_H * n_T * samples
     sample = place // (n_H * n_T)
+    inside = sample < samples
     i = place // n_T % n_H
     j = place % n_T
     r = tl.arange(0, 32)[None, :]
@@ -310,8 +310,8 @@ def image_2_kernel(b1_ptr, product_ptr, image_ptr, samples, n_T: tl.constexpr, n
     """image."""
     real = b1_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
-    inside = place < n_T * samples
     sample = place // n_T
+    inside = sample < samples
     i = place % n_T
     r = tl.arange(0, 512)[None, :]
     # gelu_tanh'(b1[f] + sum[e](W1[e,f] * n2[t,e]))
@@ -326,8 +326,8 @@ def total_3_kernel(image_ptr, product_ptr, total_ptr, samples, n_T: tl.constexpr
     """total."""
     real = tl.float32 if total_ptr.dtype.element_ty == tl.bfloat16 else total_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
-    inside = place < n_T * samples
     sample = place // n_T
+    inside = sample < samples
     i = place % n_T
     r = tl.arange(0, 512)[None, :]
     # gelu_tanh'(b1[f] + sum[e](W1[e,f] * n2[t,e])) * sum[e](W1[e,f] * v_n2[t,e])
@@ -342,8 +342,8 @@ def total_4_kernel(p_ptr, pull_p_ptr, total_ptr, samples, n_T: tl.constexpr, n_H
     """total."""
     real = tl.float32 if total_ptr.dtype.element_ty == tl.bfloat16 else total_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
-    inside = place < n_H * n_T * samples
     sample = place // (n_H * n_T)
+    inside = sample < samples
     i = place // n_T % n_H
     j = place % n_T
     r = tl.arange(0, 64)[None, :]
@@ -373,8 +373,8 @@ def pull_n1_total_kernel(
     """pull_n1, total."""
     real = tl.float32 if total_3_ptr.dtype.element_ty == tl.bfloat16 else total_3_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
-    inside = place < n_T * samples
     sample = place // n_T
+    inside = sample < samples
     i = place % n_T
     r = tl.arange(0, 128)[None, :]
     # pull_n1[t,d] = sum[h,a](W_k[h,d,a] * sum[s](q[h,s,a] * (p[h,s,t] * pull_p[h,s,t] - p[h,s,t] *
@@ -413,8 +413,8 @@ def turn_z_kernel(
     """turn_z."""
     real = g1_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
-    inside = place < n_T * samples
     sample = place // n_T
+    inside = sample < samples
     i = place % n_T
     r = tl.arange(0, 128)[None, :]
     # g2[d] * pull_n2[t,d] / sqrt(mean[e]((z[t,e] - mean[d2](z[t,d2]))^2) + 1e-5) + g1[d] * pull_n1[t,d] /
@@ -462,8 +462,8 @@ def next_z_plus_kernel(
     """next_z_plus."""
     real = next_z_plus_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
-    inside = place < n_T * samples
     sample = place // n_T
+    inside = sample < samples
     i = place % n_T
     beta_ = tl.load(scalars)
     step_z_ = tl.load(scalars + 1)
@@ -500,8 +500,8 @@ def next_z_minus_kernel(
     """next_z_minus."""
     real = next_z_minus_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
-    inside = place < n_T * samples
     sample = place // n_T
+    inside = sample < samples
     i = place % n_T
     beta_ = tl.load(scalars)
     step_z_ = tl.load(scalars + 1)

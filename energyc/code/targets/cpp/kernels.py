@@ -55,9 +55,9 @@ class KernelWriter:
 
     def write(self) -> s.Statement:
         """The struct."""
-        parts = [self._facts(), self._members(), self._packing(), self._at(), self._counting()]
-        parts += [self._once(), self._step()]
-        body = [statement for part in map(tuple, parts) if part for statement in (*part, s.Blank())]
+        methods = self._packing, self._at, self._counting, self._once, self._step
+        parts = map(tuple, (self._facts(), self._members(), *(method() for method in methods)))
+        body = [statement for part in parts if part for statement in (*part, s.Blank())]
         return s.Class(self.struct, tuple(body[:-1]), doc=(self.kernel.doc,), before=_TEMPLATE)
 
     def entry_point(self) -> s.Statement:

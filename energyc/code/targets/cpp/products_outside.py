@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from energyc.code.tree.expressions import Attribute, Binary, Call, Expr, Name, String
+from energyc.code.tree.expressions import Binary, Call, Name, String
 from energyc.code.tree.node import Node
 from energyc.code.tree.statements import Body, Class
 
@@ -27,13 +27,6 @@ def _replaced(node: Node) -> Node:
     match node:
         case Binary("@", left, right):
             return _KERNELS.method("matmul", left, right)
-        case Attribute(Call(Attribute(value, "matmul"), (left, right)), "T") if value == _KERNELS:
-            return _KERNELS.method("matmul", _transposed(right), _transposed(left))
         case Call(function, (String(), _, _), ()) if function == _EINSUM:
             return _KERNELS.method("einsum", *node.arguments)
     return node
-
-
-def _transposed(matrix: Expr) -> Expr:
-    """The transposed of a matrix, which may be written as one."""
-    return matrix.value if isinstance(matrix, Attribute) and matrix.name == "T" else matrix.attribute("T")

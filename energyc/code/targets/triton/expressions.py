@@ -124,8 +124,11 @@ class Expressions:
         return self.loaded[entry]
 
     def store(self, buffer: Buffer, place: Sequence[IndexExpr], value: e.Expr) -> s.Statement:
-        """The line that writes an entry."""
+        """The line that writes an entry; what is computed once for all places is a block of one, as its place is."""
         at, mask = self._pointed(buffer, place, None)
+        if not at.along.block:
+            one = e.call("tl.arange", e.Number(0), e.Number(1))[e.Slice(), e.Constant(None)]
+            at = Index(e.Binary("+", at.code, one), at.along)
         return s.Do(e.call("tl.store", at.code, value, **({} if mask is None else {"mask": mask.code})))
 
     def _pointed(self, buffer: Buffer, place: Sequence[IndexExpr], guard: Index | None) -> tuple[Index, Index | None]:

@@ -20,6 +20,8 @@ from energyc.code.tree import statements as s
 
 #: The entries of a program where its rows are short.
 PROGRAM_ENTRIES = 1024
+#: So few entries have places of 32 bits.
+FEW = 2**31
 
 _LETTERS = "ijkmpqrstuvw"
 _PLACE, _SAMPLE, _START, _SCALARS = e.Name("place"), e.Name("sample"), e.Name("start"), e.Name("scalars")
@@ -115,9 +117,10 @@ class GroupWriter:
         if rows > 1:
             first = e.Binary("*", first, e.Number(rows))
         yield s.Assign(_PLACE, e.Binary("+", first, _arange(rows, e.Slice(), e.Constant(None))))
-        yield s.Assign(e.Name("inside"), e.Comparison("<", _PLACE, self.blocks.places("samples")))
-        if self.group.batched:
+        if self.group.batched:  # a product with the number of samples would be one of 32 bits
             yield s.Assign(_SAMPLE, _divided(_PLACE, math.prod(outer)))
+        within = (_SAMPLE, e.Name("samples")) if self.group.batched else (_PLACE, self.blocks.places("samples"))
+        yield s.Assign(e.Name("inside"), e.Comparison("<", *within))
         digits = _digits(_PLACE, outer, whole=not self.group.batched)
         for k, digit in enumerate(digits):
             if outer[k] == 1:
@@ -195,6 +198,8 @@ class GroupWriter:
         block = min(_power(width), LONGEST_ROW)
         entry = e.Name(self.names.new("r", "{}"))
         entries = _arange(block, e.Constant(None), e.Slice())
+        if any(buffer.size >= FEW for buffer in self.buffers):
+            entries = entries.method("to", e.name("tl.int64"))
         lines: list[s.Statement] = [s.Assign(entry, e.Binary("+", start, entries) if start else entries)]
         labels = list[Index]()
         for k, (extent, digit) in enumerate(zip(inner, _digits(entry, inner, whole=True), strict=True)):
