@@ -33,6 +33,9 @@ needs_compiler = pytest.mark.skipif(
 
 #: Sizes at which a spec without a preset for that is soon interpreted.
 SMALL = {
+    "conv_hopfield": {"S0": 16, "C1": 2, "C2": 3, "C3": 2, "C4": 3},
+    "graph_hopfield": {"N": 11, "E": 37, "F": 3, "D": 6, "M": 7},
+    "hopfield_resnet": {"S0": 16, "C1": 2, "C2": 3, "C3": 2, "C4": 3},
     "cem": {"J": 5, "D": 6, "K": 3, "R": 2, "M": 7, "Ra": 2, "Rm": 3, "L": 2},
     "et_anomaly": {"N": 11, "E": 37, "F": 3, "D": 6, "H": 2, "Y": 3, "K": 7, "U": 5},
     "et_graph": {"M": 4, "F": 3, "D": 6, "H": 2, "Y": 3, "K": 7, "E": 2},

@@ -153,7 +153,7 @@ def stepped(net: Any) -> list[torch.Tensor]:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_models_of_the_literature(path: Path) -> None:
-    found = differences(kernel_module(resolved(path), target="triton"))
+    found = differences(kernel_module(shipped(path), target="triton"))
     assert max(found.values()) < TOLERANCE, found
 
 
