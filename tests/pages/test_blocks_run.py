@@ -32,9 +32,10 @@ PAGES = [
 ]
 LANGUAGES = ("sh", "console", "python")
 #: Pages that train for half a minute.
-LONG = tuple(
-    "for-ep-papers for-hardware for-layers pages tutorial interface from-a-paper from-torch hardware sympy".split()
-)
+LONG = (
+    "for-ep-papers", "for-hardware", "for-layers", "pages", "tutorial", "interface", "from-a-paper", "from-torch",
+    "hardware", "sympy",
+)  # fmt: skip
 _FENCE = re.compile(
     r"(?:<!-- not run: (?P<why>[^\n]+?) -->\n+|<!-- first: (?P<first>[^\n]+?) -->\n+)?"
     r"^(?P<indent> *)```(?P<language>\w+)(?P<options>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$",
