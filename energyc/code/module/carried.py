@@ -191,9 +191,9 @@ class Reach:
         if self.decided is None:
             return definition
         if definition.name not in self.heads:
-            head, text = definition.head, definition.text
-            made = {"head": self.decided.of_head(head)} if head else {"text": self.decided.of(text, of_network=False)}
-            self.heads[definition.name] = replace(definition, **made)
+            head = self.decided.of_head(definition.head)
+            text = definition.text if head else self.decided.of(definition.text, of_network=False)
+            self.heads[definition.name] = replace(definition, head=head, text=text)
         return self.heads[definition.name]
 
     def _member(self, definition: Definition, member: Member) -> Member:
