@@ -31,6 +31,7 @@ OPENERS = {
     "surfaces/lsp/words.py": "files of the installation",
     "surfaces/cli/new_command.py": "files of the installation",
     "surfaces/report/catalogue.py": "files of the installation",
+    "surfaces/report/embedded.py": "bytes in memory, which files.py read",
     "surfaces/cli/candidates.py": "files of the installation, and specs for completion",
     "surfaces/doctor/requirements.py": "files of the installation",
     "runtime/kernels/library.py": "a temporary folder of its own",

@@ -81,7 +81,7 @@ def warn_rounded(net: Equations, names: Sequence[str]) -> None:
     net.warned.add("dtype")
     own = str(net.dtype).removeprefix("torch.")
     why = f"{net.name} computes in {own}, and rounds what is given of {', '.join(names)} to it"
-    warnings.warn(f"{why}; net.to(...) and energyc.load(dtype=...) choose another dtype", RuntimeWarning, stacklevel=2)
+    warnings.warn(f"{why}; net.to(dtype) chooses another one", RuntimeWarning, stacklevel=2)
 
 
 def shared_by_all(net: Equations, clamps: dict[str, Tensor]) -> dict[str, Tensor]:
