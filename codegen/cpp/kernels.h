@@ -284,8 +284,8 @@ void share(Int samples, Int threads, const Work& work) {
     for (std::thread& other : others) other.join();
 }
 
-// Calls work(phase, n, start, now, next) for each tile of samples: its phase, and its states now. In the memory of a tile
-// are what its steps leave between statements, the states now and next, and panels of matrices.
+// Calls work(phase, n, start, now, next) for each tile of samples, with its phase and its states now. In the memory of
+// a tile are what its steps leave between statements, the states now and next, and panels of matrices.
 template <class Phase, class T, class Work>
 void for_tiles(Int samples, T* const* states, const void* const* given, const T* scalars, Int threads,
                const Work& work) {
@@ -332,7 +332,7 @@ template <class Phase, class T>
 void relax(Int samples, Int steps, T* const* states, const void* const* given, const T* scalars, T* change,
            Int threads) {
     constexpr Int count = sizeof(Phase::sizes) / sizeof(Int);
-    for_tiles<Phase, T>(samples, states, given, scalars, threads, [=](Phase& phase, Int n, Int start, T** now, T** next) {
+    const auto work = [=](Phase& phase, Int n, Int start, T** now, T** next) {
         for (Int number = 0; number < steps; ++number) {
             phase.step(n, now, next);
             phase.count();
@@ -348,7 +348,8 @@ void relax(Int samples, Int steps, T* const* states, const void* const* given, c
                 change[start + b] = relative_change(now[k] + b * size, next[k] + b * size, size, change[start + b]);
             }
         }
-    });
+    };
+    for_tiles<Phase, T>(samples, states, given, scalars, threads, work);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ template <class Phase, class T>
 void solve(Int samples, Int most, T* const* states, const void* const* given, const T* scalars, T* change,
            Int threads) {
     constexpr Int count = sizeof(Phase::sizes) / sizeof(Int);
-    for_tiles<Phase, T>(samples, states, given, scalars, threads, [=](Phase& phase, Int n, Int start, T** now, T** next) {
+    const auto work = [=](Phase& phase, Int n, Int start, T** now, T** next) {
         T goal[Phase::tile];
         std::copy_n(change + start, n, goal);
         phase.prepare(n);
@@ -31,7 +31,8 @@ void solve(Int samples, Int most, T* const* states, const void* const* given, co
             for (Int k = 0; k < count; ++k) std::swap(now[k], next[k]);
         }
         leave<Phase, T>(now, n, start, states);
-    });
+    };
+    for_tiles<Phase, T>(samples, states, given, scalars, threads, work);
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ from energyc.runtime.kernels.cpp_kernels import KINDS, Kernels, pointers
 LEAST = 2**19
 #: Multiplications that are worth a thread of their own.
 SHARE = 2**22
-#: The fewest rows that a packed matrix is worth.
-FEWEST = 8
+#: The fewest rows, columns and terms that packing a matrix is worth.
+FEWEST = 16
 
 
 class Walk(NamedTuple):
@@ -121,7 +121,7 @@ def walked(
     runs = batch, rows, columns, [x for x in left if x in shared and x not in out]
     counts = [math.prod(size[x] for x in run) for run in runs]
     whole = math.prod(counts)
-    if not columns or counts[1] < FEWEST or whole < LEAST:
+    if not columns or min(counts[1:]) < FEWEST or whole < LEAST:
         return None
     sizes = tuple(size[x] for x in out)
     strides = {x: math.prod(sizes[k + 1 :]) for k, x in enumerate(out)}
