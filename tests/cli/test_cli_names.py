@@ -52,7 +52,7 @@ def test_the_list_names_all(capfd: Capture) -> None:
 
 
 def test_the_list_by_a_word(capfd: Capture) -> None:
-    done = energyc(capfd, "list", "Kuramoto")
+    done = energyc(capfd, "list", "Kuramoto 1975")
     assert done.out.startswith("kuramoto: ") and "energyc train kuramoto" in done.out
     assert "hopfield: " not in done.out and "next: energyc check kuramoto" in done.err
 
