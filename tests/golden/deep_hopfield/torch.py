@@ -1,7 +1,7 @@
 """deep_hopfield: Deep Hopfield network on digits, two hidden layers (Scellier and Bengio 2017, section 5).
 
 Made by energyc 0.2.0 from deep_hopfield.energy
-SHA-256 of the spec: c833bf93299aeaea54fb337c2ad486c1146c3eea0ca79a51f22b66d6b38287db
+SHA-256 of the spec: f2373bd5184b85b79c80e2a913af753906666fa0a2a9b16472b5821556a938cc
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace
 """

@@ -1,7 +1,7 @@
 """hopfield: Continuous Hopfield network on digits, one hidden layer (Scellier and Bengio 2017).
 
 Made by energyc 0.2.0 from hopfield.energy
-SHA-256 of the spec: f298014617f549bb19f6ba7d82d9a62ae25abf936696c00f0d43989eb70cc9df
+SHA-256 of the spec: 57dca4b6db8f5bae0610111d5cb023557d06c85eb100c49bca046476cadaf287
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace
 """
