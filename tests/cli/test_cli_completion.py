@@ -76,7 +76,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["train", "s.energy", "--log", ""], ["tensorboard"]),
         (["completion", ""], ["bash", "zsh", "fish"]),
         (["train", "s.energy", "--see"], ["--seed", "--seeds"]),
-        (["check", "hopf"], ["hopfield", "hopfield_conv"]),
+        (["check", "hopf"], ["hopfield", "hopfield_conv", "hopfield_pooling", "hopfield_resnet"]),
         (["check", "kuramoto", "--set", "J"], ["J="]),
         (["new", "mine", "--from", "kura"], ["kuramoto"]),
         (["nonsense", ""], []),

@@ -37,9 +37,7 @@ RULES = (
     "predictive-coding dyadic-ep dual-propagation"
 ).split()
 #: Those that do not go through layers clamp states, predict them or take back the last steps alone.
-THROUGH_LAYERS = tuple(
-    rule for rule in RULES if rule not in ("chl", "predictive-coding", "dual-propagation", "tbptt")
-)
+THROUGH_LAYERS = tuple(rule for rule in RULES if rule not in ("chl", "predictive-coding", "dual-propagation", "tbptt"))
 SETS = ("", "", "", "[-1, 1]", "nonnegative", "simplex", "sphere", "standardized")
 
 

@@ -396,7 +396,7 @@ def test_errors_survive_another_process() -> None:
     for error in (spec.value, user.value):
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is type(error) and str(again) == str(error)
-    assert "= help: use --device cpu" in str(user.value)
+    assert '= help: use device="cpu"' in str(user.value)
 
 
 # -------------------------------------------------------------------- reprs

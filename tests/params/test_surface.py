@@ -89,7 +89,7 @@ def summed(param: str) -> str:
 
 @pytest.mark.parametrize(("param", "code"), WRONG.items(), ids=WRONG)
 def test_what_cannot_be_meant(param: str, code: str) -> None:
-    found = [d for d in findings(SPEC.format(param)) if d.code != "E0441"]
+    found = [d for d in findings(SPEC.format(param)) if d.code not in ("E0441", "W0201")]
     assert [d.code for d in found] == [code], found
     assert found[0].help or found[0].labels
 

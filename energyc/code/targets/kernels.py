@@ -77,9 +77,7 @@ class Written:
 Write = Callable[[Sequence[Kernel], Body, Collection[str]], Written]
 
 
-def kernel_module(
-    planned: ModulePlan, options: Options, target: str, rows: Rows, write: Write
-) -> Printed:
+def kernel_module(planned: ModulePlan, options: Options, target: str, rows: Rows, write: Write) -> Printed:
     """The module; where a network has no kernels for the target it is that of torch, and says why."""
     try:
         relaxing = kernels_of(planned, options, target, rows)

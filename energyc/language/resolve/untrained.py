@@ -11,11 +11,11 @@ from energyc.mathematics.ir import BatchStatistic, Node, walk
 
 
 def check_trained(network: Network, reporter: Reporter) -> None:
-    """Warn of each param whose gradient is zero whatever the cost, with what hides it."""
+    """Warn of each param that is read and whose gradient is zero whatever the cost, with what hides it."""
     nodes = {name: _nodes_of(param) for name, param in network.params.items()}
     trained = reached(_differentiated(network))
     for name, own in nodes.items():
-        if not trained & own:
+        if not trained & own and any(_is_read(part, inner) for part, inner in _readers(network, own)):
             hidden = sorted({word for part, inner in _readers(network, own) for word in _hidden_in(part, inner)})
             why = f"it is read only in {listed(hidden)}" if hidden else "nothing that is differentiated depends on it"
             reporter.warn(
@@ -52,6 +52,13 @@ def _readers(network: Network, nodes: set[Node]) -> Iterator[tuple[Network, set[
     yield network, nodes
     for layer in network.layers.values():
         yield layer.network, {layer.network.params[name].node for name, node in layer.params.items() if node in nodes}
+
+
+def _is_read(network: Network, nodes: Collection[Node]) -> bool:
+    """Whether anything of a network depends on a node; of params that nothing reads another warning tells."""
+    passed = {node for layer in network.layers.values() for node in layer.params.values()}
+    passed -= {metric.node for metric in network.metrics.values()}
+    return any(node in nodes for node in walk([root for root in network.roots if root not in passed]))
 
 
 def _hidden_in(network: Network, nodes: Collection[Node]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from energyc.runtime.tensors.states import flatten, plain_norm
 #: The most steps; where they would not do, a Krylov method takes fewer products.
 MOST = 32
 #: After so many steps it is told whether they will do.
-TRIAL = 8
+TOLD_AFTER = 8
 
 
 def iterate(system: Transposed, goal: float) -> tuple[Tensor, Tensor]:
@@ -34,15 +34,15 @@ def repeated(system: Transposed, a: Tensor, goals: Tensor, size: Tensor) -> tupl
     for k in range(1, MOST + 1):
         after = seeds + system.push(a)
         change, a = plain_norm(after - a), after
-        if bool((change <= goals).all()) or (k == TRIAL and not ends_soon(change, goals, size)):
+        if bool((change <= goals).all()) or (k == TOLD_AFTER and not ends_soon(change, goals, size)):
             break
     return a, change / size.clamp_min(torch.finfo(size.dtype).tiny)
 
 
 def ends_soon(change: Tensor, goals: Tensor, size: Tensor) -> bool:
-    """Whether ``TRIAL`` steps, which brought the change from ``size`` to where it is, need to go on so ``MOST`` times.
+    """Whether ``MOST`` steps will do, if they go on as the first ``TOLD_AFTER``, which led from ``size`` to ``change``.
 
-    In logarithms: the whole way is at most MOST / TRIAL times what is done.
+    In logarithms: the whole way is at most MOST / TOLD_AFTER times what is done.
     """
     done, whole = (size / change).log(), (size / goals).log()
-    return bool(((change <= goals) | (whole * TRIAL <= done * MOST)).all())
+    return bool(((change <= goals) | (whole * TOLD_AFTER <= done * MOST)).all())

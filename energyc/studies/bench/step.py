@@ -88,9 +88,7 @@ def _clamps(network: Network, batch: int, given: DataArguments | None) -> dict[s
     found = given_samples(network, given, batch).clamps
     count = len(next(iter(found.values()))) if found else 0
     rows = torch.arange(batch) % max(1, count)
-    return {
-        name: (x.to(torch.float32) if x.is_floating_point() else x)[rows].contiguous() for name, x in found.items()
-    }
+    return {name: (x.to(torch.float32) if x.is_floating_point() else x)[rows].contiguous() for name, x in found.items()}
 
 
 def _timed(network: Network, given: dict[str, Tensor] | None, batch: int, seconds: float) -> BenchReport:

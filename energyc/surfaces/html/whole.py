@@ -27,9 +27,7 @@ def whole_diagram(network: Network, classes: Classes) -> Markup:
     repeats = [block for block in network.blocks if isinstance(block, Repeat)]
     streams = {name: _stream(network, repeat, name) for repeat in repeats for name in repeat.streams}
     starts = {name: Box(f"start {name}", "", "term plain", f"start {name}") for name in streams}
-    outputs = {
-        output.name: layers[name] for name, layer in network.layers.items() for output in layer.outputs.values()
-    }
+    outputs = {output.name: layers[name] for name, layer in network.layers.items() for output in layer.outputs.values()}
     for name, layer in network.layers.items():
         for read in _read(layer.clamps.values()):
             if read in streams:
