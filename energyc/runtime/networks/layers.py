@@ -308,12 +308,12 @@ class LayeredNetwork(Answering):
         noise = {name: as_numbers(name, clamps[name]) for name in self.noise_shapes if name in clamps}
         return chosen("inputs", "noise of layers")(self, noise, beside)
 
-    def draw_noise(self, cotangents: Sequence[int]) -> dict[str, Tensor]:
+    def draw_noise(self, seeds: Sequence[int]) -> dict[str, Tensor]:
         """Noise by name, a sample for each seed, which decides it alone: ``block.eps`` [batch, copies, ...].
 
         Given among the clamps it takes the place of what is drawn by torch's generator in training.
         """
-        draws = [self._draws(torch.Generator().manual_seed(seed)) for seed in cotangents]
+        draws = [self._draws(torch.Generator().manual_seed(seed)) for seed in seeds]
         return {name: torch.cat([draw[name] for draw in draws]).to(self._anchor) for name in self.noise_shapes}
 
     def _draws(self, random: torch.Generator) -> dict[str, Tensor]:
