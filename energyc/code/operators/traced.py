@@ -41,8 +41,8 @@ def _call(forward: Callable[..., Any]) -> Callable[..., Any]:
             return forward(self, clamps, rule, **given)
         _refuse_transforms(self)
         relaxed = given.pop("relaxed", False)
-        given.pop("allow_biased", None)
         settings = {name: given.pop(name, None) for name in ("steps", "step", "tolerance", "states")}
+        settings["allow_biased"] = hasattr(self, "layers") and given.pop("allow_biased", False)
         values = _operated(self, torch.ops.energyc.call, _named(self, clamps, given), _rule(self, rule), settings)
         count = len(self.readout_names)
         readouts = dict(zip(self.readout_names, values[:count], strict=True))
@@ -148,6 +148,7 @@ def _operated(net: Any, operator: Any, clamps: Mapping[str, Tensor], rule: str, 
         *getattr(net, HANDLE),
         [name in clamps for name in names],
         rule,
+        settings.get("allow_biased", False),
         settings["steps"],
         settings["step"],
         settings["tolerance"],
@@ -173,7 +174,7 @@ def _drawn(net: Any, missing: list[str], batch: int) -> dict[str, Tensor]:
 
 def _rest(net: Any, values: list[Tensor]) -> Any:
     """The record of a relaxation, as the network's own module has it."""
-    *ends, residual, steps = values
+    *ends, residual, steps = (x.detach() for x in values)  # readouts alone are differentiable
     states = dict(zip(net.state_shapes, ends, strict=True))
     return sys.modules[type(net).__module__].Relaxed(states, residual, steps, {})
 
