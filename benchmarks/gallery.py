@@ -91,7 +91,8 @@ OTHERS: Mapping[str, Shown] = MappingProxyType(
         "conv_hopfield": Shown("--steps 200 --set train.eval_every=50", remark=DIGITS_IN_COLOUR),
         "coupled_learning": Shown(
             "--steps 300",
-            remark="The network is linear, and does as well as a least-squares fit of the same targets: 80 % as well.",
+            remark="The network is linear, and does as well as a least-squares fit of the same targets, "
+            "which has 80 % too.",
         ),
         "crf": Shown(
             "--steps 300",
