@@ -113,7 +113,7 @@ def test_a_regressor_finds_the_line_of_least_squares() -> None:
     ],
 )
 def test_a_spec_that_is_no_estimator_says_why(spec: str, says: str) -> None:
-    with pytest.raises(energyc.UserError, match=f"clusters is no estimator: {says}"):
+    with pytest.raises(energyc.UserError, match=f"clusters is not an estimator: {says}"):
         energyc.Estimator(spec).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
 
 

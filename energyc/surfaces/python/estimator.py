@@ -76,7 +76,7 @@ class Task:
 
 
 def _unfit(network: Network, why: str, help_text: str) -> UserError:
-    return UserError(f"{network.name} is no estimator: {why}", code="E0930", help=help_text)
+    return UserError(f"{network.name} is not an estimator: {why}", code="E0930", help=help_text)
 
 
 def _is_cross_entropy(tree: ast.Spec) -> bool:
