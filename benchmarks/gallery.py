@@ -99,7 +99,7 @@ OTHERS: Mapping[str, Shown] = MappingProxyType(
             remark="75 % of the pixels are right to begin with, and 79 % if each takes the value it most often has.",
         ),
         "deep_energy": Shown("--steps 300", remark=ERASED),
-        "graph_hopfield": Shown("--steps 100 --set train.eval_every=10", remark="90 % of the nodes are no anomalies."),
+        "graph_hopfield": Shown("--steps 100 --set train.eval_every=10", remark="90 % of the nodes are not anomalies."),
         "hierarchical_memory": Shown("--steps 300", remark=ERASED),
         "hopfield_resnet": Shown(
             "",
