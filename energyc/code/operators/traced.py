@@ -161,14 +161,10 @@ def _operated(net: Any, operator: Any, clamps: Mapping[str, Tensor], rule: str, 
 
 def _drawn(net: Any, missing: list[str], batch: int) -> dict[str, Tensor]:
     """Noise by torch's generator, drawn outside of the operator, which gives the same for the same inputs."""
-    if not hasattr(net, "layers"):
-        drawn = dict(zip(net.noise_shapes, net._noise(None, batch), strict=True))
+    if hasattr(net, "layers"):
+        drawn = net._draws(None, batch)
     else:
-        drawn = {}
-        for name, layer in net.layers.items():
-            copies = [layer._noise(None, batch) for _ in range(net.copies.get(name, 1))] if layer.noise_shapes else []
-            for noise, *parts in zip(layer.noise_shapes, *copies, strict=False):
-                drawn[f"{name}.{noise}"] = torch.stack(parts, 1) if name in net.copies else parts[0]
+        drawn = dict(zip(net.noise_shapes, net._noise(None, batch), strict=True))
     return {name: drawn[name].to(net.device, net.dtype) for name in missing}
 
 

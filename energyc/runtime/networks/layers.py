@@ -313,14 +313,14 @@ class LayeredNetwork(Answering):
 
         Given among the clamps it takes the place of what is drawn by torch's generator in training.
         """
-        draws = [self._draws(torch.Generator().manual_seed(seed)) for seed in seeds]
+        draws = [self._draws(torch.Generator().manual_seed(seed), 1) for seed in seeds]
         return {name: torch.cat([draw[name] for draw in draws]).to(self._anchor) for name in self.noise_shapes}
 
-    def _draws(self, random: torch.Generator) -> dict[str, Tensor]:
-        """The noises of the layers for one sample: [1, copies, ...]."""
+    def _draws(self, random: torch.Generator | None, batch: int) -> dict[str, Tensor]:
+        """The noises of the layers: [batch, copies, ...] each."""
         found = {}
         for name, layer in self.layers.items():
-            copies = [layer._noise(random, 1) for _ in range(self.copies.get(name, 1))] if layer.noise_shapes else []
+            copies = [layer._noise(random, batch) for _ in range(self.copies.get(name, 1))] if layer.noise_shapes else []
             for noise, *parts in zip(layer.noise_shapes, *copies):
                 found[f"{name}.{noise}"] = torch.stack(parts, 1) if name in self.copies else parts[0]
         return found
