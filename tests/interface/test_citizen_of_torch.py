@@ -217,6 +217,16 @@ def test_noise_is_drawn_outside_of_the_operator() -> None:
     assert float(compiled(inputs(2)).detach().abs().max()) == 0
 
 
+def test_noise_that_asks_for_a_gradient_is_refused_in_a_graph_too() -> None:
+    net = energyc.load(NOISY, dtype="float64", target="torch")
+    x, noise = inputs(2), net.draw_noise([1, 2])["drift.eps"]
+    each = torch.vmap(lambda one, eps: net({"x": one[None], "drift.eps": eps[None]})["out"][0])
+    (slope,) = torch.autograd.grad(each(x, noise).sum(), net.W)
+    torch.testing.assert_close(slope, net({"x": x, "drift.eps": noise})["out"].detach().sum(0), rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match=r"the noise .*eps of \w+ has no gradient"):
+        each(x, noise.clone().requires_grad_())
+
+
 def test_a_second_derivative_is_refused_in_a_graph_too() -> None:
     net, x = network(), inputs().requires_grad_()
     out = torch.vmap(lambda sample: net(sample[None])["out"][0])(x)

@@ -88,13 +88,14 @@ def slopes(
 ) -> list[Tensor]:
     """The slopes by inputs and params, zeros where nothing comes back, of slopes by the readouts.
 
-    At a rest they are taken where the call ended; by the other ways the network relaxes once more.
+    At a rest they are taken where the call ended; by the other ways the network relaxes once more. Noise has none.
     """
     ends_there = call.rule == "implicit" and not hasattr(call.net, "layers")
     settings = {"steps": 0, "states": call.states(ends)} if ends_there else call.settings(start)
-    given, owned = [leaf(x) for x in inputs], [leaf(x) for x in params]
+    named = {k: leaf(x) if k in call.net.clamp_shapes else x.detach() for k, x in call.named(inputs).items()}
+    given, owned = [*named.values()], [leaf(x) for x in params]
     with torch.enable_grad(), differentiating(), mode(call.net, call.training):
-        readouts = on_params(call.net, owned, call.named(given), **call.way, **settings)
+        readouts = on_params(call.net, owned, named, **call.way, **settings)
         pairs = [(x, c) for x, c in zip(readouts.values(), cotangents, strict=True) if x.requires_grad]
         leaves = [x for x in (*given, *owned) if x.requires_grad]
         values, back = zip(*pairs, strict=True) if pairs else ((), ())

@@ -43,7 +43,8 @@ def _call(forward: Callable[..., Any]) -> Callable[..., Any]:
         relaxed = given.pop("relaxed", False)
         settings = {name: given.pop(name, None) for name in ("steps", "step", "tolerance", "states")}
         settings["allow_biased"] = hasattr(self, "layers") and given.pop("allow_biased", False)
-        values = _operated(self, torch.ops.energyc.call, _named(self, clamps, given), _rule(self, rule), settings)
+        named = _without_asking_noise(self, _named(self, clamps, given))
+        values = _operated(self, torch.ops.energyc.call, named, _rule(self, rule), settings)
         count = len(self.readout_names)
         readouts = dict(zip(self.readout_names, values[:count], strict=True))
         return (readouts, _rest(self, values[count:])) if relaxed else readouts
@@ -121,6 +122,14 @@ def _named(net: Any, clamps: Any, named: Mapping[str, Any]) -> dict[str, Tensor]
     if missing:
         raise ValueError(f"no value for clamp {missing[0]!r}; the clamps are {', '.join(net.clamp_shapes)}")
     return found
+
+
+def _without_asking_noise(net: Any, named: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The same clamps and noises. Raises ValueError for noise that asks for a gradient."""
+    for name in net.noise_shapes:
+        if name in named and named[name].requires_grad:
+            raise ValueError(f"the noise {name} of {net.name} has no gradient: declare it a clamp, or detach it")
+    return named
 
 
 def _shape(net: Any, name: str) -> tuple[int, ...]:

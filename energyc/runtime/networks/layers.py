@@ -320,7 +320,8 @@ class LayeredNetwork(Answering):
         """The noises of the layers: [batch, copies, ...] each."""
         found = {}
         for name, layer in self.layers.items():
-            copies = [layer._noise(random, batch) for _ in range(self.copies.get(name, 1))] if layer.noise_shapes else []
+            count = self.copies.get(name, 1) if layer.noise_shapes else 0
+            copies = [layer._noise(random, batch) for _ in range(count)]
             for noise, *parts in zip(layer.noise_shapes, *copies):
                 found[f"{name}.{noise}"] = torch.stack(parts, 1) if name in self.copies else parts[0]
         return found
