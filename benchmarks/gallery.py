@@ -91,14 +91,15 @@ OTHERS: Mapping[str, Shown] = MappingProxyType(
         "conv_hopfield": Shown("--steps 200 --set train.eval_every=50", remark=DIGITS_IN_COLOUR),
         "coupled_learning": Shown(
             "--steps 300",
-            remark="The network is linear, and does as well as a least-squares fit of the same targets: 80 % as well.",
+            remark="The network is linear, and does as well as a least-squares fit of the same targets, "
+            "which has 80 % too.",
         ),
         "crf": Shown(
             "--steps 300",
             remark="75 % of the pixels are right to begin with, and 79 % if each takes the value it most often has.",
         ),
         "deep_energy": Shown("--steps 300", remark=ERASED),
-        "graph_hopfield": Shown("--steps 100 --set train.eval_every=10", remark="90 % of the nodes are no anomalies."),
+        "graph_hopfield": Shown("--steps 100 --set train.eval_every=10", remark="90 % of the nodes are not anomalies."),
         "hierarchical_memory": Shown("--steps 300", remark=ERASED),
         "hopfield_resnet": Shown(
             "",

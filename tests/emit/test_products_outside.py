@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import torch
@@ -12,6 +14,7 @@ from torch import Tensor
 from energyc import pipeline
 from energyc.resources import resource
 from energyc.runtime.kernels import products
+from energyc.runtime.kernels.library import Library
 from energyc.runtime.kernels.products import ProductKernels, walked
 from tests.emit.kernels import SPECS, drawn, needs_compiler, shipped
 
@@ -160,3 +163,14 @@ def test_an_update_makes_its_products_so(name: str, monkeypatch: pytest.MonkeyPa
         for param, slope in as_torch.items():
             far = float((by_kernels[param] - slope).abs().max()) / max(1.0, float(slope.abs().max()))
             assert far < 1e-9, (rule, param, far)
+
+
+def test_a_trial_has_the_memory_that_strides_walk_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows with gaps are longer than their entries, and what all samples share is shorter."""
+    seen: dict[str, Any] = {}
+    monkeypatch.setattr(Library, "_tried", lambda _, name, sizes, numbers: seen.update(json.loads(sizes), all=numbers))
+    monkeypatch.setattr(Library, "keep", lambda _: None)
+    gaps, shared = torch.arange(20.0).reshape(2, 10)[:, :3], torch.ones(4).expand(5, 4)
+    library = Library(b"", None)  # type: ignore[arg-type]
+    assert library.refusal("product", [torch.zeros(2)], [gaps, shared, gaps[:0]], torch.empty(0), None) is None
+    assert seen["given"] == [13 * 4, 4 * 4, 0] and len(seen["all"]) == 8 + 13 * 4 + 4 * 4

@@ -16,7 +16,7 @@ from energyc.mathematics.ir.interpreter import evaluate, key
 from energyc.pipeline import Choices
 from energyc.resources import resource
 from energyc.surfaces.html.diagram import diagram
-from energyc.surfaces.html.whole import whole_diagram
+from energyc.surfaces.html.whole import _depths, whole_diagram
 from tests.html.hostile import SPEC
 
 SIZES = {
@@ -167,3 +167,14 @@ def test_no_line_goes_behind_a_box() -> None:
             x, y = np.dot(weights, numbers)
             inside = [box for box in boxes if box[0] < x < box[0] + box[2] and box[1] < y < box[1] + box[3]]
             assert not inside, (path.get("d"), inside)
+
+
+def test_layers_that_each_read_all_before_them_are_drawn_in_one_walk() -> None:
+    """Each way through them would be two to the power of their number."""
+    count = 30
+    text = "network dense\ndim D = 1\nclamp x[D]\nparam w = 1\n"
+    for k in range(count):
+        read = " + ".join(["x[d]", *(f"l{j}.z[d]" for j in range(k))])
+        text += f"layer l{k} {{\n  state z[D]\n  energy e = 1/2 * sum[d]((z[d] - w * ({read}))^2)\n}}\n"
+    network = pipeline.resolve(pipeline.read(text + f"readout out[d] = l{count - 1}.z[d]\n"))
+    assert list(_depths(network).values()) == list(range(1, count + 1))

@@ -8,6 +8,8 @@ import json
 import re
 import shlex
 import shutil
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -224,3 +226,11 @@ def test_pictures_keep_every_pixel_in_fewer_bytes() -> None:
 
 def test_what_is_no_picture_stays_as_it_is() -> None:
     assert embedded(b"no png") == "data:image/png;base64," + base64.b64encode(b"no png").decode()
+
+
+def test_a_picture_that_says_it_is_enormous_stays_as_it_is() -> None:
+    """Of so many pixels Pillow raises an error of its own before one of them is read."""
+    head = struct.pack(">4sIIBBBBB", b"IHDR", 60_000, 60_000, 8, 2, 0, 0, 0)
+    png = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + head + struct.pack(">I", zlib.crc32(head))
+    png += struct.pack(">I4sI", 0, b"IDAT", zlib.crc32(b"IDAT"))
+    assert embedded(png) == "data:image/png;base64," + base64.b64encode(png).decode()

@@ -18,6 +18,7 @@ import torch
 import energyc
 from tests.interface.test_calls import LAYERS, SPEC, inputs
 from tests.interface.test_rule_of_calls import NOISY
+from tests.layers.test_nudged_layers import TURNED
 
 ROWS: dict[str, Callable[..., None]] = {}
 PAGE = Path(__file__).parents[2] / "docs" / "from-torch.md"
@@ -196,7 +197,7 @@ def test_the_table_has_the_rows_that_are_tested() -> None:
 def test_the_operators_pass_torchs_own_checks(spec: str) -> None:
     net, x = network(spec), inputs()
     params = list(net.parameters())
-    call = (*net._operators_, [True], "bptt", 3, None, None, True, [x.clone().requires_grad_()], params, [])
+    call = (*net._operators_, [True], "bptt", False, 3, None, None, True, [x.clone().requires_grad_()], params, [])
     torch.library.opcheck(torch.ops.energyc.call.default, call)
     detached = (*call[:-3], [x], [p.detach() for p in params], [])
     torch.library.opcheck(torch.ops.energyc.relax.default, detached)
@@ -216,6 +217,16 @@ def test_noise_is_drawn_outside_of_the_operator() -> None:
     assert float(compiled(inputs(2)).detach().abs().max()) == 0
 
 
+def test_noise_that_asks_for_a_gradient_is_refused_in_a_graph_too() -> None:
+    net = energyc.load(NOISY, dtype="float64", target="torch")
+    x, noise = inputs(2), net.draw_noise([1, 2])["drift.eps"]
+    each = torch.vmap(lambda one, eps: net({"x": one[None], "drift.eps": eps[None]})["out"][0])
+    (slope,) = torch.autograd.grad(each(x, noise).sum(), net.W)
+    torch.testing.assert_close(slope, net({"x": x, "drift.eps": noise})["out"].detach().sum(0), rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match=r"the noise .*eps of \w+ has no gradient"):
+        each(x, noise.clone().requires_grad_())
+
+
 def test_a_second_derivative_is_refused_in_a_graph_too() -> None:
     net, x = network(), inputs().requires_grad_()
     out = torch.vmap(lambda sample: net(sample[None])["out"][0])(x)
@@ -231,6 +242,23 @@ def test_mistakes_are_named_where_a_graph_is_made() -> None:
         each(x)
     with pytest.raises(ValueError, match=r"x has shape \(4,\); it takes \[batch, 4\]"):
         torch.vmap(lambda sample: net(sample)["out"])(x)
+
+
+def test_a_biased_rule_is_taken_where_it_is_insisted_on() -> None:
+    net, x = energyc.load(f"network test\n{TURNED}", dtype="float64", target="torch"), inputs(2)[:, :3]
+    with pytest.raises(ValueError, match="allow_biased=True insists"):
+        torch.vmap(lambda one: net({"x": one[None]}, rule="centered-ep")["out"][0])(x)
+    found = torch.vmap(lambda one: net({"x": one[None]}, rule="centered-ep", allow_biased=True)["out"][0])(x)
+    torch.testing.assert_close(found, net({"x": x})["out"], rtol=1e-8, atol=1e-9)
+    plain = network()
+    with pytest.raises(ValueError, match="there is no clamp 'allow_biased'"):
+        torch.vmap(lambda one: plain({"x": one[None]}, allow_biased=True)["out"][0])(inputs())
+
+
+def test_where_layers_ended_is_no_answer_that_is_differentiated() -> None:
+    net, x = network(), inputs()
+    out, rest = torch.vmap(lambda one: net(one[None], relaxed=True))(x)
+    assert out["out"].requires_grad and not any(state.requires_grad for state in rest.states.values())
 
 
 def test_copies_have_operators_of_their_own() -> None:

@@ -75,6 +75,13 @@ def test_a_classifier_with_labels_of_any_kind() -> None:
     assert fresh.get_params()["steps"] == 2 and not hasattr(fresh, "network_")
 
 
+def test_room_for_more_classes_than_there_are_answers_none_of_them() -> None:
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    model = energyc.Estimator(CLASSIFIER, **FAST, steps=1, dims={"K": 7}).fit(x, x[:, 0] > 0)
+    assert model.predict_proba(x).shape == (20, 2) and model.decision_function(x).shape == (20,)
+    assert set(model.predict(x)) <= {False, True}
+
+
 @pytest.mark.slow
 def test_it_stands_in_a_pipeline_that_is_cross_validated() -> None:
     x, y = load_iris(return_X_y=True)
@@ -96,7 +103,7 @@ def test_a_regressor_finds_the_line_of_least_squares() -> None:
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        (CLASSIFIER.replace("clamp x[I]", "clamp x[I], u[I]"), "it has 2 clamps and 1 targets"),
+        (CLASSIFIER.replace("clamp x[I]", "clamp x[I], u[I]"), "it has 2 clamps and 1 target\n"),
         (
             CLASSIFIER.replace("logits[k] =", "logits[k] = 0 * 1 +")
             .replace("readout", "let")
@@ -106,7 +113,7 @@ def test_a_regressor_finds_the_line_of_least_squares() -> None:
     ],
 )
 def test_a_spec_that_is_no_estimator_says_why(spec: str, says: str) -> None:
-    with pytest.raises(energyc.UserError, match=f"clusters is no estimator: {says}"):
+    with pytest.raises(energyc.UserError, match=f"clusters is not an estimator: {says}"):
         energyc.Estimator(spec).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
 
 

@@ -93,7 +93,7 @@ train { rule = bptt }
 def test_noise_of_layers_is_drawn_by_seeds_and_given_among_the_clamps() -> None:
     """In closed form: the end of the last copy is half the sum of all that was drawn."""
     net, x = energyc.load(NOISY, dtype="float64"), inputs(2)
-    noise = net.draw_noise([7, 8])
+    noise = net.draw_noise(seeds=[7, 8])
     assert noise["drift.eps"].shape == (2, 3, 2, 4)
     torch.testing.assert_close(net.draw_noise([8])["drift.eps"][0], noise["drift.eps"][1], rtol=0, atol=0)
     expected = noise["drift.eps"].sum((1, 2)) / 2

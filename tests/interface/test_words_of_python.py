@@ -24,6 +24,12 @@ def test_an_option_is_said_in_both_words() -> None:
         assert str(each) == 'no\n  = help: use device="cpu" or allow_biased=True, or energyc.resume("runs/a")'
 
 
+def test_a_folder_is_said_so_that_it_can_be_copied() -> None:
+    help_text = spoken("continue with: {}", Resuming('my "runs"/{a}'))
+    assert help_text == "continue with: energyc train --resume 'my \"runs\"/{a}'"
+    assert help_text.python == 'continue with: energyc.resume("my \\"runs\\"/{a}")'
+
+
 def test_a_biased_rule(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     data = {"x": torch.zeros(10, 4), "t": torch.zeros(10, 2)}
     with pytest.raises(UserError, match="insist with allow_biased=True"):

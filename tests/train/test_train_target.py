@@ -100,3 +100,5 @@ def test_a_run_is_loaded_as_it_was_trained(tmp_path: Path, monkeypatch: pytest.M
         run = energyc.train(LEARNED, data, steps=1, settings={"train.batch": 4}, out=tmp_path / wanted, target=wanted)
         assert run.network.target == wanted
     assert run.load(target="torch").target == "torch"
+    monkeypatch.setenv("ENERGYC_TARGET", "torch")
+    assert run.load().target == "torch"

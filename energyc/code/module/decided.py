@@ -191,16 +191,25 @@ class _Text:
 
     def _shorter(self, conjunction: bool, values: Sequence[ast.expr]) -> str | None:
         """What is left of a conjunction or a disjunction."""
-        left = []
+        left: list[ast.expr] = []
         for value in values:
             known = None if isinstance(value, ast.Constant) else self._known(value)
             if known is None:
-                left.append(self._source(value))
+                left.append(value)
             elif bool(known.value) is not conjunction:
                 return repr(not conjunction) if not left else None
         if len(left) == len(values):
             return None
-        return (" and " if conjunction else " or ").join(left) if left else repr(conjunction)
+        if len(left) == 1:
+            return self._source(left[0])
+        sides = [self._operand(value, conjunction) for value in left]
+        return (" and " if conjunction else " or ").join(sides) if left else repr(conjunction)
+
+    def _operand(self, node: ast.expr, conjunction: bool) -> str:
+        """A side of a conjunction or a disjunction, with the brackets that it needs there."""
+        weak = ast.IfExp | ast.Lambda | ast.NamedExpr
+        loose = isinstance(node, weak) or (conjunction and isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or))
+        return f"({self._source(node)})" if loose else self._source(node)
 
     def _part(self, kind: Known | None, name: Known | None) -> str | None:
         """The part that is chosen, by its name, or the error that says that the module does without."""

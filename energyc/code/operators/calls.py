@@ -24,6 +24,7 @@ class Call(NamedTuple):
     number: int
     there: Sequence[bool]
     rule: str
+    allow_biased: bool
     steps: int | None
     step: float | None
     tolerance: float | None
@@ -44,6 +45,11 @@ class Call(NamedTuple):
         given = {"steps": self.steps, "step": self.step, "tolerance": self.tolerance}
         return {**given, "states": self.states(start)} if start else given
 
+    @property
+    def way(self) -> dict[str, Any]:
+        """The rule that autograd goes by, as a call takes it; layers alone have rules that are biased."""
+        return {"rule": self.rule, **({"allow_biased": self.allow_biased} if hasattr(self.net, "layers") else {})}
+
     def states(self, values: Sequence[Tensor]) -> dict[str, Tensor]:
         """States by name."""
         return dict(zip(self.net.state_shapes, values, strict=True))
@@ -53,7 +59,7 @@ def answers(call: Call, inputs: Sequence[Tensor], params: Sequence[Tensor], star
     """Readouts, states, residual and steps."""
     with mode(call.net, call.training):
         readouts, rest = on_params(
-            call.net, params, call.named(inputs), rule=call.rule, relaxed=True, **call.settings(start)
+            call.net, params, call.named(inputs), **call.way, relaxed=True, **call.settings(start)
         )
     return over(list(readouts.values()), rest)
 
@@ -82,13 +88,14 @@ def slopes(
 ) -> list[Tensor]:
     """The slopes by inputs and params, zeros where nothing comes back, of slopes by the readouts.
 
-    At a rest they are taken where the call ended; by the other ways the network relaxes once more.
+    At a rest they are taken where the call ended; by the other ways the network relaxes once more. Noise has none.
     """
     ends_there = call.rule == "implicit" and not hasattr(call.net, "layers")
     settings = {"steps": 0, "states": call.states(ends)} if ends_there else call.settings(start)
-    given, owned = [leaf(x) for x in inputs], [leaf(x) for x in params]
+    named = {k: leaf(x) if k in call.net.clamp_shapes else x.detach() for k, x in call.named(inputs).items()}
+    given, owned = [*named.values()], [leaf(x) for x in params]
     with torch.enable_grad(), differentiating(), mode(call.net, call.training):
-        readouts = on_params(call.net, owned, call.named(given), rule=call.rule, **settings)
+        readouts = on_params(call.net, owned, named, **call.way, **settings)
         pairs = [(x, c) for x, c in zip(readouts.values(), cotangents, strict=True) if x.requires_grad]
         leaves = [x for x in (*given, *owned) if x.requires_grad]
         values, back = zip(*pairs, strict=True) if pairs else ((), ())

@@ -20,6 +20,7 @@ def called(
     number: int,
     there: list[bool],
     rule: str,
+    allow_biased: bool,
     steps: int | None,
     step: float | None,
     tolerance: float | None,
@@ -29,7 +30,8 @@ def called(
     start: list[Tensor],
 ) -> list[Tensor]:
     """Readouts, states, residual and steps of a call; readouts alone are differentiable."""
-    return calls.answers(Call(module, number, there, rule, steps, step, tolerance, training), inputs, params, start)
+    call = Call(module, number, there, rule, allow_biased, steps, step, tolerance, training)
+    return calls.answers(call, inputs, params, start)
 
 
 @torch.library.custom_op("energyc::relax", mutates_args=())
@@ -38,6 +40,7 @@ def relaxed(
     number: int,
     there: list[bool],
     rule: str,
+    allow_biased: bool,
     steps: int | None,
     step: float | None,
     tolerance: float | None,
@@ -47,7 +50,8 @@ def relaxed(
     start: list[Tensor],
 ) -> list[Tensor]:
     """States, residual and steps of a relaxation."""
-    return calls.rest(Call(module, number, there, rule, steps, step, tolerance, training), inputs, params, start)
+    call = Call(module, number, there, rule, allow_biased, steps, step, tolerance, training)
+    return calls.rest(call, inputs, params, start)
 
 
 @torch.library.custom_op("energyc::call_back", mutates_args=())
@@ -56,6 +60,7 @@ def called_back(
     number: int,
     there: list[bool],
     rule: str,
+    allow_biased: bool,
     steps: int | None,
     step: float | None,
     tolerance: float | None,
@@ -67,7 +72,7 @@ def called_back(
     cotangents: list[Tensor],
 ) -> list[Tensor]:
     """Slopes by inputs and params of slopes by the readouts."""
-    call = Call(module, number, there, rule, steps, step, tolerance, training)
+    call = Call(module, number, there, rule, allow_biased, steps, step, tolerance, training)
     return calls.slopes(call, inputs, params, start, ends, cotangents)
 
 
@@ -182,7 +187,7 @@ def _as_samples(operator: Any) -> Any:
         found = operator(
             *args[:SETTINGS], samples, params, [joined(x, dim) for x, dim in zip(start, dims[2], strict=True)]
         )
-        return [x.reshape(size, -1, *x.shape[1:]) for x in found], [0] * len(found)
+        return [x.reshape(size, len(x) // size, *x.shape[1:]) for x in found], [0] * len(found)
 
     return rule
 

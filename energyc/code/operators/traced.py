@@ -41,9 +41,10 @@ def _call(forward: Callable[..., Any]) -> Callable[..., Any]:
             return forward(self, clamps, rule, **given)
         _refuse_transforms(self)
         relaxed = given.pop("relaxed", False)
-        given.pop("allow_biased", None)
         settings = {name: given.pop(name, None) for name in ("steps", "step", "tolerance", "states")}
-        values = _operated(self, torch.ops.energyc.call, _named(self, clamps, given), _rule(self, rule), settings)
+        settings["allow_biased"] = hasattr(self, "layers") and given.pop("allow_biased", False)
+        named = _without_asking_noise(self, _named(self, clamps, given))
+        values = _operated(self, torch.ops.energyc.call, named, _rule(self, rule), settings)
         count = len(self.readout_names)
         readouts = dict(zip(self.readout_names, values[:count], strict=True))
         return (readouts, _rest(self, values[count:])) if relaxed else readouts
@@ -123,6 +124,14 @@ def _named(net: Any, clamps: Any, named: Mapping[str, Any]) -> dict[str, Tensor]
     return found
 
 
+def _without_asking_noise(net: Any, named: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The same clamps and noises. Raises ValueError for noise that asks for a gradient."""
+    for name in net.noise_shapes:
+        if name in named and named[name].requires_grad:
+            raise ValueError(f"the noise {name} of {net.name} has no gradient: declare it a clamp, or detach it")
+    return named
+
+
 def _shape(net: Any, name: str) -> tuple[int, ...]:
     return tuple(net.clamp_shapes[name][0] if name in net.clamp_shapes else net.noise_shapes[name])
 
@@ -148,6 +157,7 @@ def _operated(net: Any, operator: Any, clamps: Mapping[str, Tensor], rule: str, 
         *getattr(net, HANDLE),
         [name in clamps for name in names],
         rule,
+        settings.get("allow_biased", False),
         settings["steps"],
         settings["step"],
         settings["tolerance"],
@@ -160,20 +170,16 @@ def _operated(net: Any, operator: Any, clamps: Mapping[str, Tensor], rule: str, 
 
 def _drawn(net: Any, missing: list[str], batch: int) -> dict[str, Tensor]:
     """Noise by torch's generator, drawn outside of the operator, which gives the same for the same inputs."""
-    if not hasattr(net, "layers"):
-        drawn = dict(zip(net.noise_shapes, net._noise(None, batch), strict=True))
+    if hasattr(net, "layers"):
+        drawn = net._draws(None, batch)
     else:
-        drawn = {}
-        for name, layer in net.layers.items():
-            copies = [layer._noise(None, batch) for _ in range(net.copies.get(name, 1))] if layer.noise_shapes else []
-            for noise, *parts in zip(layer.noise_shapes, *copies, strict=False):
-                drawn[f"{name}.{noise}"] = torch.stack(parts, 1) if name in net.copies else parts[0]
+        drawn = dict(zip(net.noise_shapes, net._noise(None, batch), strict=True))
     return {name: drawn[name].to(net.device, net.dtype) for name in missing}
 
 
 def _rest(net: Any, values: list[Tensor]) -> Any:
     """The record of a relaxation, as the network's own module has it."""
-    *ends, residual, steps = values
+    *ends, residual, steps = (x.detach() for x in values)  # readouts alone are differentiable
     states = dict(zip(net.state_shapes, ends, strict=True))
     return sys.modules[type(net).__module__].Relaxed(states, residual, steps, {})
 

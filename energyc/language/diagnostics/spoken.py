@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -21,7 +23,7 @@ class Option(NamedTuple):
     @property
     def keyword(self) -> str:
         """As Python has it."""
-        value = f'"{self.value}"' if isinstance(self.value, str) else "" if self.value is None else str(self.value)
+        value = _quoted(self.value) if isinstance(self.value, str) else "" if self.value is None else str(self.value)
         return f"{self.name}={value}"
 
 
@@ -33,12 +35,17 @@ class Resuming(NamedTuple):
     @property
     def flag(self) -> str:
         """As the command line has it."""
-        return f"energyc train --resume {self.run}"
+        return f"energyc train --resume {shlex.quote(str(self.run))}"
 
     @property
     def keyword(self) -> str:
         """As Python has it."""
-        return f'energyc.resume("{self.run}")'
+        return f"energyc.resume({_quoted(str(self.run))})"
+
+
+def _quoted(text: str) -> str:
+    """A text as a literal of Python."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 class Spoken(str):

@@ -74,7 +74,7 @@ def _trained(
     saved = load_run(run)
     network = saved.resolved(choices)
     kind = dtype or training_dtype(network)
-    wanted = target or ("torch" if saved.target_on(str(device)) == "torch" else "auto")
+    wanted = target or ("torch" if saved.target_on(str(device)) == "torch" else usual_target())
     compiled, _, news = _module(network, choices, wanted, rules or ALL, device, kind)
     net = instantiate(compiled, device, kind, saved.options.seed)
     if compiled.learns:

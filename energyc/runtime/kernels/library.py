@@ -197,7 +197,9 @@ def build(command: Sequence[str], source: str, place: SafePath) -> Library:
 
 
 def _size_of(x: Tensor) -> int:
-    return x.numel() * x.element_size()
+    """The bytes from the first entry to the last one: fewer than those of all entries where some are the same."""
+    last = sum((size - 1) * stride for size, stride in zip(x.shape, x.stride()))
+    return (last + 1) * x.element_size() if x.numel() else 0
 
 
 def _bytes_of(x: Tensor) -> bytes:

@@ -308,19 +308,20 @@ class LayeredNetwork(Answering):
         noise = {name: as_numbers(name, clamps[name]) for name in self.noise_shapes if name in clamps}
         return chosen("inputs", "noise of layers")(self, noise, beside)
 
-    def draw_noise(self, cotangents: Sequence[int]) -> dict[str, Tensor]:
+    def draw_noise(self, seeds: Sequence[int]) -> dict[str, Tensor]:
         """Noise by name, a sample for each seed, which decides it alone: ``block.eps`` [batch, copies, ...].
 
         Given among the clamps it takes the place of what is drawn by torch's generator in training.
         """
-        draws = [self._draws(torch.Generator().manual_seed(seed)) for seed in cotangents]
+        draws = [self._draws(torch.Generator().manual_seed(seed), 1) for seed in seeds]
         return {name: torch.cat([draw[name] for draw in draws]).to(self._anchor) for name in self.noise_shapes}
 
-    def _draws(self, random: torch.Generator) -> dict[str, Tensor]:
-        """The noises of the layers for one sample: [1, copies, ...]."""
+    def _draws(self, random: torch.Generator | None, batch: int) -> dict[str, Tensor]:
+        """The noises of the layers: [batch, copies, ...] each."""
         found = {}
         for name, layer in self.layers.items():
-            copies = [layer._noise(random, 1) for _ in range(self.copies.get(name, 1))] if layer.noise_shapes else []
+            count = self.copies.get(name, 1) if layer.noise_shapes else 0
+            copies = [layer._noise(random, batch) for _ in range(count)]
             for noise, *parts in zip(layer.noise_shapes, *copies):
                 found[f"{name}.{noise}"] = torch.stack(parts, 1) if name in self.copies else parts[0]
         return found

@@ -134,12 +134,12 @@ class EnergyNetwork(Answering):
         """The parts of gradients along the sets of their params; a box has none but the whole."""
         return dict(gradients)
 
-    def draw_noise(self, cotangents: Sequence[int]) -> dict[str, Tensor]:
+    def draw_noise(self, seeds: Sequence[int]) -> dict[str, Tensor]:
         """Noise by name, a sample for each seed, which decides it alone: [batch, ...] each.
 
         Given among the clamps it takes the place of what is drawn by torch's generator in training.
         """
-        draws = [self._noise(torch.Generator().manual_seed(seed), 1) for seed in cotangents]
+        draws = [self._noise(torch.Generator().manual_seed(seed), 1) for seed in seeds]
         return {name: torch.cat(parts).to(self._anchor) for name, *parts in zip(self.noise_shapes, *draws)}
 
     @torch.no_grad()

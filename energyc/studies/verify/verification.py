@@ -30,7 +30,7 @@ from energyc.studies.verify.precision import PrecisionTable, precision_table
 from energyc.studies.verify.probe import Probe, random_probe
 from energyc.studies.verify.products import ProductsCost, products_cost
 from energyc.studies.verify.record import Record, record
-from energyc.studies.verify.samples import RUN_SAMPLES, given_samples, samples_of
+from energyc.studies.verify.samples import given_samples, samples_of
 from energyc.studies.verify.work import EVALUATIONS, Progress, Work, silent
 
 #: The preset whose sizes are small enough for exact solutions.
@@ -143,7 +143,10 @@ def verify(
 def _described(probe: Probe | None, measured: MeasuredCheckpoint | None, data: Sequence[str]) -> str:
     if measured is not None:
         return measured.samples
-    return Verification.inputs if probe is None else f"{RUN_SAMPLES} test samples of --data {' --data '.join(data)}"
+    if probe is None:
+        return Verification.inputs
+    count = next(len(x) for x in (*probe.clamps.values(), *probe.targets.values()))
+    return f"{count} test samples of --data {' --data '.join(data)}"
 
 
 def _refuse_without_rest(network: Network) -> None:

@@ -6,11 +6,11 @@ copy gets it from there, at a layer that the layer reads it. The colour of a lay
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from markupsafe import Markup
 
-from energyc.language.network import Layer, Network, Repeat
+from energyc.language.network import Network, Repeat
 from energyc.mathematics.ir import Node
 from energyc.proofs.claims.classes import Classes
 from energyc.surfaces.html.boxes import Box, Line, drawing
@@ -42,8 +42,7 @@ def whole_diagram(network: Network, classes: Classes) -> Markup:
         for box in {id(outputs[read]): outputs[read] for read in _read([stream.next]) if read in outputs}.values():
             _joined(box, streams[stream.name])
     columns: list[list[Box]] = [list(sources.values()), list(starts.values())]
-    for name, layer in network.layers.items():
-        depth = _depth(network, layer)
+    for name, depth in _depths(network).items():
         columns += [[] for _ in range(depth + 1 - len(columns))]
         columns[depth].append(layers[name])
     found = answers(network, outputs | streams, (*_READ, "target"))
@@ -73,8 +72,12 @@ def _read(nodes: Iterable[Node]) -> list[str]:
     return list(dict.fromkeys(name for node in nodes for name in inputs(node, _READ)))
 
 
-def _depth(network: Network, layer: Layer) -> int:
-    """One more than that of the deepest layer that it reads, from 1."""
-    owners: Mapping[str, Layer] = {out.name: each for each in network.layers.values() for out in each.outputs.values()}
-    below = [owners[name] for name in _read(layer.clamps.values()) if name in owners]
-    return 1 + max((_depth(network, each) for each in below), default=0)
+def _depths(network: Network) -> dict[str, int]:
+    """Of each layer, one more than that of the deepest layer that it reads, from 1; a layer reads earlier ones."""
+    found: dict[str, int] = {}
+    owners: dict[str, str] = {}
+    for name, layer in network.layers.items():
+        below = [found[owners[read]] for read in _read(layer.clamps.values()) if read in owners]
+        found[name] = 1 + max(below, default=0)
+        owners |= {output.name: name for output in layer.outputs.values()}
+    return found

@@ -51,7 +51,8 @@ class Task:
         source = read_spec(spec)
         network = resolve(source, choices)
         if len(network.clamps) != 1 or len(network.targets) != 1:
-            has = f"{len(network.clamps)} clamps and {len(network.targets)} targets"
+            kinds = (("clamp", network.clamps), ("target", network.targets))
+            has = " and ".join(f"{len(names)} {kind}{'s' * (len(names) != 1)}" for kind, names in kinds)
             raise _unfit(network, f"it has {has}", "an estimator has one of each; energyc.train takes any number")
         (clamp, given), (target, aim) = *network.clamps.items(), *network.targets.items()
         if given.node.over is not None or not given.node.dims:
@@ -75,7 +76,7 @@ class Task:
 
 
 def _unfit(network: Network, why: str, help_text: str) -> UserError:
-    return UserError(f"{network.name} is no estimator: {why}", code="E0930", help=help_text)
+    return UserError(f"{network.name} is not an estimator: {why}", code="E0930", help=help_text)
 
 
 def _is_cross_entropy(tree: ast.Spec) -> bool:
@@ -145,7 +146,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             check_classification_targets(y)
             self.classes_, aims = np.unique(column_or_1d(y, warn=True), return_inverse=True)
             if len(self.classes_) < 2:
-                raise ValueError(f"y holds one class, {self.classes_[0]!r}: there is nothing to tell apart")
+                raise ValueError(f"y holds one class, {self.classes_[0]}: there is nothing to tell apart")
             answers = len(self.classes_)
         else:
             aims, answers = self._aims(task, y)
@@ -239,7 +240,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return X.reshape(len(X), *shape)
 
     def _answers(self, X: Any) -> np.ndarray:
-        """The readout of samples, in float64."""
+        """The readout of samples, in float64; without classes that ``dims`` has room for and ``fit`` was not given."""
         import torch
 
         check_is_fitted(self, "network_")
@@ -247,4 +248,5 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         X = self._shaped(task, validate_data(self, X, dtype=np.float64, reset=False))
         with torch.no_grad():
             found = net({task.clamp: torch.tensor(X, dtype=net.dtype, device=net.device)})[task.readout]
-        return check_array(found.double().cpu().numpy(), ensure_2d=False, ensure_all_finite=False)
+        answers = check_array(found.double().cpu().numpy(), ensure_2d=False, ensure_all_finite=False)
+        return answers[:, : len(self.classes_)] if task.classifies else answers

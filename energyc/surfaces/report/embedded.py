@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from base64 import b64encode
 
 #: A picture of more pixels stays as it is: what lies in a run folder may be anything.
@@ -20,12 +21,16 @@ def _as_webp(png: bytes) -> bytes | None:
     """The pixels of a PNG as lossless WebP; None without Pillow, and for what is no PNG of a reasonable size."""
     try:
         from PIL import Image
-
-        with Image.open(io.BytesIO(png), formats=("PNG",)) as picture:
-            if picture.width * picture.height > MOST_PIXELS:
-                return None
-            kept = io.BytesIO()
-            picture.save(kept, "webp", lossless=True, exact=True, method=2)
-            return kept.getvalue()
-    except (ImportError, OSError, ValueError, SyntaxError, KeyError):  # as Pillow says that it cannot
+    except ImportError:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(png), formats=("PNG",)) as picture:
+                if picture.width * picture.height > MOST_PIXELS:
+                    return None
+                kept = io.BytesIO()
+                picture.save(kept, "webp", lossless=True, exact=True, method=2)
+                return kept.getvalue()
+    except Exception:  # a decoder may raise anything; the page has the picture as it is
         return None
