@@ -124,7 +124,8 @@ def trial_nudge(
     def lets_go(beta: float) -> bool:
         growth = 4 * abs(beta) / strength
         known = [(m - d).abs() + 4 * eps * scale for m, d, scale in zip(moved, drifted, scales)]
-        return any(bool(((x - d).abs() > growth * k).any()) for x, d, k in zip(after(beta), drifted, known))
+        within = ((x - d).abs() <= growth * k for x, d, k in zip(after(beta), drifted, known))
+        return not all(bool(entries.all()) for entries in within)  # what is not finite is not within
 
     return Trial(moves, [drift / scale for drift, scale in zip(drifts, scales)], strength, lets_go)
 
