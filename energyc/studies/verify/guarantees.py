@@ -289,4 +289,4 @@ def _rims(constraint: Any) -> tuple[float, float]:
 
 
 def _norm(parts: Any) -> float:
-    return math.sqrt(sum(float(part.square().sum()) for part in parts))
+    return math.sqrt(sum(float(part.detach().square().sum()) for part in parts))

@@ -189,6 +189,7 @@ def _configured_copy(compiled: Compiled, exact: Any, gain: float) -> Any:
             param.mul_(gain)
     configured = instantiate(compiled, "cpu", training_dtype(compiled.network), 0).eval()
     configured.load_state_dict(exact.state_dict())
+    configured.warned.add("dtype")  # samples are in float64, to be rounded here and not there
     return configured
 
 
