@@ -384,6 +384,13 @@ def test_a_mistake_is_one_clear_error_before_anything_is_written(mistake: str) -
     assert not Path("runs").exists()
 
 
+def test_what_helps_where_labels_are_not_numbers_of_classes() -> None:
+    label = arrays()["label"]
+    for given, help_text in ((np.eye(3)[label], "argmax"), (np.array(list("abc"))[label], "numpy.unique")):
+        with pytest.raises(energyc.UserError, match=help_text):
+            energyc.train(SPEC, changed(label=given), **OPTIONS)
+
+
 def test_folders_and_runs_that_are_mistaken() -> None:
     Path("full").mkdir()
     Path("full/file").touch()

@@ -15,7 +15,7 @@ def unknown_adapter(name: str, known: Iterable[str]) -> UserError:
     """No adapter has this name; the nearest of the known ones is suggested."""
     known = sorted(known)
     suggestion = "".join(f"did you mean {nearest}? " for nearest in near(name, known)[:1])
-    help_text = f"{suggestion}Known: {', '.join(known)}"
+    help_text = f"{suggestion}Known: {', '.join(known)}; data of your own need no `data` line"
     return UnknownName(f"there is no data adapter named {name}", name, known, code="E0911", help=help_text)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Spoken, UserError
 from energyc.running.data.arrays import SplitDataset, fixed_split
 from energyc.running.data.schema import Dataset, FieldSchema, Schema, Split
 from energyc.running.data.validate import check_batch
@@ -306,7 +306,8 @@ def _array(place: str, value: Any) -> np.ndarray:
         ) from error
     if array.dtype.kind not in "biuf":
         what = "None" if value is None else f"{type(value).__name__} of {array.dtype}"
-        raise _wrong(f"{place} is {what}, not numbers", "give an array of numbers")
+        words = "; numpy.unique(labels, return_inverse=True)[1] numbers labels" if array.dtype.kind in "US" else ""
+        raise _wrong(f"{place} is {what}, not numbers", f"give an array of numbers{words}")
     if np.ma.is_masked(held):
         raise _wrong(f"{place} is a masked array, some of whose numbers are masked", "fill them: .filled(0)")
     return array
@@ -338,11 +339,17 @@ def _shaped(place: str, array: np.ndarray, field: FieldSchema, notes: dict[str, 
     if (batch and array.ndim == 0) or not (same or rows):
         lead = ["samples"] if batch else []
         shown, form = f"[{', '.join(map(str, array.shape))}]", f"[{', '.join(map(str, [*lead, *wanted]))}]"
-        raise _wrong(
-            f"{place} has shape {shown}; it takes {form}", "reshape it, or set the dims of the spec: dims={...}"
-        )
+        raise _wrong(f"{place} has shape {shown}; it takes {form}", _to_fit(own, field))
     notes[f"{_what(place)}: {list(own)} read as {list(wanted)}"] = None
     return array.reshape((len(array), *wanted) if batch else wanted)
+
+
+def _to_fit(own: tuple[int, ...], field: FieldSchema) -> str:
+    """What helps where an array has other axes than a field."""
+    if field.kind == "integer" and len(own) == len(field.shape) + 1 and field.classes == own[-1]:
+        return "give the number of each class, as .argmax(-1) of one-hot rows"
+    text = "reshape it, or set the dims of the spec: "
+    return Spoken(f"{text}--set DIM=SIZE", f"{text}dims={{...}}")
 
 
 def _what(place: str) -> str:
