@@ -128,3 +128,11 @@ energy e = sum[d,f](q[f,d] * W2[d,f] * z[d] * V[d] * b[d])
     assert net.params["V"].law == net.params["W1"].law
     assert net.params["b"].law is None and net.params["b"].start is not None
     assert net.states["q"].constraint is not None and net.states["q"].constraint.axes == (1,)
+
+
+@pytest.mark.parametrize(
+    ("key", "paths"), [("lr", "`train.lr`"), ("steps", "`relax.steps`, `nudge.steps` or `train.steps`")]
+)
+def test_a_setting_without_its_block(key: str, paths: str) -> None:
+    (found,) = findings(SPEC, **{key: 1})
+    assert found.code == "E0215" and found.help == f"as a setting it is {paths}"

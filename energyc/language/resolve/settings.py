@@ -14,7 +14,7 @@ from energyc.language.resolve.names import Names
 from energyc.language.resolve.reporter import Reporter, did_you_mean, listed
 from energyc.language.resolve.sizes import Sizes, settable
 from energyc.language.settings import Fault, Nudge, Relax, TrainOptions, read, written
-from energyc.language.settings.table import CONTRADICTION
+from energyc.language.settings.table import CONTRADICTION, table
 from energyc.language.settings.train import read_train
 from energyc.language.syntax import ast
 from energyc.mathematics.ir import Input
@@ -69,7 +69,11 @@ def _set_symbol(
             if entry
             else f"there is no dim or const `{key}` to set"
         )
-        help = did_you_mean(key, known, f"these can be set: {listed(known)}" if known else None, place)
+        own = [f"{block.word}.{key}" for block in (Relax, Nudge, TrainOptions) if key in table(block)]
+        otherwise = f"these can be set: {listed(known)}" if known else None
+        help = did_you_mean(key, known, otherwise, place)
+        if own:
+            help = f"as a setting it is {listed([f'`{path}`' for path in own], 'or')}"
         reporter.error("E0215", said, span, help=help)
     elif isinstance(value, Fraction | float):
         symbols[key] = (value, span)
