@@ -34,6 +34,6 @@ def network(handle: Handle) -> Any:
     if found is None:
         raise ValueError(
             "this graph calls a network of energyc that is not in this process: load the same spec first, by "
-            "energyc.load, with the same dims, settings and target"
+            "energyc.load, with the same dims, settings and target, and keep the network"
         )
     return found

@@ -28,7 +28,7 @@ def warn_unsettled(net: Equations, free: FreePhase, tolerance: float | None) -> 
     which = f"{int(left.sum())} of {len(left)} samples, residual up to {float(free.residual[left].max()):.1e}"
     helps = "more steps or a smaller step may help"
     if carries("diagnosis", "trials"):
-        helps = "its `non_convergence(clamps)` tries what helps, as more steps or a smaller step may"
+        helps = "its `non_convergence(clamps)` says what would help: often more steps or a smaller step"
     message = f"{net.name} did not settle, and its gradient assumes that it did: {why}; {helps} ({which})"
     warnings.warn(message, NotSettledWarning, stacklevel=levels_to_caller())
 
