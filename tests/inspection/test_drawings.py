@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from energyc.studies.inspection.traces import Trace
-from energyc.surfaces.report import canvas
+from energyc.surfaces.report import canvas, relaxation
 from energyc.surfaces.report.attention_maps import Ground, draw_matrices, draw_over_image
 from energyc.surfaces.report.tiles import draw_memories, draw_similarity, mosaic
 from energyc.surfaces.report.trace_curves import draw_energies, draw_states
@@ -105,3 +105,12 @@ def test_a_matrix_has_the_text_along_it(tmp_path: Path, figures: dict[str, Figur
     (panel,) = figures["w"].axes
     assert [label.get_text() for label in panel.get_xticklabels()] == ["a", "·", "b"]
     np.testing.assert_array_equal(panel.images[0].get_array(), np.eye(3))
+
+
+def test_a_residual_is_drawn_once_all_states_have_moved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *args, **settings: drawn.append(figure))
+    late = np.array([[1e11, 1e11], [1e11, 2.0], [1.0, 0.5], [0.1, 0.1]])
+    relaxation.draw_trace({"residual": late}, 2, tmp_path / "energy.png")
+    lines = drawn[0].axes[0].get_lines()[:2]
+    assert [list(np.asarray(line.get_xdata())) for line in lines] == [[2, 3], [2, 3]]

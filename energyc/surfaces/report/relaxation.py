@@ -17,6 +17,7 @@ from energyc.studies.inspection.pixels import Picture, Shape, answered_images, i
 from energyc.surfaces.report.canvas import picture
 
 _BEYOND = 4  # multiples of the free phase that are drawn
+_TO_NOTHING = 1e6  # a residual above it is taken for one of a state that has only begun to move
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Place) -> None:
     with picture(path, 1, len(trace), (5.0, 3.4)) as canvas:
         for panel, (name, values) in zip(canvas.panels, trace.items(), strict=True):
             panel.set_prop_cycle(color=_shades(values.shape[1]))
-            first = 1 if name == "residual" else 0  # at a start of zero the residual is relative to nothing
+            first = _relative_from(values) if name == "residual" else 0
             panel.plot(np.arange(first, len(values)), values[first:], linewidth=1)
             panel.axvline(t1, color="black", linestyle="--", linewidth=1, label=f"T1 = {t1}")
             panel.set(xlabel="step", ylabel=name)
@@ -96,6 +97,12 @@ def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Place) -> None:
                 panel.set_yscale("log")
             panel.legend()
         canvas.figure.suptitle(f"{next(iter(trace.values())).shape[1]} samples while the network relaxes")
+
+
+def _relative_from(residuals: np.ndarray) -> int:
+    """The first step after which a residual is drawn: while a state is still 0 it is relative to nothing."""
+    largest = residuals[1:].max(1, initial=0)
+    return 1 + int(np.argmax(largest < _TO_NOTHING)) if len(largest) else 1
 
 
 def find_images(
