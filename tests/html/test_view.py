@@ -86,6 +86,26 @@ def test_the_command_makes_the_run_again(made: Path, capfd: Capture, tmp_path: P
         assert (tmp_path / "again" / name).read_bytes() == (made / "two" / name).read_bytes()
 
 
+def test_the_call_that_makes_a_run_on_data_of_a_program_again(tmp_path: Path) -> None:
+    spec = tmp_path / "line.energy"
+    spec.write_text(
+        "network line\ndim I = 2\nclamp x[I]\nparam w[I] = 1\nstate z[I]\n"
+        "energy e = 1/2 * sum[i]((z[i] - w[i] * x[i])^2)\ncost c = sum[i](z[i]^2)\nrelax { step = 1 }\n",
+        encoding="utf-8",
+    )
+    rows = np.ones((8, 3), np.float32)
+    first = front.train(
+        spec, rows, dims={"I": 3}, settings={"train.lr": 0.5}, steps=2, target="torch", out=tmp_path / "run"
+    )
+    call = run_facts(load_run(first)).command
+    assert "'I': " in call and "'train.lr': " in call
+    again = eval(
+        call.removesuffix(")") + ", target='torch', out=out)",
+        {"energyc": front, "data": rows, "out": tmp_path / "again"},
+    )
+    assert again.rows == first.rows
+
+
 def test_what_is_recorded_is_how_the_network_relaxes(made: Path) -> None:
     """Beside the network of ``energyc.load``, at the weights of the last checkpoint, one step after the other."""
     prepared = reopen(made / "one")

@@ -89,7 +89,10 @@ class RunFacts:
         if not spec or spec == "-" or spec.startswith("<"):  # text, or standard input
             spec = str(self.run.folder.path / "spec.energy")
         if info.get("given"):
-            return f"energyc.train({spec!r}, data, rule={self.run.rule!r}, steps={self.total}, seed={options.seed})"
+            chosen = {"preset": info.get("preset"), "settings": info.get("overrides")}
+            more = "".join(f", {name}={value!r}" for name, value in chosen.items() if value)
+            main = f"rule={self.run.rule!r}, steps={self.total}, seed={options.seed}"
+            return f"energyc.train({spec!r}, data{more}, {main})"
         words = ["energyc", "train", spec]
         words += ["--preset", str(info["preset"])] if info.get("preset") else []
         for key, value in info.get("overrides", {}).items():
