@@ -90,7 +90,9 @@ def _classifies(estimator: Estimator) -> bool:
 
 
 def _is_probable(estimator: Estimator) -> bool:
-    return estimator._task().probable
+    if not estimator._task().probable:
+        raise AttributeError("there are probabilities of classes where the cost is a cross_entropy, and nothing else")
+    return True
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
