@@ -111,7 +111,7 @@ class SavedRun:
             message = f"{self.folder.path} was made with data that a program gave, and they are not in the run: {shown}"
             first = next(iter(missing))
             name = "" if first == DIRECT else f"{first}="
-            again = f"give them again: --data {name}module:factory, or data=... of energyc.resume"
+            again = f"give them again: --data {name}module:factory, a function that returns them"
             help_text = Spoken(again, "give them again: energyc.resume(run, data)")
             raise UserError(message, code="E0934", help=help_text)
         return replace(given, paths={**recorded, **given.paths})

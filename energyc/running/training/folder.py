@@ -97,6 +97,8 @@ class RunFolder:
         """Read ``run.json``. Raises UserError E0511 if this is not a run folder."""
         try:
             return parse(RunInfo, self.info.read(_LARGEST_JSON))
+        except FileNotFoundError:
+            reason = "it has no run.json" if SafePath(self.path).is_dir() else "there is no such folder"
         except OSError as error:
             reason = error.strerror or str(error)
         except Malformed as error:
