@@ -163,7 +163,7 @@ def test_training_leaves_a_finite_cost(name: str) -> None:
     """On drawn inputs, so that no data are opened; by the rule of the spec."""
     rule = network(name).train.trained_by
     net = module(name, torch.float32, (rule,))
-    optimiser = torch.optim.Adam(net.parameters(), lr=1e-2)
+    optimiser = torch.optim.Adam(net.parameters(), lr=min(1e-2, network(name).train.lr or 1e-2))
     for seed in range(UPDATES):
         probe = random_probe(net, batch=8, seed=seed)
         clamps, targets = single(probe.clamps), single(probe.targets)

@@ -55,7 +55,7 @@ def test_elastic_net_rests_where_it_is() -> None:
 
 @pytest.mark.slow
 def test_a_group_is_active_where_its_force_is_longer_than_lambda() -> None:
-    net, x = loaded("group_lasso", I=20, G=4, D=3), 1 / 10 * normal(4, 20)
+    net, x = loaded("group_lasso", I=20, G=4, D=3), 1 / 3 * normal(4, 20)
     s, w, level = net.relax({"x": x}).states["s"], net.params["W"].detach(), float(net.params["lambda"].detach())
     force = torch.einsum("igd,bi->bgd", w, x - torch.einsum("igd,bgd->bi", w, s)) - s / 10
     length, active = s.norm(dim=2, keepdim=True), (s != 0).any(2, keepdim=True)

@@ -69,9 +69,7 @@ def contrast(
     at, (states, plus, minus, aims) = restricted(kept, fixed, free.states, plus, minus, targets)
     energy = {name: slope.div_(width) for name, slope in energy_contrast(net, plus, minus, at).items()}
     a = [(m - p) / width for m, p in zip(minus, plus)]
-    slopes = [energy, net._cost_gradient(states, at, aims)]
-    if net.force_params:
-        slopes.insert(1, net._user_force_gradient(states, at, a))
+    slopes = [energy, net._user_force_gradient(states, at, a), net._cost_gradient(states, at, aims)]
     return Estimate(free, slopes, kept, a, beta)
 
 

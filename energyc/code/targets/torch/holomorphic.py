@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from energyc.code.module.context import Context
 from energyc.code.module.symbols import Symbols
-from energyc.code.plan.statics import Statics
+from energyc.code.plan.statics import MOVING_KINDS, Statics
 from energyc.code.targets.torch import functions
 from energyc.code.targets.torch.code import Code, called
 from energyc.code.targets.torch.methods import MethodWriter
@@ -32,13 +32,16 @@ NO_ENERGY = '''def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict
     """dE/dtheta: no param is in an energy."""
     return {{}}'''
 
+#: What is real though it may change from step to step, or from sample to sample.
+REAL_KINDS = frozenset({"step", "target"})
+
 
 class ComplexWriter(TorchWriter):
     """Writes nodes for complex tensors; what depends on no state is real, and of that anything can be taken."""
 
     def __init__(self, symbols: Symbols, letters: Mapping[str, str]) -> None:
         super().__init__(symbols, letters)
-        self._statics = Statics()
+        self._statics = Statics(MOVING_KINDS - REAL_KINDS)
 
     def _max(self, node: Max) -> Code:
         return super()._max(node).method("to", _DTYPE)
