@@ -109,6 +109,17 @@ def test_normal_forms_mean_the_same() -> None:
     check_expansions(range(SEED, SEED + 30))
 
 
+def test_an_axis_along_which_an_exponent_is_constant_counts_once() -> None:
+    """``exp(y[d] sum(W))`` over a dim of its own: that axis leaves the exponent without a factor of its size."""
+    for _, drawn in random_graphs([3967917058]):
+        field = energy_field(drawn)
+        assert field is not None
+        for stage in STAGES:
+            certificate = expansion(field, stage)
+            assert certificate is not None
+            assert compares(field, certificate, np.random.default_rng(0))
+
+
 @pytest.mark.slow
 def test_nothing_false_is_proved_or_refuted() -> None:
     print(f"ENERGYC_SEED={SEED}")

@@ -187,7 +187,8 @@ def _without_constant_axes(graph: Graph, node: Node) -> tuple[Node, tuple[int, .
         return node, tuple(range(len(node.dims)))
     varying = sorted({a for operand in node.operands for a in operand.axes} & set(node.out))
     factors = [(operand.node, operand.axes) for operand in node.operands]
-    inner = graph.einsum(node.coefficient, factors, dict(enumerate(node.labels)), varying)
+    labels = {a: dim for a, dim in enumerate(node.labels) if a in varying or a in node.contracted}
+    inner = graph.einsum(node.coefficient, factors, labels, varying)
     return inner, tuple(node.out.index(a) for a in varying)
 
 
