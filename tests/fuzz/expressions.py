@@ -6,7 +6,8 @@ A value is a tensor [samples or 1, an axis for each index in scope]; an axis has
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -134,11 +135,30 @@ class Access(Expression):
 
 # -------------------------------------------------------------------- functions
 
+#: What every argument at which a function jumps or bends is moved by.
+_moved_by = 0.0
+
+
+@contextmanager
+def edges_moved(by: float) -> Iterator[None]:
+    """Evaluate with every jump and kink elsewhere by so much: what is larger than rounding changes on an edge alone."""
+    global _moved_by
+    before, _moved_by = _moved_by, by
+    try:
+        yield
+    finally:
+        _moved_by = before
+
+
+def _edge(u: Tensor) -> Tensor:
+    return u + _moved_by if _moved_by else u
+
+
 _HALF = 1 / math.sqrt(2)
 UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh({})": torch.tanh,
     "sigmoid({})": torch.sigmoid,
-    "relu({})": torch.relu,
+    "relu({})": lambda u: torch.relu(_edge(u)),
     "silu({})": lambda u: u * torch.sigmoid(u),
     "softplus({})": lambda u: torch.logaddexp(u, torch.zeros_like(u)),
     "logsigmoid({})": lambda u: -torch.logaddexp(-u, torch.zeros_like(u)),
@@ -146,14 +166,14 @@ UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu_tanh({})": lambda u: 0.5 * u * (1 + torch.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3))),
     "sin({})": torch.sin,
     "cos({})": torch.cos,
-    "abs({})": torch.abs,
-    "sign({})": torch.sign,
+    "abs({})": lambda u: torch.abs(_edge(u)),
+    "sign({})": lambda u: torch.sign(_edge(u)),
     "erf({})": torch.erf,
     "softsign({})": lambda u: u / (1 + u.abs()),
-    "leaky_relu({}, 1/5)": lambda u: torch.where(u > 0, u, 0.2 * u),
-    "clip({}, -1/2, 0.7)": lambda u: u.clamp(-0.5, 0.7),
-    "max({}, 0.13)": lambda u: torch.where(u > 0.13, u, 0.13),
-    "min({}, 0.31, 0.6)": lambda u: torch.where(u < 0.31, u, 0.31),
+    "leaky_relu({}, 1/5)": lambda u: torch.where(_edge(u) > 0, u, 0.2 * u),
+    "clip({}, -1/2, 0.7)": lambda u: _edge(u).clamp(-0.5, 0.7),
+    "max({}, 0.13)": lambda u: torch.where(_edge(u) > 0.13, u, 0.13),
+    "min({}, 0.31, 0.6)": lambda u: torch.where(_edge(u) < 0.31, u, 0.31),
     "exp(tanh({}))": lambda u: torch.exp(torch.tanh(u)),
     "log(3/2 + tanh({}))": lambda u: torch.log(1.5 + torch.tanh(u)),
     "sqrt(1 + ({})^2)": lambda u: torch.sqrt(1 + u * u),
@@ -189,8 +209,8 @@ BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "({} - {})": torch.sub,
     "({} * {})": torch.mul,
     "({} / (2 + ({})^2))": lambda a, b: a / (2 + b * b),
-    "max({}, {})": lambda a, b: torch.where(a > b, a, b),
-    "min({}, 0.1 + {})": lambda a, b: torch.where(a < 0.1 + b, a, 0.1 + b),
+    "max({}, {})": lambda a, b: torch.where(_edge(a) > b, a, b),
+    "min({}, 0.1 + {})": lambda a, b: torch.where(_edge(a) < 0.1 + b, a, 0.1 + b),
 }
 
 
@@ -248,7 +268,8 @@ class Compared:
         return f"{self.left.text()} {self.sign} {self.right.text()}"
 
     def value(self, at: Environment, scope: Scope) -> Tensor:
-        return SIGNS[self.sign](self.left.value(at, scope), self.right.value(at, scope))
+        left, right = self.left.value(at, scope), self.right.value(at, scope)
+        return SIGNS[self.sign](_edge(left) if left.is_floating_point() else left, right)
 
 
 @dataclass(frozen=True)
