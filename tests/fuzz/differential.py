@@ -80,7 +80,7 @@ def disagreements(seed: int, targets: Sequence[str] = ("torch",), layered: bool 
 
 
 def _on_an_edge(spec: Spec, given: Inputs, expected: Tensors) -> set[str]:
-    """The values for which rounding decides on which side of a jump or kink an argument lies: the sign of a sum of 0."""
+    """The values that rounding decides: an argument lies on the edge of a jump or kink, as the sign of a sum of 0."""
     changed: set[str] = set()
     for by in (EDGE, -EDGE):
         with edges_moved(by):
