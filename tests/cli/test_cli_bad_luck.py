@@ -235,3 +235,15 @@ def test_an_extreme_setting_is_named_where_training_fails(
 def test_extreme_settings_that_do_harm(name: str, status: int, tmp_path: Path, capfd: Capture) -> None:
     done = energyc(capfd, "train", written(tmp_path, SMALL), "--out", tmp_path / "run", "--set", f"{name}=1e300")
     assert done.status == status and f"look at {name} = 1e+300" in done.out + done.err
+
+
+def test_a_warning_of_python_is_one_line_without_a_place_in_the_code(tmp_path: Path) -> None:
+    shared = tmp_path / "cache" / "energyc"
+    shared.mkdir(parents=True)
+    shared.chmod(0o777)
+    written(tmp_path)
+    command = "energyc train small.energy --target cpp --steps 1"
+    done = run_shell(command, tmp_path, XDG_CACHE_HOME=str(shared.parent))
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if "arning" in line]
+    assert line.startswith("warning: nothing is kept for another process: others may write into ")

@@ -151,6 +151,13 @@ def test_params_changed_between_a_call_and_its_gradient_are_an_error() -> None:
 # -------------------------------------------------------------------- the warning
 
 
+def test_what_is_rounded_warns_at_the_call() -> None:
+    net = loaded().to(torch.float32)
+    with pytest.warns(RuntimeWarning, match="rounds what is given of") as caught:
+        net(inputs().double())
+    assert caught[0].filename == __file__
+
+
 def test_a_network_that_does_not_settle_warns_once_by_a_class_of_its_own() -> None:
     net, x = loaded(), inputs()
     with pytest.warns(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from energyc.runtime.equations.parts import part
 from energyc.runtime.equations.records import Fixed
 from energyc.runtime.tensors.gmres import gmres
 from energyc.runtime.tensors.states import Tensors, flatten
+from energyc.runtime.tensors.warning import warn_caller
 
 
 def solve_adjoint(
@@ -30,7 +30,7 @@ def solve_adjoint(
         raise RuntimeError(f"the implicit solve needs float32 or float64, and {net.name} is in {net.dtype}; use bptt")
     if net.kinked and (edges := net._at_edges(states, fixed, step)):
         why = f"{edges} entries of states rest at the edge of a kink, where the gradient has two sides"
-        warnings.warn(f"{net.name}: {why}; this is that of leaving it", RuntimeWarning, stacklevel=2)
+        warn_caller(f"{net.name}: {why}; this is that of leaving it")
     goal = 1e-12 if net.dtype == torch.float64 else 1e-5
     with net._precise():
         system = Transposed(net, states, fixed, cotangents, step)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from torch import Tensor
@@ -14,6 +13,7 @@ from energyc.runtime.equations.inputs import rule_settings
 from energyc.runtime.equations.parts import part
 from energyc.runtime.equations.records import Estimate
 from energyc.runtime.equations.rule import Estimator
+from energyc.runtime.tensors.warning import warn_caller
 
 
 @part("differentiation", "phases")
@@ -43,7 +43,7 @@ class ByPhases:
         if rows is not None and self.warns:
             count = f"{len(kept) - len(rows)} of {len(kept)} samples"
             why = f"{net.name}: the phases of {self.rule} diverged for {count}, which take no part in its slopes"
-            warnings.warn(why, RuntimeWarning, stacklevel=2)
+            warn_caller(why)
         at, (states,) = restricted(kept, fixed, found.free.states)
         assert found.adjoint is not None
         clamps = net._clamp_gradient(states, at, found.adjoint)

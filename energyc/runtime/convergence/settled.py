@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
-
 from energyc.runtime.convergence.causes import tolerance_missed, without_tolerance
 from energyc.runtime.convergence.trials import settled_within
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import carries
 from energyc.runtime.equations.records import FreePhase
+from energyc.runtime.tensors.warning import warn_caller
 
 
 class NotSettledWarning(RuntimeWarning):
@@ -30,13 +28,4 @@ def warn_unsettled(net: Equations, free: FreePhase, tolerance: float | None) -> 
     if carries("diagnosis", "trials"):
         helps = "its `non_convergence(clamps)` says what would help: often more steps or a smaller step"
     message = f"{net.name} did not settle, and its gradient assumes that it did: {why}; {helps} ({which})"
-    warnings.warn(message, NotSettledWarning, stacklevel=levels_to_caller())
-
-
-def levels_to_caller() -> int:
-    """How many levels up the stack the code is that called a network, past torch and this library."""
-    inside = {"torch", __name__.partition(".")[0]}
-    frame, level = inspect.currentframe(), 0
-    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in inside:
-        frame, level = frame.f_back, level + 1
-    return level
+    warn_caller(message, NotSettledWarning)

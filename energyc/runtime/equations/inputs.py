@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from torch import Tensor
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import chosen
 from energyc.runtime.equations.records import Fixed, Phase, RuleSettings
+from energyc.runtime.tensors.warning import warn_caller
 
 #: The shape of each input without the batch, and the size of the dim that an integer input indexes.
 Shapes = Mapping[str, tuple[tuple[int, ...], int | None]]
@@ -81,7 +81,7 @@ def warn_rounded(net: Equations, names: Sequence[str]) -> None:
     net.warned.add("dtype")
     own = str(net.dtype).removeprefix("torch.")
     why = f"{net.name} computes in {own}, and rounds what is given of {', '.join(names)} to it"
-    warnings.warn(f"{why}; net.to(dtype) chooses another one", RuntimeWarning, stacklevel=2)
+    warn_caller(f"{why}; net.to(dtype) chooses another one")
 
 
 def shared_by_all(net: Equations, clamps: dict[str, Tensor]) -> dict[str, Tensor]:

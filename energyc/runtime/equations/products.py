@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -13,6 +12,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from energyc.runtime.equations.equations import Equations
+from energyc.runtime.tensors.warning import warn_caller
 
 #: The operations of torch that equations write products in.
 PRODUCTS = frozenset(
@@ -56,7 +56,7 @@ def products_in(products: str | None, device: torch.device) -> Iterator[None]:
             yield
     elif products is None or device.type != "cuda":
         if products == "tf32":
-            warnings.warn(f"products in tf32 are products in float32 on the device {device}", RuntimeWarning, 3)
+            warn_caller(f"products in tf32 are products in float32 on the device {device}")
         yield
     else:
         flags: tuple[Any, ...] = (torch.backends.cuda.matmul, torch.backends.cudnn.conv)  # type: ignore[attr-defined]

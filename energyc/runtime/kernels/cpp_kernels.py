@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import warnings
 from collections.abc import Sequence
 
 import torch
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from energyc.runtime.kernels.library import Library, NoCompiler, built
 from energyc.runtime.tensors.states import Tensors
+from energyc.runtime.tensors.warning import warn_caller
 
 KINDS = {torch.float32: "float", torch.float64: "double"}
 
@@ -87,7 +87,7 @@ class Kernels:
     def _fail(self, why: str) -> None:
         """Run as torch operations from here on, and say so."""
         self.failure = why
-        warnings.warn(f"the kernels run as torch operations: {why}", RuntimeWarning, stacklevel=3)
+        warn_caller(f"the kernels run as torch operations: {why}")
 
 
 def pointers(tensors: Tensors) -> ctypes.Array[ctypes.c_void_p]:

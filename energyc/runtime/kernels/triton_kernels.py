@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from energyc.runtime.equations.products import products_in
 from energyc.runtime.kernels.triton_functions import has_triton
 from energyc.runtime.relaxation.graphs import Graphs
 from energyc.runtime.tensors.states import Tensors, relative_change
+from energyc.runtime.tensors.warning import warn_caller
 
 #: A step of a phase: from the states now to those then, of what is given, the scalars and the memory between.
 Step = Callable[[Tensors, Tensors, Tensors, Tensor, Tensor], None]
@@ -58,7 +58,7 @@ class TritonKernels:
             reason = f"the states are on the device {x.device}, and kernels in Triton run on a GPU"
         if reason is not None and self.failure is None:
             self.failure = reason
-            warnings.warn(f"the kernels run as torch operations: {reason}", RuntimeWarning, stacklevel=2)
+            warn_caller(f"the kernels run as torch operations: {reason}")
         return reason is None
 
     def run(

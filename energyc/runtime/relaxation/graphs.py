@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import part
 from energyc.runtime.equations.records import Fixed
 from energyc.runtime.tensors.states import Tensors
+from energyc.runtime.tensors.warning import warn_caller
 
 #: The most graphs that are kept; each has its own copy of what it reads.
 MOST_GRAPHS = 16
@@ -132,7 +132,7 @@ class Graphs:
             replay = self.record(lambda: body(own, given), own[0].device)
         except RuntimeError as error:
             self.failure = str(error).splitlines()[0]
-            warnings.warn(f"steps are not recorded as a CUDA graph: {self.failure}", RuntimeWarning, stacklevel=2)
+            warn_caller(f"steps are not recorded as a CUDA graph: {self.failure}")
             return False
         while len(self.recorded) >= MOST_GRAPHS:
             self.recorded.pop(next(iter(self.recorded)))

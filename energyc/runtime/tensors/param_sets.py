@@ -6,10 +6,10 @@ other axes count matrices. A vector of :func:`unit` runs along ``axes``.
 
 from __future__ import annotations
 
-import warnings
-
 import torch
 from torch import Tensor
+
+from energyc.runtime.tensors.warning import warn_caller
 
 Axes = tuple[int, ...]
 
@@ -62,7 +62,7 @@ def unit(x: Tensor, axes: Axes) -> Tensor:
     largest = x.abs().amax(axes, keepdim=True)
     if bool((largest == 0).any()):
         message = "a vector of a param on a sphere became zero, which has no direction: all its entries are made equal"
-        warnings.warn(message, RuntimeWarning, stacklevel=3)
+        warn_caller(message)
     wide = torch.where(largest == 0, 1.0, (x / largest).double())
     return (wide / wide.square().sum(axes, keepdim=True).sqrt()).to(x.dtype)
 

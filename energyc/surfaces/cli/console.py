@@ -89,6 +89,10 @@ class Console:
         if not self.quiet:
             click.echo(text, err=True, color=True)
 
+    def warning(self, text: str) -> None:
+        """Write a warning of Python's on stderr, without the place in the code that raised it."""
+        click.echo(f"warning: {text}", err=True)
+
     def next(self, *commands: Sequence[object]) -> None:
         """Note which commands, each by its words, one may want after what was made."""
         if not self.is_json:

@@ -7,6 +7,7 @@ import io
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -27,6 +28,12 @@ def guarded(group: click.Command, arguments: Sequence[str] | None) -> int:
     tokens = list(sys.argv[1:] if arguments is None else arguments)
     console = Console.from_arguments(tokens)
     _prepare_streams()
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: console.warning(str(message))
+        return _status_of(group, tokens, console)
+
+
+def _status_of(group: click.Command, tokens: list[str], console: Console) -> int:
     try:
         group.main(tokens, prog_name="energyc", standalone_mode=False)
         sys.stdout.flush()
