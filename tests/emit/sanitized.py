@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+from random import Random
+
+import torch
 
 from energyc import pipeline
 from energyc.resources import folder
 from tests.emit.kernels import TOLERANCE, differences, kernel_module
+from tests.emit.random_products import check_products, every_product
 
+SEED = 5
 CASES = (
     ("hopfield", {"I": 7, "J": 13, "K": 3}),
     ("hopfield", {"I": 7, "J": 67, "K": 33}),
@@ -29,6 +34,10 @@ def main() -> None:
         )
         found = differences(kernel_module(network))
         assert max(found.values()) < TOLERANCE, (name, found)
+    torch.set_num_threads(3)
+    with every_product() as kernels:
+        for dtype in (torch.float64, torch.float32):
+            assert check_products(kernels, Random(SEED), dtype, 100) > 30
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -12,59 +12,19 @@ import torch
 from torch import Tensor
 
 from energyc import pipeline
-from energyc.resources import resource
 from energyc.runtime.kernels import products
 from energyc.runtime.kernels.library import Library
 from energyc.runtime.kernels.products import ProductKernels, walked
 from tests.emit.kernels import SPECS, drawn, needs_compiler, shipped
-
-HEADERS = ("kernels.h", "product.h")
+from tests.emit.random_products import check_products, every_product
 
 
 @pytest.fixture
-def kernels(monkeypatch: pytest.MonkeyPatch) -> ProductKernels:
+def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProductKernels]:
     """Kernels that make every product that they can."""
     monkeypatch.setenv("CXXFLAGS", "-O1")
-    monkeypatch.setattr(products, "LEAST", 0)
-    monkeypatch.setattr(products, "FEWEST", 1)
-    monkeypatch.setattr(products, "SHARE", 1)
-    walked.cache_clear()
-    texts = [(Path(str(resource("codegen"))) / "cpp" / header).read_text() for header in HEADERS]
-    return ProductKernels("\n".join(texts), ("free",))
-
-
-@pytest.fixture(autouse=True)
-def _as_it_was() -> object:
-    yield
-    walked.cache_clear()
-
-
-def _strided(shape: list[int], random: Random, dtype: torch.dtype) -> Tensor:
-    """A tensor whose axes lie in memory in any order, some of them with gaps."""
-    order = random.sample(range(len(shape)), len(shape))
-    gaps = [random.choice((0, 0, 3)) for _ in shape]
-    whole = torch.randn(*(shape[k] + gaps[k] for k in order), dtype=torch.float64).to(dtype)
-    moved = whole.permute(*(order.index(k) for k in range(len(shape))))
-    for k, size in enumerate(shape):
-        moved = moved.narrow(k, 0, size)
-    return moved
-
-
-def _case(random: Random) -> tuple[str, dict[str, int]]:
-    """An equation of a batch, rows, columns and terms, none of them to three labels, in any order; and its sizes."""
-    letters = iter("abcdefghijkl")
-    batch, rows, columns, terms = ([next(letters) for _ in range(random.randint(low, 2))] for low in (0, 0, 1, 0))
-    sizes = {x: random.choice((1, 2, 3, 9, 17)) for x in (*batch, *rows, *columns)}
-    sizes |= {x: random.choice((1, 2, 19, 300)) if len(terms) == 1 else random.choice((1, 5, 20)) for x in terms}
-    left, right, out = ([*batch, *rows, *terms], [*batch, *columns, *terms], [*batch, *rows, *columns])
-    for labels in (left, right, out):
-        random.shuffle(labels)
-    if not left:
-        left, rows = ["z"], ["z"]
-        out, sizes["z"] = ["z", *out], 2
-    operands = [left, right]
-    random.shuffle(operands)
-    return f"{''.join(operands[0])},{''.join(operands[1])}->{''.join(out)}", sizes
+    with every_product() as made:
+        yield made
 
 
 @needs_compiler
@@ -73,26 +33,12 @@ def _case(random: Random) -> tuple[str, dict[str, int]]:
 def test_random_products(kernels: ProductKernels, dtype: torch.dtype, threads: int) -> None:
     seed = Random().randrange(10**9)
     print(f"seed {seed}")
-    random, made, before = Random(seed), 0, torch.get_num_threads()
-    torch.manual_seed(seed)
+    before = torch.get_num_threads()
     try:
         torch.set_num_threads(threads)
-        for _ in range(150):
-            equation, sizes = _case(random)
-            first, _, rest = equation.partition(",")
-            second = rest.partition("->")[0]
-            a, b = (_strided([sizes[x] for x in labels], random, dtype) for labels in (first, second))
-            found = kernels._product(equation, a, b)
-            if found is None:
-                continue
-            made += 1
-            exact = torch.einsum(equation, a.double(), b.double())
-            bound = torch.einsum(equation, a.double().abs(), b.double().abs())
-            assert found.is_contiguous()
-            assert bool(((found - exact).abs() <= 40 * torch.finfo(dtype).eps * bound).all()), (seed, equation, sizes)
+        assert check_products(kernels, Random(seed), dtype, 150) > 50
     finally:
         torch.set_num_threads(before)
-    assert made > 50
 
 
 @needs_compiler
