@@ -29,6 +29,7 @@ from torch import Tensor
 from energyc import pipeline
 from energyc.code.loops import NotLowered
 from energyc.code.loops.nest import MatrixProduct
+from energyc.code.loops.work import works
 from energyc.code.module import Options
 from energyc.code.targets.kernels import kernels_of
 from energyc.runtime.equations.inputs import prepared
@@ -258,9 +259,9 @@ def floating_operations(net: Any, bench: Bench) -> float:
     classes = pipeline.classify(network)
     options = Options(("implicit",), "", "", unproved=classes.unproved, descends=classes.descends)
     (relaxing, *_) = kernels_of(options.plan(network), options)
-    blocks = [block for block in relaxing.kernels[0].body if isinstance(block, MatrixProduct)]
-    counts = [b.outer.count * b.rows.count * b.columns.count * b.inner.count for b in blocks]
-    return 2.0 * bench.sizes.samples * sum(counts)
+    free = relaxing.kernels[0]
+    products = [w for block, w in zip(free.body, works(free), strict=True) if isinstance(block, MatrixProduct)]
+    return float(sum(work.operations.of(bench.sizes.samples) for work in products))
 
 
 def peaks(bench: Bench, formats: set[str]) -> dict[str, float]:

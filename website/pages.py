@@ -20,6 +20,7 @@ COPIED = {
     "benchmarks/README.md": "benchmarks/index.md",
     "benchmarks/results/against.md": "benchmarks/results/against.md",
     "benchmarks/results/terms.md": "benchmarks/results/terms.md",
+    "benchmarks/results/roofline.md": "benchmarks/results/roofline.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
 }

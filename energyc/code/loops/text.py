@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from energyc.code.loops.nest import Block, Buffer, Group, Kernel, MatrixProduct, Scatter, Statement
+from energyc.code.loops.work import Work, total
 
 
 def kernel_text(kernel: Kernel) -> str:
@@ -16,7 +17,15 @@ def kernel_text(kernel: Kernel) -> str:
         lines += [f"  once: {line}" for line in _block(block)]
     for block in kernel.body:
         lines += [f"  {line}" for line in _block(block)]
+    lines.append(f"  {_work(total(kernel))}")
     return "\n".join(lines) + "\n"
+
+
+def _work(work: Work) -> str:
+    operations, entries = work.operations, work.entries
+    each = f"{operations.each:,} operations and {entries.each:,} entries through memory a sample"
+    once = f"{operations.once:,} and {entries.once:,} once" if operations.once else f"{entries.once:,} entries once"
+    return f"a step: {each}, {once}" if entries.once or operations.once else f"a step: {each}"
 
 
 def _typed(buffer: Buffer) -> str:

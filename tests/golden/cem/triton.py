@@ -111,7 +111,10 @@ def next_x_2_kernel(x_ptr, product_ptr, next_x_ptr, scalars, samples, n_J: tl.co
 
 
 def attention_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of the free phase."""
+    """A step of the free phase.
+
+    Launches on a device: 14.
+    """
     x_, = now
     next_x_, = then
     P_, W_q_, key_, alibi_, g_u_, diag_n1_part_ = given
@@ -181,7 +184,10 @@ def attention_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Te
 
 
 def mlp_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of the free phase."""
+    """A step of the free phase.
+
+    Launches on a device: 6.
+    """
     x_, = now
     next_x_, = then
     P_, V_, gate_, g_u_ = given

@@ -220,7 +220,10 @@ def next_z_2_kernel(
 
 
 def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of the free phase."""
+    """A step of the free phase.
+
+    Launches on a device: 21.
+    """
     z_, y_ = now
     next_z_, next_y_ = then
     W_k_, W_q_, drive_, W_dec_, W_mem_, b_dec_ = given
@@ -323,7 +326,10 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
 
 
 def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of a nudged phase."""
+    """A step of a nudged phase.
+
+    Launches on a device: 21.
+    """
     z_, y_ = now
     next_z_, next_y_ = then
     W_k_, W_q_, drive_, W_dec_, W_mem_, b_dec_, t_ = given

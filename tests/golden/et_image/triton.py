@@ -102,7 +102,10 @@ def next_x_kernel(x_ptr, product_ptr, next_x_ptr, scalars, samples, n_G: tl.cons
 
 
 def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of the free phase."""
+    """A step of the free phase.
+
+    Launches on a device: 17.
+    """
     x_, = now
     next_x_, = then
     xi_, delta_, gamma_, W_k_, W_q_ = given

@@ -83,7 +83,10 @@ def next_s_next_y_2_kernel(
 
 
 def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of the free phase."""
+    """A step of the free phase.
+
+    Launches on a device: 3.
+    """
     s_, y_ = now
     next_s_, next_y_ = then
     W2_, drive_, b2_ = given
@@ -119,7 +122,10 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
 
 
 def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of a nudged phase."""
+    """A step of a nudged phase.
+
+    Launches on a device: 3.
+    """
     s_, y_ = now
     next_s_, next_y_ = then
     W2_, drive_, b2_, label_ = given

@@ -330,7 +330,10 @@ def next_y_2_kernel(y_ptr, b3_ptr, product_ptr, label_ptr, next_y_ptr, scalars, 
 
 
 def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of the free phase."""
+    """A step of the free phase.
+
+    Launches on a device: 13.
+    """
     s1_, s2_, y_ = now
     next_s1_, next_s2_, next_y_ = then
     drive_, W2_, b2_, W3_, b3_ = given
@@ -392,7 +395,10 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
 
 
 def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of a nudged phase."""
+    """A step of a nudged phase.
+
+    Launches on a device: 13.
+    """
     s1_, s2_, y_ = now
     next_s1_, next_s2_, next_y_ = then
     drive_, W2_, b2_, W3_, b3_, label_ = given

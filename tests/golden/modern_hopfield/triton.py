@@ -48,7 +48,10 @@ def next_z_2_kernel(z_ptr, product_ptr, stored_ptr, next_z_ptr, scalars, samples
 
 
 def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of the free phase."""
+    """A step of the free phase.
+
+    Launches on a device: 4.
+    """
     z_, = now
     next_z_, = then
     X_, = given
@@ -73,7 +76,10 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
 
 
 def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of a nudged phase."""
+    """A step of a nudged phase.
+
+    Launches on a device: 4.
+    """
     z_, = now
     next_z_, = then
     X_, stored_ = given

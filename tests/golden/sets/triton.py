@@ -63,7 +63,10 @@ def next_s_2_kernel(
 
 
 def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of the free phase."""
+    """A step of the free phase.
+
+    Launches on a device: 3.
+    """
     s_, = now
     next_s_, = then
     W_, x_, Q_ = given
@@ -86,7 +89,10 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
 
 
 def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of a nudged phase."""
+    """A step of a nudged phase.
+
+    Launches on a device: 5.
+    """
     s_, = now
     next_s_, = then
     W_, x_, Q_, P_, y_ = given

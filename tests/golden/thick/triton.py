@@ -521,7 +521,10 @@ def next_z_minus_kernel(
 
 
 def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of the free phase."""
+    """A step of the free phase.
+
+    Launches on a device: 16.
+    """
     z_, = now
     next_z_, = then
     x_, W_o_, W_v_, h1_, g1_, W_q_, W_k_, b2_, W2_, b1_, W1_, h2_, g2_ = given
@@ -597,7 +600,10 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
 
 
 def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of a nudged phase."""
+    """A step of a nudged phase.
+
+    Launches on a device: 19.
+    """
     z_, = now
     next_z_, = then
     x_, W_o_, W_v_, h1_, g1_, W_q_, W_k_, b2_, W2_, b1_, W1_, h2_, g2_, W_head_, label_ = given
@@ -701,7 +707,10 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
 
 
 def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
-    """A step of two nudged phases that track the free one."""
+    """A step of two nudged phases that track the free one.
+
+    Launches on a device: 85.
+    """
     z_plus_, z_minus_ = now
     next_z_plus_, next_z_minus_ = then
     W_o_, W_q_, h1_, g1_, W_k_, W_v_, W2_, b1_, W1_, h2_, g2_, x_, b2_, W_head_, label_ = given

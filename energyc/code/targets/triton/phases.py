@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from energyc.code.loops import Kernel
 from energyc.code.loops.memory import layout
@@ -16,7 +17,14 @@ from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 from energyc.mathematics.ir import Node
 
+#: How many kernels the operations of torch start: an einsum that is then copied, a fill that is then added to.
+LAUNCHES: Mapping[e.Expr, int] = MappingProxyType({e.Name("put_einsum"): 2, e.Name("scatter"): 2})
 _PARAMETERS = {"now": "Tensors", "then": "Tensors", "given": "Tensors", "scalars": "Tensor", "memory": "Tensor"}
+
+
+def launches(kernel: Kernel) -> int:
+    """How many kernels a device starts for a step, where no operand has to be copied first."""
+    return _launches(_step(kernel, Functions(function, "{}_kernel")).body)
 
 
 def definitions(kernels: Sequence[Kernel]) -> s.Body:
@@ -53,7 +61,7 @@ def _function_name(kernel: Kernel) -> e.Name:
     return e.Name(f"{kernel.name}_step")
 
 
-def _step(kernel: Kernel, functions: Functions) -> s.Statement:
+def _step(kernel: Kernel, functions: Functions) -> s.Function:
     """The function that makes one step."""
     given = [buffer for _, buffer in kernel.given]
     places = layout(kernel.body)
@@ -68,7 +76,7 @@ def _step(kernel: Kernel, functions: Functions) -> s.Statement:
     for block in kernel.body:
         body += _block(kernel, block, names, functions)
     parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in _PARAMETERS.items())
-    doc = (kernel.doc.replace("Steps", "A step", 1),)
+    doc = (kernel.doc.replace("Steps", "A step", 1), "", f"Launches on a device: {_launches(body)}.")
     return s.Function(_function_name(kernel).id, parameters, tuple(body), e.Constant(None), doc)
 
 
@@ -94,6 +102,11 @@ def _launched(kernel: Kernel, group: Group, names: Mapping[Buffer, str], made: s
     blocks = Blocks.of(group)
     warps = {"num_warps": e.Number(blocks.warps)} if blocks.warps != 4 else {}
     return e.call(e.Name(made.name)[blocks.programs()], *given, **warps)
+
+
+def _launches(body: Sequence[s.Statement]) -> int:
+    calls = [statement.value for statement in body if isinstance(statement, s.Do)]
+    return sum(LAUNCHES.get(call.function, 1) for call in calls if isinstance(call, e.Call))
 
 
 def _unpacked(buffers: Sequence[Buffer], names: Mapping[Buffer, str], value: str) -> s.Statement:
