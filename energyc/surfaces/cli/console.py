@@ -89,6 +89,10 @@ class Console:
         if not self.quiet:
             click.echo(text, err=True, color=True)
 
+    def without(self, what: str, error: UserError) -> None:
+        """Note what a command goes on without, why, and what would help."""
+        self.note(f"{what}: {'; '.join(filter(None, (error.message, error.help)))}")
+
     def next(self, *commands: Sequence[object]) -> None:
         """Note which commands, each by its words, one may want after what was made."""
         if not self.is_json:
