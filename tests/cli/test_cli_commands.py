@@ -118,7 +118,7 @@ def test_the_rule_and_the_reason_for_it_are_in_the_head_and_in_json(tmp_path: Pa
     assert (told["rule"], told["why_this_rule"]) == ("implicit", because)
     assert told["health"]["settled"] is not None and told["seconds_since_step"] == 0
     chosen = energyc(capfd, *arguments, tmp_path / "c", "--rule", "centered-ep")
-    assert "trained by centered-ep (by train.rule or --rule)" in chosen.err
+    assert "trained by centered-ep (by train.rule)" in chosen.err
     assert "health: " in chosen.out
 
 
@@ -181,7 +181,7 @@ INADMISSIBLE = "train.rule = bptt is inadmissible on untied (the states relax by
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (("train.rule=vf",), f"{BIASED}train refuses it unless --allow-biased (use tracking-aep)"),
+        (("train.rule=vf",), f"{BIASED}train refuses it unless train.allow_biased insists on it (use tracking-aep)"),
         (("train.rule=vf", "train.allow_biased=true"), f"{BIASED}train.allow_biased insists on it (use tracking-aep)"),
         (("relax.solver=newton",), f"{INADMISSIBLE}whose steps are not taken back): train refuses it (use implicit)"),
         ((), "relax has no tolerance: exactly 50 steps, converged or not"),

@@ -53,8 +53,19 @@ def test_the_list_names_all(capfd: Capture) -> None:
 
 def test_the_list_by_a_word(capfd: Capture) -> None:
     done = energyc(capfd, "list", "Kuramoto 1975")
-    assert done.out.startswith("kuramoto: ") and "energyc train kuramoto" in done.out
-    assert "hopfield: " not in done.out and "next: energyc check kuramoto" in done.err
+    assert "\nkuramoto  Phase oscillators" in done.out and "energyc train kuramoto" in done.out
+    assert "hopfield" not in done.out and "next: energyc check kuramoto" in done.err
+
+
+def test_the_list_has_two_parts_in_eighty_columns(capfd: Capture) -> None:
+    done = energyc(capfd, "list")
+    lines = done.out.splitlines()
+    names = [line.split()[0] for line in lines if line and line[0] != " " and not line.startswith("The ")]
+    assert names == list(shipped()) and max(map(len, lines)) <= 80
+    zoo = next(k for k, line in enumerate(lines) if line.startswith("The zoo"))
+    assert any(line.startswith("hopfield ") for line in lines[:zoo])
+    assert any(line.startswith("kuramoto ") for line in lines[zoo:])
+    assert "next: energyc list hopfield" in done.err and "energyc train" not in done.out
 
 
 def test_the_list_by_a_word_that_none_has(capfd: Capture) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from xml.etree import ElementTree
 
 import numpy as np
@@ -15,6 +16,7 @@ from energyc.mathematics.ir import Input, walk
 from energyc.mathematics.ir.interpreter import evaluate, key
 from energyc.pipeline import Choices
 from energyc.resources import resource
+from energyc.surfaces.html.boxes import Box, Line, drawing
 from energyc.surfaces.html.diagram import diagram
 from energyc.surfaces.html.whole import _depths, whole_diagram
 from tests.html.hostile import SPEC
@@ -178,3 +180,15 @@ def test_layers_that_each_read_all_before_them_are_drawn_in_one_walk() -> None:
         text += f"layer l{k} {{\n  state z[D]\n  energy e = 1/2 * sum[d]((z[d] - w * ({read}))^2)\n}}\n"
     network = pipeline.resolve(pipeline.read(text + f"readout out[d] = l{count - 1}.z[d]\n"))
     assert list(_depths(network).values()) == list(range(1, count + 1))
+
+
+def test_ways_past_boxes_are_bounded_and_go_to_the_shortest_lines() -> None:
+    count = 40
+    boxes = [Box(f"l{k}", "", "term plain", f"layer l{k}") for k in range(count)]
+    for k, end in enumerate(boxes):
+        for start in boxes[:k]:
+            Line(start, end, "plain")
+    svg = ElementTree.fromstring(str(drawing([[box] for box in boxes], "all")))
+    pieces = Counter(line.findtext("title", "") for line in svg.iter("g") if line.get("class") == "line plain")
+    assert len(pieces) == count * (count - 1) // 2 < sum(pieces.values()) <= len(pieces) + 1000
+    assert pieces["layer l0 \N{EN DASH} layer l2"] == 2 and pieces["layer l0 \N{EN DASH} layer l39"] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
 import os
 import subprocess
@@ -270,6 +271,29 @@ def test_copies_have_operators_of_their_own() -> None:
         assert other._operators_ != net._operators_
         found = torch.vmap(lambda sample, other=other: other(sample[None])["out"][0])(x)
         torch.testing.assert_close(found, net(x)["out"], rtol=1e-8, atol=1e-9)
+
+
+def test_an_exported_program_takes_no_network_that_would_answer_otherwise() -> None:
+    net, x = network(), inputs()
+    want = net.eval()(x)["out"].detach()
+    program = torch.export.export(net, (x,)).module()
+    del net
+    gc.collect()
+    others = [energyc.load(SPEC, target="torch").eval(), network().eval()]  # one of another dtype, one that is changed
+    others[1].relax_steps = 1
+    with pytest.raises(ValueError, match=r"not in this process: load the same spec first"):
+        program(x)
+    others.append(network().eval())
+    torch.testing.assert_close(program(x)["out"], want, rtol=1e-12, atol=1e-12)
+
+
+def test_a_network_whose_settings_were_changed_is_not_exported() -> None:
+    net, x = network(), inputs()
+    net.relax_tolerance = 1e-2
+    with pytest.raises(Exception, match=r"as it was loaded, and relax_tolerance changed since"):
+        torch.export.export(net, (x,))
+    del net.relax_tolerance
+    torch.export.export(net, (x,))
 
 
 # -------------------------------------------------------------------- clamps that a batch shares

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,22 @@ def test_a_regressor_finds_the_line_of_least_squares() -> None:
     np.testing.assert_allclose(model.predict(x), np.c_[x, np.ones(100)] @ best, atol=1e-3)
     assert is_regressor(model) and not hasattr(model, "predict_proba")
     assert model.score(x, y) == pytest.approx(1 - ((model.predict(x) - y) ** 2).sum(0) @ (1 / y.var(0)) / 200, rel=1e-9)
+
+
+def test_a_file_of_a_spec_is_read_as_it_stands_and_not_after_the_fit(tmp_path: Path) -> None:
+    path, x = tmp_path / "own.energy", np.random.default_rng(0).normal(size=(20, 2))
+    path.write_text(CLASSIFIER)
+    model = energyc.Estimator(path, **FAST, steps=1)
+    assert is_classifier(model)
+    path.write_text(REGRESSOR)
+    assert is_regressor(model) and not hasattr(model, "predict_proba")
+    answers = model.fit(x, x[:, :1]).predict(x)
+    path.unlink()
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(x), answers)
+    path.write_text(CLASSIFIER)
+    np.testing.assert_array_equal(model.predict(x), answers)
+    assert is_classifier(clone(model).fit(x, x[:, 0] > 0))
 
 
 @pytest.mark.parametrize(

@@ -269,7 +269,7 @@ def test_a_run_is_resumed_and_evaluated_only_with_its_data() -> None:
     run = energyc.train(SPEC, arrays(), steps=3, **OPTIONS)
     with pytest.raises(energyc.UserError, match=r"made with data that a program gave.*data \(dict\)") as caught:
         energyc.resume(run, steps=6, quiet=True)
-    assert caught.value.code == "E0934" and "energyc.resume(run, data)" in str(caught.value)
+    assert caught.value.code == "E0934" and "give them again: data=..." in str(caught.value)
     assert "--data module:factory" in str(caught.value.help)
     with pytest.raises(energyc.UserError, match="the training samples are not those") as caught:
         energyc.resume(run, arrays(seed=5), steps=6, quiet=True)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import energyc
-from energyc.language.diagnostics import Option, Resuming, UserError, spoken
+from energyc.language.diagnostics import Given, Option, Resuming, UserError, spoken
 from tests.cli.run import energyc as command
 from tests.interface.test_calls import SPEC
 
@@ -28,6 +28,39 @@ def test_a_folder_is_said_so_that_it_can_be_copied() -> None:
     help_text = spoken("continue with: {}", Resuming('my "runs"/{a}'))
     assert help_text == "continue with: energyc train --resume 'my \"runs\"/{a}'"
     assert help_text.python == 'continue with: energyc.resume("my \\"runs\\"/{a}")'
+
+
+def test_what_is_given_for_a_binding() -> None:
+    help_text = spoken("write {} or {}", Given("left"), Given(None, "FILE", '"FILE"'))
+    assert help_text == "write --data left=PATH or --data FILE"
+    assert help_text.python == 'write data={"left": ...} or data="FILE"'
+
+
+def test_a_message_is_said_in_both_words() -> None:
+    error = UserError(spoken("{} is wrong", Option("data")))
+    assert error.message == "--data is wrong" and str(error) == "data= is wrong"
+
+
+@pytest.mark.parametrize(
+    ("data", "help_text"),
+    [
+        (Path("a.csv"), "the spec has no data line"),
+        ({"x": torch.zeros(10, 4)}, "give it: data={"),
+        ({"x": torch.zeros(10, 3), "t": torch.zeros(10, 2)}, "set the dims of the spec: dims={...}"),
+    ],
+)
+def test_data_that_do_not_fit(data: object, help_text: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        energyc.train(SPEC, data, out=tmp_path / "run", steps=1)
+    assert help_text in str(caught.value) and "--" not in str(caught.value)
+
+
+def test_data_of_a_spec_with_several_bindings(tmp_path: Path) -> None:
+    bound = "data one = table(inputs = 4, targets = 2)\ndata two = digits(side = 8)\n"
+    text = SPEC.replace("clamp", f"{bound}clamp", 1)
+    with pytest.raises(UserError) as caught:
+        energyc.train(text, "a.csv", out=tmp_path / "run", steps=1)
+    assert 'write data={"one": ...} or data={"two": ...}' in str(caught.value) and "--" not in str(caught.value)
 
 
 def test_a_biased_rule(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -119,7 +119,10 @@ def test_a_mistake_and_what_is_said(statement: str, code: str, message: str) -> 
         ("network n\nlet a = x.pow(2)", "write `x[j]^2`"),
         ("network n\nlet a = x.tanh()", "write `tanh(x[j])`"),
         ("network n\nlet a = layernorm(s)[j]", "the index belongs to the function: `layernorm[j](...)`"),
-        ('network n\ndata d = digits("x")', "give the place of the data on the command line: `--data d=PATH`"),
+        (
+            'network n\ndata d = digits("x")',
+            "give the place of the data where it is trained: `--data d=PATH`, or `data=` in Python",
+        ),
         ("network n\nlet a = one_hot(label, K)[k]", "write `where(k == label, 1, 0)`"),
         ("network n\nlet a = sum_{j} x[j]", "write `sum[j](...)`"),
         ("network n\nstate s[J] in [-1 1]", "write `in [-1, 1]`"),

@@ -295,7 +295,7 @@ def test_a_step_too_large_for_some_samples() -> None:
     """Eigenvalues -1 +- 3i are stable for steps under 1/5, and 1/8 is tried."""
     found = scaled([[0.0, -3.0], [3.0, 0.0]], 0.5)
     assert found.why[0] == "1 of 2 samples do not settle" and "the step is too large" in found.why[1]
-    assert found.helps == ("a smaller step: --set relax.step=0.125",)
+    assert found.helps == ("a smaller step: relax.step = 0.125",)
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from energyc.code.operators import registered
-from energyc.code.operators.known import introduce
+from energyc.code.operators.known import Handle, exported, introduce
 
 #: The attribute of a network that holds its handle; it is not copied with the rest.
 HANDLE = "_operators_"
@@ -154,7 +154,7 @@ def _operated(net: Any, operator: Any, clamps: Mapping[str, Tensor], rule: str, 
         clamps = {**clamps, **_drawn(net, missing, next((len(x) for x in clamps.values()), 1))}
     names = (*net.clamp_shapes, *net.noise_shapes)
     return operator(
-        *getattr(net, HANDLE),
+        *_handle(net),
         [name in clamps for name in names],
         rule,
         settings.get("allow_biased", False),
@@ -166,6 +166,12 @@ def _operated(net: Any, operator: Any, clamps: Mapping[str, Tensor], rule: str, 
         [param for _, param in net.named_parameters()],
         start,
     )
+
+
+def _handle(net: Any) -> Handle:
+    """What stands for a network in the graph that is made."""
+    handle: Handle = getattr(net, HANDLE)
+    return exported(handle, net) if torch.compiler.is_exporting() else handle
 
 
 def _drawn(net: Any, missing: list[str], batch: int) -> dict[str, Tensor]:

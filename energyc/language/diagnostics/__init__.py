@@ -15,13 +15,14 @@ from energyc.language.diagnostics.render_json import to_json
 from energyc.language.diagnostics.render_line import escaped
 from energyc.language.diagnostics.source import Position, Source, Span
 from energyc.language.diagnostics.spec_error import SpecError
-from energyc.language.diagnostics.spoken import Option, Resuming, Spoken, spoken
+from energyc.language.diagnostics.spoken import Given, Option, Resuming, Spoken, in_python, spoken
 
 __all__ = [
     "CompilerBug",
     "Diagnostic",
     "Edit",
     "Fix",
+    "Given",
     "Label",
     "Option",
     "Position",
@@ -36,6 +37,7 @@ __all__ = [
     "arithmetic",
     "did_you_mean",
     "escaped",
+    "in_python",
     "inserting",
     "listed",
     "near",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from energyc.language.diagnostics.remedy import Fix, Remedy
 from energyc.language.diagnostics.source import Span
-from energyc.language.diagnostics.spoken import Spoken
+from energyc.language.diagnostics.spoken import in_python
 
 Severity = Literal["error", "warning", "note"]
 
@@ -48,8 +48,8 @@ class Diagnostic:
 class UserError(Exception):
     """A mistake of the user outside a spec: in data, an option, a file (exit status 1).
 
-    Its text is the message and the help, which names options as Python does; both are attributes too, where the help
-    names them as the command line does, and so is the ``code`` of its page under docs/errors.
+    Its text is the message and the help, which name options as Python does; both are attributes too, where they
+    name them as the command line does, and so is the ``code`` of its page under docs/errors.
     """
 
     def __init__(self, message: str, *, code: str = "E0900", help: str | None = None) -> None:
@@ -59,8 +59,8 @@ class UserError(Exception):
         self.help = help
 
     def __str__(self) -> str:
-        help_text = self.help.python if isinstance(self.help, Spoken) else self.help
-        return self.message if help_text is None else f"{self.message}\n  = help: {help_text}"
+        message = in_python(self.message)
+        return message if self.help is None else f"{message}\n  = help: {in_python(self.help)}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.message, vars(self))

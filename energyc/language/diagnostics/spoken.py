@@ -1,4 +1,4 @@
-"""Remedies that name options, in the words of who reads them: of the command line, or of a program in Python."""
+"""Texts that name options, in the words of who reads them: of the command line, or of a program in Python."""
 
 from __future__ import annotations
 
@@ -48,8 +48,29 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
+class Given(NamedTuple):
+    """What is given for a binding of a spec, or with None for its only one: ``--data d=PATH``, ``data={"d": PATH}``.
+
+    ``value`` is what the reader is to put there on the command line, ``python`` what in a program.
+    """
+
+    binding: str | None
+    value: str = "PATH"
+    python: str = "..."
+
+    @property
+    def flag(self) -> str:
+        """As the command line has it."""
+        return f"--data {self.value}" if self.binding is None else f"--data {self.binding}={self.value}"
+
+    @property
+    def keyword(self) -> str:
+        """As Python has it."""
+        return f"data={self.python}" if self.binding is None else f"data={{{_quoted(self.binding)}: {self.python}}}"
+
+
 class Spoken(str):
-    """A remedy in the words of the command line; ``python`` is the same for a program."""
+    """A text in the words of the command line; ``python`` is the same for a program."""
 
     python: str
 
@@ -60,7 +81,12 @@ class Spoken(str):
         return made
 
 
-def spoken(text: str, *options: Option | Resuming) -> Spoken:
-    """A remedy with an option in the place of each ``{}``: ``spoken("use {}", Option("device", "cpu"))``."""
+def spoken(text: str, *options: Option | Resuming | Given) -> Spoken:
+    """A text with an option in the place of each ``{}``: ``spoken("use {}", Option("device", "cpu"))``."""
     flags, keywords = [o.flag for o in options], [o.keyword for o in options]
     return Spoken(text.format(*flags), text.format(*keywords))
+
+
+def in_python(text: str) -> str:
+    """A text in the words of a program."""
+    return text.python if isinstance(text, Spoken) else text

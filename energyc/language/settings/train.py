@@ -236,7 +236,7 @@ class TrainOptions:
         """Why it is trained by that rule."""
         if self.rule is None:
             return f"train.rule is not set, and {DEFAULT_RULE} is exact for any force"
-        return "by train.rule or --rule"
+        return "by train.rule"
 
     def total_steps(self, updates_per_epoch: int) -> int:
         """The number of updates of the whole run."""

@@ -60,9 +60,8 @@ def path_of_data(failure: Failure) -> Diagnostic | None:
     if _text(failure, 0) not in ("'", '"') or failure.pieces[failure.start].text != "data":
         return None
     name = failure.pieces[failure.start + 1].text
-    return _idiom(
-        failure, "a spec names no files", f"give the place of the data on the command line: `--data {name}=PATH`"
-    )
+    help = f"give the place of the data where it is trained: `--data {name}=PATH`, or `data=` in Python"
+    return _idiom(failure, "a spec names no files", help)
 
 
 def indexed_call(failure: Failure) -> Diagnostic | None:

@@ -114,10 +114,10 @@ def _of_network(network: Network, gate: Gate, called: str = WHOLE) -> Classes:
 
 
 def _reason(name: str, rule: RuleVerdict, rests: bool) -> str | None:
-    """The reason of a verdict; an exact rule of equilibria says where no equilibrium is known."""
+    """The reason of a verdict; an exact rule of equilibria says so where no equilibrium is proved."""
     if rests or rule.verdict != "exact" or "trajectory" in RULES[name].needs:
         return rule.why or None
-    return "; ".join(part for part in (rule.why, "no equilibrium is known") if part)
+    return "; ".join(part for part in (rule.why, "if there is an equilibrium, which is not proved") if part)
 
 
 def _term_report(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from energyc.language.diagnostics import Option, UserError, spoken
+from energyc.language.diagnostics import Given, Option, UserError, spoken
 from energyc.running.data.alphabet import ALPHABETS, Alphabet
 from energyc.running.data.arrays import SplitDataset, check_range
 from energyc.running.data.errors import malformed
@@ -21,7 +21,9 @@ TRAIN_SHARE = 0.9
 LARGEST_CONTEXT = 1 << 16
 BLOCKS = 20  # of a part of the text: parts of the training windows are made of whole ones
 EXPECTED = "a text file"
-REMEDY = "give any plain text in UTF-8; without --data, the documentation in Python's own library is used"
+REMEDY = spoken(
+    "give any plain text in UTF-8; without {}, the documentation in Python's own library is used", Option("data")
+)
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def shipped_text() -> str:
         raise UserError(
             "the default text, pydoc_data.topics, is missing from this Python",
             code="E0913",
-            help=spoken("give {}", Option("data", "FILE.txt")),
+            help=spoken("give a text: {}", Given(None, "FILE.txt", '"FILE.txt"')),
         ) from None
     text = "\n\n".join(topics[name] for name in sorted(topics))
     tidy = re.sub(r" {2,}", " ", re.sub(r"([*=\-~^+])\1{3,}", "", text))

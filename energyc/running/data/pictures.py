@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Option, UserError, spoken
 from energyc.running.data.errors import malformed
 from energyc.running.data.files import check_regular, open_npz
 from energyc.running.data.shipped import sklearn_datasets
@@ -28,7 +28,9 @@ Box: TypeAlias = tuple[float, float, float, float]
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
 EXPECTED = "a folder of images, one image, or an npz with images [N, H, W] or [N, H, W, 3] of uint8"
-REMEDY = "give any folder of photographs (PNG, JPEG, ...); without --data, scikit-learn's pictures are used"
+REMEDY = spoken(
+    "give any folder of photographs (PNG, JPEG, ...); without {}, scikit-learn's pictures are used", Option("data")
+)
 LEAST_SIDE = 8  # a smaller image has nothing to complete
 ROWS, COLUMNS = 3, 4  # a picture's tiles; one tile of each row is kept for the test
 SMALLEST, LARGEST = 0.45, 0.9  # side of a crop as a share of its tile's shorter edge

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import numpy as np
 
-from energyc.language.diagnostics import Option, UserError, spoken
+from energyc.language.diagnostics import Given, UserError, spoken
 from energyc.resources import resource
 
 
@@ -27,7 +27,7 @@ def sklearn_datasets(purpose: str) -> ModuleType:
         raise UserError(
             f"{purpose} come with scikit-learn, which is not installed",
             code="E0913",
-            help=spoken("pip install scikit-learn, or give your own with {}", Option("data", "PATH")),
+            help=spoken("pip install scikit-learn, or give your own: {}", Given(None)),
         ) from None
     module: ModuleType = sklearn.datasets
     return module

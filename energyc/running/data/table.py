@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from energyc.language.diagnostics import Given, spoken
 from energyc.running.data.arrays import ArraySplit, SplitDataset, fixed_split
 from energyc.running.data.errors import bad_option, malformed, wrong_size
 from energyc.running.data.options import OptionReader
@@ -119,7 +120,8 @@ def _open_shipped(layout: Layout) -> SplitDataset:
 
 def _remedy(shipped: Shipped) -> str:
     classes = f", classes = {shipped.classes}" if shipped.classes else ""
-    return f"write inputs = {shipped.inputs}{classes}, or give your own table with --data FILE"
+    own = Given(None, "FILE", '"FILE"')
+    return spoken(f"write inputs = {shipped.inputs}{classes}, or give your own table: {{}}", own)
 
 
 def _targets(count: int, classes: int | None) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from energyc.language.diagnostics import UserError, did_you_mean
+from energyc.language.diagnostics import Spoken, UserError, did_you_mean
 from energyc.running.loggers.protocol import Logger
 from energyc.running.loggers.tensorboard_log import TensorBoard
 from energyc.running.references import Reference
 
 #: The loggers of energyc, which run.json may name, so that a resumed run has them again.
 SHIPPED: Mapping[str, Callable[[], Logger]] = MappingProxyType({"tensorboard": TensorBoard})
+_OWN = Spoken(
+    "tensorboard, or one of your own: --log module:factory", "tensorboard, or an object of your own among loggers=[...]"
+)
 _METHODS = ("start", "scalars", "picture", "finish")
 
 
@@ -65,7 +68,7 @@ def _made(name: str) -> Logger:
 
 def _shipped(name: str) -> Logger:
     if name not in SHIPPED:
-        help_text = did_you_mean(name, SHIPPED, "tensorboard, or one of your own: --log module:factory")
+        help_text = did_you_mean(name, SHIPPED, _OWN)
         raise UserError(f"there is no logger {name}", code="E0953", help=help_text)
     return SHIPPED[name]()
 

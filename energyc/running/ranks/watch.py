@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Resuming, UserError, spoken
 
 Report = Callable[[UserError], None]
 
@@ -149,7 +149,7 @@ class Watch:
         return self._error(f"the connection to another rank broke: {str(lost)[:200]}")
 
     def _error(self, message: str, advice: str = "") -> UserError:
-        remedy = f"{advice}continue with energyc train --resume {self.run}, by as many processes as you have"
+        remedy = spoken(f"{advice}continue with {{}}, by as many processes as you have", Resuming(self.run))
         return UserError(message, code="E0519", help=remedy)
 
     def _has_ended(self) -> bool:
@@ -231,7 +231,7 @@ class Watch:
             return None
         late = [other for other, sign in self._signs.items() if sign.reached < reached and other != self._rank]
         names = ", ".join(f"rank {other} ({self._names[other]})" for other in late) or "a collective call"
-        message = f"{names} kept the others waiting for more than --time-limit {self._limit:g} s"
+        message = f"{names} kept the others waiting for more than the time limit of {self._limit:g} s"
         return self._error(message, "look at what it does, or allow more time; ")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from energyc.language.diagnostics import Spoken, UserError
+from energyc.language.diagnostics import Given, UserError, spoken
 from energyc.language.network import Network
 from energyc.running.data import Dataset
 from energyc.running.training.division import WHOLE, Division
@@ -27,8 +27,8 @@ def feeds_of(
             if name in direct:
                 continue
             if item.source is None:
-                bind = f"bind it: {kind} {name} = BINDING.FIELD; or give it"
-                help_text = Spoken(f"{bind} by --data module:factory", f"{bind} among the data of energyc.train")
+                bind = f"bind it: {kind} {name} = BINDING.FIELD; or give it: {{}}"
+                help_text = spoken(bind, Given(None, "module:factory", f'{{"{name}": ...}}'))
                 raise UserError(f"nothing feeds the {kind} {name}", code="E0904", help=help_text)
             if not item.fits:
                 message = f"the sizes that were set do not fit {'.'.join(item.source)}, which feeds the {kind} {name}"

@@ -8,7 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from energyc.language.diagnostics import Source, UserError, listed
+from energyc.language.diagnostics import Given, Option, Source, Spoken, UserError, listed, spoken
 from energyc.language.network import Binding, DataInput, Network
 from energyc.language.resolve.bindings import Schemas
 from energyc.language.syntax import ast
@@ -138,7 +138,8 @@ def _sorted_out(adapters: Mapping[str, str], items: Sequence[Item]) -> DataArgum
 
 def _refuse_twice(name: str, given: Mapping[str, Any]) -> None:
     if name in given:
-        raise UserError(f"{name} is given twice", code="E0903", help="give --data once for each binding")
+        help_text = spoken("give {} once for each binding", Option("data"))
+        raise UserError(f"{name} is given twice", code="E0903", help=help_text)
 
 
 def _kind(value: Any) -> tuple[str, Any]:
@@ -167,14 +168,15 @@ def _only_binding(adapters: Mapping[str, str], text: str) -> str:
     name, equals, _ = text.partition("=")
     misspelt = equals and name.isidentifier() and not Path(text).exists()
     if misspelt or len(adapters) != 1:
-        raise UserError(f"--data {text} names no data of this spec", code="E0903", help=_help(adapters))
+        message = Spoken(f"--data {text} names no data of this spec", f"data: {text} names no data of this spec")
+        raise UserError(message, code="E0903", help=_help(adapters))
     return next(iter(adapters))
 
 
 def _help(adapters: Mapping[str, str]) -> str:
     if not adapters:
         return "the spec has no data line"
-    return "write " + " or ".join(f"--data {name}=PATH" for name in adapters)
+    return spoken(f"write {' or '.join(['{}'] * len(adapters))}", *(Given(name) for name in adapters))
 
 
 # -------------------------------------------------------------------- opening

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from energyc.language.diagnostics import Source, UserError
+from energyc.language.diagnostics import Option, Source, UserError, spoken
 from energyc.language.network import Network
 from energyc.language.settings import TrainOptions, extremes
 from energyc.pipeline import Choices, Compiled, instantiate, resolve, training_dtype
@@ -180,7 +180,8 @@ def to_evaluate(run: Path, split: Part, *, data: Sequence[str] = (), device: str
     prepared = reopen(run, data=data, device=device)
     if split == "validation" and not prepared.feeds().has_validation:
         message = f"{run} has no validation part"
-        raise UserError(message, code="E0520", help="train with train.validation, or give --split test")
+        help_text = spoken("train with train.validation, or give {}", Option("split", "test"))
+        raise UserError(message, code="E0520", help=help_text)
     return prepared.session(run)
 
 

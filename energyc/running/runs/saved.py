@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from numpy.typing import NDArray
 
-from energyc.language.diagnostics import Source, Spoken, UserError, listed
+from energyc.language.diagnostics import Given, Source, UserError, listed, spoken
 from energyc.language.network import Network as Resolved
 from energyc.language.settings import TrainOptions
 from energyc.pipeline import Choices, resolve
@@ -104,15 +104,14 @@ class SavedRun:
         for name, path in recorded.items():
             if not Path(path).exists():
                 message = f"{self.folder.path} was made with the data {name} from {path}, and nothing is there now"
-                raise UserError(message, code="E0913", help=f"give the new path: --data {name}=PATH")
+                help_text = spoken("give the new path: {}", Given(name, python='"PATH"'))
+                raise UserError(message, code="E0913", help=help_text)
         missing = {name: kind for name, kind in self.info.get("given", {}).items() if name not in now}
         if missing and given.direct is None:
             shown = listed(f"{name} ({kind})" for name, kind in missing.items())
             message = f"{self.folder.path} was made with data that a program gave, and they are not in the run: {shown}"
             first = next(iter(missing))
-            name = "" if first == DIRECT else f"{first}="
-            again = f"give them again: --data {name}module:factory, a function that returns them"
-            help_text = Spoken(again, "give them again: energyc.resume(run, data)")
+            help_text = spoken("give them again: {}", Given(None if first == DIRECT else first, "module:factory"))
             raise UserError(message, code="E0934", help=help_text)
         return replace(given, paths={**recorded, **given.paths})
 

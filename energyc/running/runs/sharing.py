@@ -15,7 +15,7 @@ def refuse_unshared(network: Network, options: TrainOptions, group: Group) -> No
     batch, size = options.batch, group.size
     if batch % size:
         message = f"train.batch = {batch} is the batch of all {size} ranks together, and {size} does not divide it"
-        raise UserError(message, code="E0502", help=f"give --set train.batch={size * max(1, round(batch / size))}")
+        raise UserError(message, code="E0502", help=f"train.batch = {size * max(1, round(batch / size))}")
     parts = [network, *(layer.network for layer in network.layers.values())]
     for part in parts:
         coupled = listed(part.batch_mates) or ("relax.step = auto" if part.relax.step is None else "")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from energyc.language.diagnostics import Option, UserError, spoken
+from energyc.language.diagnostics import Given, Option, UserError, spoken
 from energyc.running.training.feeds import Batch, Feed
 from energyc.running.training.order import evenly_spread
 from energyc.running.training.session import Session
@@ -38,7 +38,7 @@ def made_of(session: Session, feed: Feed) -> dict[str, Any]:
 def refuse_other(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Raise UserError E0514 for another spec, E0520 for other data; only recorded values are compared."""
     if "spec" in before and "spec" in now and before["spec"] != now["spec"]:
-        help_text = f"put it back as it was, or train anew: energyc train {out / SPEC} --out NEW"
+        help_text = spoken(f"put it back as it was, or train {SPEC} anew with another {{}}", Option("out"))
         raise UserError(f"{out / SPEC} is not the one that the run was made with", code="E0514", help=help_text)
     files, files_now = before.get("files", {}), now.get("files", {})
     changed = [name for name in files if files[name] != files_now.get(name, files[name])]
@@ -48,7 +48,7 @@ def refuse_other(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -
         raise UserError(
             message,
             code="E0520",
-            help=spoken("give those by {}, or train anew with another {}", Option("data", "PATH"), Option("out")),
+            help=spoken("give those by {}, or train anew with another {}", Given(None), Option("out")),
         )
 
 

@@ -373,7 +373,7 @@ class Training:
         """Raise UserError E0502 if the run has made more updates than ``total``; damaged checkpoints count."""
         completed = max(checkpoints.steps(self.folder.checkpoints), default=0)
         if self.total < completed:
-            message = f"{self.session.out} has already made {completed} updates, more than --steps {self.total}"
+            message = f"{self.session.out} has already made {completed} updates, more than {self.total}"
             raise UserError(
                 message, code="E0502", help=spoken(f"leave out {{}}, or give {completed} or more", Option("steps"))
             )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from energyc.language.diagnostics import Resuming, spoken
 from energyc.running.loggers.protocol import Ending
 from energyc.running.training.run_health import RunHealth
 
@@ -39,7 +40,7 @@ class Interrupted(Exception):
     def __init__(self, out: Path, step: int, *, resume: Path | None = None) -> None:
         self.out = out
         self.step = step
-        self.help = f"resume with: energyc train --resume {resume or out}"
+        self.help = spoken("resume with: {}", Resuming(resume or out))
         super().__init__(f"interrupted after step {step}; everything up to there is saved in {out}")
 
     def to_json(self) -> dict[str, Any]:

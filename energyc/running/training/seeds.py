@@ -92,7 +92,7 @@ def read_summary(out: Path) -> Summary:
         summary = {}
     if not {"seeds", "folds"} & summary.keys():
         message = f"{out} holds no runs of several seeds or folds"
-        raise UserError(message, code="E0511", help="give a folder that energyc train made, by --seeds or train.folds")
+        raise UserError(message, code="E0511", help="give a folder of several seeds or folds that energyc train made")
     return summary
 
 

@@ -76,7 +76,7 @@ def unstable_on_sets(sets: Sequence[str], radius: float) -> NonConvergence:
 def long_way(stability: str) -> NonConvergence:
     """Nothing moves the states away where the phase ended."""
     why = f"where it ended {stability}: the way is long, or it circles"
-    return NonConvergence("slow", why, "more steps: --set relax.max_steps")
+    return NonConvergence("slow", why, "more steps: a higher relax.max_steps")
 
 
 def lower_gain(factor: float | None) -> NonConvergence:
@@ -123,7 +123,7 @@ def no_stable_step(stability: str) -> NonConvergence:
 def settle_with(step: float, count: int) -> NonConvergence:
     """Some of the samples settle with a smaller step."""
     why = f"with steps of {step:.3g} {count} of these settle: the step is too large"
-    return NonConvergence("step", why, f"a smaller step: --set relax.step={step:.3g}")
+    return NonConvergence("step", why, f"a smaller step: relax.step = {step:.3g}")
 
 
 def large_step(factor: float, steps: int, settings: str) -> NonConvergence:
@@ -153,10 +153,10 @@ def above_tolerance(residual: float, steps: int, tolerance: float) -> NonConverg
 def remaining(total: int | None, more: float) -> NonConvergence:
     """The phase would take ``total`` steps, ``more`` beyond those made; None where that is too many or unknown."""
     if total is not None:
-        return NonConvergence("slow", "it settles slowly", f"more steps: about {total} (--set relax.max_steps={total})")
+        return NonConvergence("slow", "it settles slowly", f"more steps: relax.max_steps = {total}")
     if math.isfinite(more):
         return NonConvergence("slow", f"it would take about {more:.1g} steps more", DAMPED)
-    return NonConvergence("slow", "it settles slowly", "more steps: --set relax.max_steps")
+    return NonConvergence("slow", "it settles slowly", "more steps: a higher relax.max_steps")
 
 
 # -------------------------------------------------------------------- the settings

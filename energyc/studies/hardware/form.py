@@ -137,7 +137,7 @@ def read_form(
         message = (
             f"{network.name} has {reader.states.total:,} state variables, more than the {MOST:,} that are exported"
         )
-        raise UserError(message, code="E0965", help="export it at smaller sizes: --set K=V")
+        raise UserError(message, code="E0965", help="export it with smaller dims")
     form = reader.form({name: (network.energies[name].node, maps) for name, maps in found.items()})
     if not form.is_finite:
         message = f"{network.name} cannot be exported: a coefficient of its energy is not finite"

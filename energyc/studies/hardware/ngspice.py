@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Option, UserError, spoken
 
 #: Seconds after which a simulation is ended.
 LIMIT = 600
@@ -28,7 +28,8 @@ def operating_point(netlist: str) -> dict[str, float]:
     program = find_ngspice()
     if program is None:
         message = "the netlist cannot be simulated: ngspice is not installed"
-        raise UserError(message, code="E0966", help="install Debian's package ngspice, or leave out --check")
+        help_text = spoken("install Debian's package ngspice, or leave out {}", Option("check", True))
+        raise UserError(message, code="E0966", help=help_text)
     with tempfile.TemporaryDirectory() as folder:
         path, raw = Path(folder) / "circuit.cir", Path(folder) / "circuit.raw"
         path.write_text(netlist, encoding="utf-8")

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from energyc.derivation.derive import derive
-from energyc.language.diagnostics import UserError, arithmetic
+from energyc.language.diagnostics import Option, UserError, arithmetic, spoken
 from energyc.language.network import Network
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import Choices, emit, instantiate, resolve
@@ -173,7 +173,7 @@ def problem(
     feed = Feed(feeds_of(network, datasets, division, direct), sample.split, "cpu", torch.float64)
     if not 0 <= sample.number < len(feed):
         message = f"there is no sample {sample.number}: the {sample.split} split has {len(feed)}"
-        raise UserError(message, code="E0964", help=f"give --sample 0 to {len(feed) - 1}")
+        raise UserError(message, code="E0964", help=spoken(f"give {{}} to {len(feed) - 1}", Option("sample", 0)))
     batch = feed.batch(np.array([sample.number]), seed=seed)
     values = {name: value[0].numpy() for name, value in batch.clamps.items()}
     return Problem(network, net, values, f"{label}, sample {sample.number} of the {sample.split} split")

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from energyc.language.diagnostics import Source, UserError, arithmetic, stage
+from energyc.language.diagnostics import Source, UserError, arithmetic, listed, stage
 from energyc.language.network import Network
 from energyc.language.settings import extremes
 from energyc.language.syntax import ast
@@ -146,7 +146,7 @@ def _described(probe: Probe | None, measured: MeasuredCheckpoint | None, data: S
     if probe is None:
         return Verification.inputs
     count = next(len(x) for x in (*probe.clamps.values(), *probe.targets.values()))
-    return f"{count} test samples of --data {' --data '.join(data)}"
+    return f"{count} test samples of {listed(data)}"
 
 
 def _refuse_without_rest(network: Network) -> None:

@@ -329,5 +329,5 @@ def _draw_pictures(prepared: Prepared, folder: Path, console: Console) -> list[P
     try:
         return plot_run(folder, prepared.session(folder), prepared.network).paths
     except UserError as error:
-        console.note(f"no pictures: {error.message}")
+        console.without("no pictures", error)
         return []

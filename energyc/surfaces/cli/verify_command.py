@@ -181,5 +181,5 @@ def _draw_sweep(verification: Verification, spec: str, sweep: str, console: Cons
     try:
         return draw_sweep(verification.network, verification.fidelity, sweep, path)
     except UserError as error:
-        console.note(f"no picture: {error.message}")
+        console.without("no picture", error)
         return None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from markupsafe import Markup
 
@@ -20,6 +20,8 @@ _HEIGHT = {1: 34, 2: 46}
 
 #: How a place looks through which a line goes past the boxes of a column: not at all.
 _WAY = "way"
+#: The most such places in a picture: more take long, and nobody could follow the lines.
+_MOST_WAYS = 1000
 
 
 @dataclass(eq=False)
@@ -106,13 +108,15 @@ def _arrange(columns: Sequence[list[Box]]) -> None:
 
 
 def _lead_past(columns: list[list[Box]]) -> None:
-    """Give each line that goes past a column a way through it, so that it is hidden by none of its boxes."""
+    """Give lines that go past a column a way through it, so that they are hidden by none of its boxes.
+
+    There are at most ``_MOST_WAYS`` in all, which go to the shortest lines; the others are drawn straight.
+    """
     place = {box: number for number, column in enumerate(columns) for box in column}
-    for line in [line for column in columns for box in column for line in box.right]:
-        first, last = place[line.start], place[line.end]
-        if last - first < 2:
-            continue
-        ways = [Box("", "", _WAY, "") for _ in range(first + 1, last)]
+    past = {line: place[line.end] - place[line.start] - 1 for box in place for line in box.right}
+    for line in _within(past, _MOST_WAYS):
+        first = place[line.start]
+        ways = [Box("", "", _WAY, "") for _ in range(past[line])]
         for number, way in enumerate(ways, first + 1):
             columns[number].append(way)
         ends = [line.start, *ways, line.end]
@@ -120,6 +124,14 @@ def _lead_past(columns: list[list[Box]]) -> None:
         line.end.left.remove(line)
         for start, end in pairwise(ends):
             Line(start, end, line.looks, line.forth and end is line.end, line.back and start is line.start, line.said)
+
+
+def _within(past: Mapping[Line, int], most: int) -> list[Line]:
+    """The lines that go past columns, in their order; where those are more than ``most``, the shortest lines alone."""
+    long = [line for line, count in past.items() if count > 0]
+    totals = accumulate(sorted(past[line] for line in long))
+    kept = {line for line, total in zip(sorted(long, key=past.__getitem__), totals, strict=True) if total <= most}
+    return [line for line in long if line in kept]
 
 
 def _barycentre(box: Box) -> float:

@@ -65,6 +65,10 @@ def legend(series: Sequence[Series]) -> Markup:
 # ------------------------------------------------------------------ scales
 
 
+#: Values that differ by less than this share of their size are drawn as one.
+_FLAT = 1e-9
+
+
 @dataclass(frozen=True)
 class _Axis:
     """Values from ``low`` to ``high`` on a scale, at pixels from ``start`` to ``end``."""
@@ -80,7 +84,7 @@ class _Axis:
         known = [value for value in values if is_number(value) and (scale != "log" or value > 0)]
         low, high = min(known), max(known)
         to, back = _TURN[scale]
-        if low == high:
+        if to(high) - to(low) <= _FLAT * max(abs(to(low)), abs(to(high)), 1 if scale == "log" else 0):
             low, high = (
                 (low / 2, high * 2) if scale == "log" else (low - (abs(low) or 1) / 2, high + (abs(high) or 1) / 2)
             )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Source, UserError
 from energyc.language.network import Network
 from energyc.language.syntax import ast
 from energyc.pipeline import Choices, parse, resolve
@@ -33,22 +33,23 @@ except ImportError:
 
 @dataclass(frozen=True)
 class Task:
-    """What a spec learns: the names of its clamp, target and the readout that answers, and whether they are classes.
+    """What a spec learns: its clamp and its target, with their dims, and the readout that answers.
 
+    ``inputs`` and ``answers`` are the sizes of the dims by name: of a sample, and of its target or classes.
     ``probable``: the cost is a cross entropy, so that the softmax of the readout is a distribution over classes.
     """
 
-    network: Network
     clamp: str
     target: str
     readout: str
+    inputs: dict[str, int]
+    answers: dict[str, int]
     classifies: bool
     probable: bool
 
     @staticmethod
-    def of(spec: str | Path, choices: Choices) -> Task:
+    def of(source: Source, choices: Choices) -> Task:
         """The task of a spec. Raises SpecError; UserError E0930 where it has not one input and one target."""
-        source = read_spec(spec)
         network = resolve(source, choices)
         if len(network.clamps) != 1 or len(network.targets) != 1:
             kinds = (("clamp", network.clamps), ("target", network.targets))
@@ -60,19 +61,20 @@ class Task:
         classifies = aim.node.over is not None
         if classifies and aim.node.dims:
             raise _unfit(network, f"its target {target} holds several classes", "declare it as label : K, or t[K]")
-        wanted = (aim.node.over,) if classifies else aim.node.dims
+        wanted = tuple(filter(None, [aim.node.over])) if classifies else aim.node.dims
         readout = next((name for name, made in network.readouts.items() if made.node.dims == wanted), None)
         if readout is None:
             of = f"[{', '.join(map(str, wanted))}]" if wanted else "without dims"
             raise _unfit(network, f"no readout answers its target {target}", f"add one {of}")
-        return Task(network, clamp, target, readout, classifies, classifies and _is_cross_entropy(parse(source)))
+        inputs, answers = ({dim: network.extents[dim] for dim in dims} for dims in (given.node.dims, wanted))
+        return Task(
+            clamp, target, readout, inputs, answers, classifies, classifies and _is_cross_entropy(parse(source))
+        )
 
     def sizes(self, features: int, answers: int) -> dict[str, int]:
         """The dims that data decide: of a clamp with one dim, and of the classes or answers."""
-        node, aim = self.network.clamps[self.clamp].node, self.network.targets[self.target].node
-        inputs = {node.dims[0]: features} if len(node.dims) == 1 else {}
-        wanted = [aim.over] if self.classifies else list(aim.dims)
-        return inputs | {dim: answers for dim in wanted if dim is not None and len(wanted) == 1}
+        decided = [(self.inputs, features), (self.answers, answers)]
+        return {dim: size for dims, size in decided for dim in dims if len(dims) == 1}
 
 
 def _unfit(network: Network, why: str, help_text: str) -> UserError:
@@ -104,7 +106,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     weights of the best checkpoint on them. The keywords are those of ``energyc.train``; ``out`` is a folder for
     the run, which is otherwise not kept.
 
-    After ``fit``: ``network_`` (a torch module), ``n_features_in_``, ``classes_`` (of a classifier).
+    After ``fit``: ``network_`` (a torch module), ``task_``, ``n_features_in_``, ``classes_`` (of a classifier). It then
+    answers by what it was fitted to, whatever becomes of the file of its spec.
     """
 
     def __init__(
@@ -141,7 +144,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
         Raises ValueError for what scikit-learn takes for no data; SpecError, UserError, Diverged as ``energyc.train``.
         """
-        task = self._task()
+        task = self._asked()
         real = not task.classifies
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=real, y_numeric=real)
         if task.classifies:
@@ -173,7 +176,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 quiet=True,
             )
             self.network_ = run.load(device=self.device).eval()
-        self.n_iter_ = run.steps
+        self.task_, self.n_iter_ = task, run.steps
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -210,33 +213,37 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         else:
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
-            tags.target_tags.multi_output = bool(self._task().network.targets[self._task().target].node.dims)
+            tags.target_tags.multi_output = bool(self._task().answers)
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_read"}
 
     def _task(self) -> Task:
-        """What the spec learns; read once for a spec and its choices."""
-        choices = Choices.of(self.preset, self.dims, self.consts, self.settings)
-        asked = (str(self.spec), str(choices))
+        """What it was fitted to; before, what its spec learns as it stands now."""
+        task: Task = self.task_ if hasattr(self, "task_") else self._asked()
+        return task
+
+    def _asked(self) -> Task:
+        """What the spec learns, which is resolved once for a text and its choices."""
+        source, choices = read_spec(self.spec), Choices.of(self.preset, self.dims, self.consts, self.settings)
+        asked = (source.text, str(choices))
         if getattr(self, "_read", (None, None))[0] != asked:
-            self._read = asked, Task.of(self.spec, choices)
+            self._read = asked, Task.of(source, choices)
         task: Task = self._read[1]
         return task
 
     def _aims(self, task: Task, y: np.ndarray) -> tuple[np.ndarray, int]:
         """Real targets in the shape of the spec's, and how many there are of a sample."""
         self._flat_ = y.ndim == 1
-        if not task.network.targets[task.target].node.dims:
+        if not task.answers:
             return column_or_1d(y, warn=True), 1
         columns = y[:, None] if y.ndim == 1 else y
         return columns, columns.shape[1]
 
     def _shaped(self, task: Task, X: np.ndarray) -> np.ndarray:
         """Features in the shape of a clamp with several dims."""
-        dims = task.network.clamps[task.clamp].node.dims
-        shape = [task.network.extents[dim] for dim in dims] if len(dims) > 1 else [X.shape[1]]
+        shape = [*task.inputs.values()] if len(task.inputs) > 1 else [X.shape[1]]
         if int(np.prod(shape)) != X.shape[1]:
             raise ValueError(f"X has {X.shape[1]} features; {task.clamp} takes {' x '.join(map(str, shape))}")
         return X.reshape(len(X), *shape)

@@ -11,7 +11,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import UserError, in_python
 from energyc.language.diagnostics.near import listed
 from energyc.pipeline import Choices, wrong_argument
 from energyc.running.data import describe
@@ -218,9 +218,9 @@ def _trained(prepared: Prepared, folder: Path, callback: Watch | None, quiet: bo
     try:
         outcome = train_session(session, resume=resume, reporter=progress, watch=callback)
     except Interrupted as stop:
-        raise KeyboardInterrupt(f"{stop}; energyc.resume({str(stop.out)!r}) continues it") from None
+        raise KeyboardInterrupt(f"{stop}; {in_python(stop.help)}") from None
     except Diverged as stop:
-        stop.add_note(f"  = help: {stop.help}")
+        stop.add_note(f"  = help: {in_python(stop.help)}")
         raise
     return _run(outcome, notes)
 

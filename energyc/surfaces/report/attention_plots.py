@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from energyc.files import Place, SafePath
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Option, UserError, spoken
 from energyc.running.data.characters import Characters
 from energyc.studies.inspection import attention as attending
 from energyc.studies.inspection.decode import centres
@@ -79,7 +79,7 @@ def _heads(view: View, count: int) -> Sequence[int]:
     for head in view.heads:
         if head >= count:
             message = f"there is no head {head}: there are {count}, counted from 0"
-            raise UserError(message, code="E0530", help="give another --head")
+            raise UserError(message, code="E0530", help=spoken("give another {}", Option("head")))
     return view.heads or range(min(count, MOST_HEADS))
 
 
@@ -89,7 +89,8 @@ def _tokens(view: View, sizes: Sequence[int]) -> list[tuple[int, int]]:
         if len(token) != 2 or any(place >= size for place, size in zip(token, sizes, strict=True)):
             shown = ",".join(map(str, token))
             message = f"there is no token {shown}: they are on a grid of {sizes[0]} x {sizes[1]}, counted from 0"
-            raise UserError(message, code="E0530", help="give another --token, as --token 0,3")
+            help_text = spoken("give another {}, as {}", Option("token"), Option("token", "0,3"))
+            raise UserError(message, code="E0530", help=help_text)
     few = [(row * sizes[0] // 4, column * sizes[1] // 4) for row in (1, 3) for column in (1, 3)]
     return [(token[0], token[1]) for token in view.tokens] or few
 

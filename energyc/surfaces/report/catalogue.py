@@ -7,12 +7,18 @@ writes them, and the tests compare them with what ``check`` says.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from energyc.resources import resource, shipped
+from energyc.running.training.numbers import format_number
+
+#: The width of a list, in characters.
+WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -51,15 +57,48 @@ class Entry:
         """The fields, and the command."""
         return {**asdict(self), "path": str(self.path), "command": self.command}
 
-    def lines(self) -> Iterator[str]:
-        """The name with its description, what it is, and what was measured."""
-        yield f"{self.name}: {self.about}"
-        yield f"  {self.verdict.replace('-', ' ')}, {self.rule}, {', '.join(self.data) or 'data of your own'}"
-        if self.measured is not None:
-            number = f"{self.measured.metric} {self.measured.value:.4g}"
-            yield f"  {number} after {self.measured.updates:,} updates in {self.measured.seconds} s: {self.command}"
-        if self.remark:
-            yield f"  {self.remark}"
+    @property
+    def is_of_the_zoo(self) -> bool:
+        """Whether it is a small model of the literature, and none of the systems."""
+        return self.path.parent.name == "zoo"
+
+    @property
+    def figure(self) -> str:
+        """What was measured, empty where nothing was."""
+        if self.measured is None:
+            return ""
+        number = f"{self.measured.metric} {format_number(self.measured.metric, self.measured.value)}"
+        return f"{number} after {self.measured.updates:,} updates in {self.measured.seconds} s"
+
+    def mentions(self, word: str) -> bool:
+        """Whether a word is in what is told of it, in capitals or not."""
+        return word.lower() in " ".join([self.name, *self.told(), *self.more()]).lower()
+
+    def told(self) -> tuple[str, ...]:
+        """What it is; its class, the rule that trains it, its data; what was measured."""
+        facts = f"{self.verdict.replace('-', ' ')}; {self.rule}; {', '.join(self.data) or 'data of your own'}"
+        return tuple(filter(None, (self.about, facts, self.figure)))
+
+    def more(self) -> tuple[str, ...]:
+        """What was run for the figure, and what the figure does not say."""
+        return tuple(filter(None, (self.command if self.measured else "", self.remark)))
+
+
+def listing(entries: Sequence[Entry], details: bool = False) -> Iterator[str]:
+    """Yield the lines of a list: the systems, then the zoo, each under a heading; with ``details`` the commands too."""
+    parts = {
+        "The systems": [entry for entry in entries if not entry.is_of_the_zoo],
+        "The zoo: small models of the literature": [entry for entry in entries if entry.is_of_the_zoo],
+    }
+    room = 2 + max(len(entry.name) for entry in entries)
+    for heading, found in parts.items():
+        if found:
+            yield f"{heading}\n"
+        for entry in found:
+            said = [*entry.told(), *(entry.more() if details else ())]
+            lines = [line for text in said for line in wrap(text, WIDTH - room, break_on_hyphens=False)]
+            yield from (f"{head:{room}}{line}" for head, line in zip_longest([entry.name], lines, fillvalue=""))
+            yield ""
 
 
 def catalogue(facts: Mapping[str, Any] | None = None) -> list[Entry]:

@@ -44,7 +44,8 @@ def chosen_rule(network: Network, classes: Classes) -> Iterator[str]:
         case "inadmissible":
             yield f"{setting} is inadmissible on {network.name} ({rule.why}): train refuses it{instead}"
         case "biased":
-            outcome = "train.allow_biased insists on it" if allowed else "train refuses it unless --allow-biased"
+            insist = "train.allow_biased insists on it"
+            outcome = insist if allowed else f"train refuses it unless {insist}"
             yield f"{setting} is biased on {network.name}, because of {rule.why}: {outcome}{instead}"
         case "surrogate":
             yield f"{setting} follows {rule.why}"

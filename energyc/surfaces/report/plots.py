@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from energyc.files import SafePath
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Option, Resuming, UserError, spoken
 from energyc.surfaces.report.curves import health_curves, learning_curves, seed_curves
 
 if TYPE_CHECKING:
@@ -100,10 +100,11 @@ def _plot_curves(run: SavedRun) -> list[SafePath]:
 def _nothing_recorded(run: SavedRun) -> UserError:
     path = run.folder.path
     if run.checkpoint("last").step == 0:
-        help_text = f"train it: energyc train --resume {path}"
+        help_text = spoken("train it: {}", Resuming(path))
         return UserError(f"the run {path} has recorded nothing yet", code="E0530", help=help_text)
     message = f"the rows of {run.folder.metrics} are gone, and the curves are drawn from them"
-    help_text = f"put a copy back or train anew with another --out; energyc eval {path} measures the network as it is"
+    instead = f"put a copy back, or train anew with another {{}}; energyc eval {path} measures the network as it is"
+    help_text = spoken(instead, Option("out"))
     return UserError(message, code="E0530", help=help_text)
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from energyc.files import SafePath
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Option, UserError, spoken
 from energyc.language.network import Network
 from energyc.running.training.feeds import Batch, Feed
 from energyc.running.training.session import Session
@@ -59,7 +59,7 @@ class Scene:
         """The one sample of the view. Raises UserError if there is none of that number."""
         if self.view.sample >= len(self.feed):
             message = f"there is no test sample {self.view.sample}: there are {len(self.feed):,}, counted from 0"
-            raise UserError(message, code="E0530", help="give another --sample")
+            raise UserError(message, code="E0530", help=spoken("give another {}", Option("sample")))
         return self.feed.batch(np.array([self.view.sample]), seed=self.session.options.seed)
 
     def path(self, *words: str) -> SafePath:
