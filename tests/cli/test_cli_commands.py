@@ -381,3 +381,17 @@ def test_sample(tmp_path: Path, capfd: Capture) -> None:
     other = tmp_path / "other"
     assert energyc(capfd, "train", written(tmp_path), "--steps", "0", "--out", other, "--quiet").status == 0
     assert "error[E0923]" in energyc(capfd, "sample", other).err
+
+
+def test_steps_that_are_the_network_are_not_measured_by_rest(tmp_path: Path, capfd: Capture) -> None:
+    """Steps of a fixed number by bptt, without a tolerance; with one the share that settled is shown."""
+    settings = ("--rule", "bptt", "--steps", "2", "--set", "relax.tolerance=none")
+    path, run = written(tmp_path), tmp_path / "run"
+    done = energyc(capfd, "train", path, *settings, "--out", run)
+    told = done.out + done.err + energyc(capfd, "eval", run).out
+    assert done.status == 0 and "cost" in told and "residual" not in told and "of samples settled" not in told, told
+    assert "settled" in energyc(capfd, "eval", run, "--format", "json").json
+    several = energyc(capfd, "train", path, *settings, "--seeds", "2", "--out", tmp_path / "several")
+    assert "cost" in several.out and "residual" not in several.out
+    resting = energyc(capfd, "train", path, "--steps", "2", "--out", tmp_path / "resting")
+    assert "residual" in resting.out and "of samples settled" in resting.out
