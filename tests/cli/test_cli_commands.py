@@ -395,3 +395,19 @@ def test_steps_that_are_the_network_are_not_measured_by_rest(tmp_path: Path, cap
     assert "cost" in several.out and "residual" not in several.out
     resting = energyc(capfd, "train", path, "--steps", "2", "--out", tmp_path / "resting")
     assert "residual" in resting.out and "of samples settled" in resting.out
+
+
+def test_a_clamp_may_give_the_numbers_of_its_field_other_axes(tmp_path: Path, capfd: Capture) -> None:
+    """Pixels in rows and columns: the run is that of the same pixels in one row, to rounding."""
+    flat = SMALL.replace("~ glorot", "~ normal(0.1)")
+    square = flat.replace("dim I = 64", "dim S = 8").replace("x[I]", "x[S, S]").replace("W[I, J]", "W[S, S, J]")
+    square = square.replace("sum[i,j](x[i] * W[i,j]", "sum[p,q,j](x[p,q] * W[p,q,j]")
+    assert square.count("S, S") == 2 and "[i" not in square
+    runs = [
+        energyc(capfd, "train", written(tmp_path, text, name), "--steps", "3", "--format", "json", "--out", tmp_path / f"{name}-run")
+        for name, text in {"flat": flat, "square": square}.items()
+    ]
+    assert [run.status for run in runs] == [0, 0], runs
+    one, other = (run.json["final"] for run in runs)
+    assert other == pytest.approx(one, rel=1e-4)
+    assert energyc(capfd, "eval", tmp_path / "square-run").status == 0

@@ -39,7 +39,8 @@ def feeds_of(
     fields: dict[str, Field] = {name: source for name, source in {**sources, **direct}.items() if source is not None}
     clamps = {name: fields[name] for name in network.clamps}
     targets = {name: fields[name] for name in network.targets}
-    return Feeds(datasets, clamps, targets, division)
+    shapes = {name: field_of(network, item).shape for name, item in {**network.clamps, **network.targets}.items()}
+    return Feeds(datasets, clamps, targets, division, shapes)
 
 
 def field_of(network: Network, item: DataInput) -> FieldSchema:

@@ -204,7 +204,7 @@ def _refuse_other_fields(network: Network, datasets: Mapping[str, Dataset], fed:
             continue
         binding, field = item.source
         wanted, found = field_of(network, item), datasets[binding].schema.fields.get(field)
-        if found is None or (found.shape, found.kind) != (wanted.shape, wanted.kind):
+        if found is None or not found.fills(wanted):
             message = f"{binding}.{field}, which feeds {name}, is {found}, and the network was compiled for {wanted}"
             raise UserError(message, code="E0915", help="give the data that the run was made with")
 
