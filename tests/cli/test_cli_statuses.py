@@ -124,6 +124,7 @@ def samples():
 """
 
 
+@pytest.mark.slow
 def test_data_of_a_program_have_the_sizes_that_were_set(tmp_path: Path, capfd: Capture) -> None:
     """By the names of the fields, whatever the options of the spec's data line; the run keeps the sizes."""
     path, run = written(tmp_path), tmp_path / "run"
