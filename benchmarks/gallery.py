@@ -81,6 +81,7 @@ DIGITS_IN_COLOUR = (
     "The data that ship are digits in colour, not CIFAR-10: the figure says that a narrow network learns, "
     "and nothing of the paper's figures."
 )
+WITH_MNIST = "What it does on MNIST, with `--data FOLDER --preset mnist`, is in docs/results.md."
 #: How specs without a picture are trained, and all others.
 OTHERS: Mapping[str, Shown] = MappingProxyType(
     {
@@ -89,6 +90,7 @@ OTHERS: Mapping[str, Shown] = MappingProxyType(
             remark="Trained through its steps: with frequencies of their own the vectors need not come to rest.",
         ),
         "conv_hopfield": Shown("--steps 200 --set train.eval_every=50", remark=DIGITS_IN_COLOUR),
+        "conv_digits": Shown("--steps 150 --set train.eval_every=50", remark=WITH_MNIST),
         "coupled_learning": Shown(
             "--steps 300",
             remark="The network is linear, and does as well as a least-squares fit of the same targets, "
@@ -99,6 +101,7 @@ OTHERS: Mapping[str, Shown] = MappingProxyType(
             remark="75 % of the pixels are right to begin with, and 79 % if each takes the value it most often has.",
         ),
         "deep_energy": Shown("--steps 300", remark=ERASED),
+        "deep_hopfield3": Shown("--steps 600", remark=WITH_MNIST),
         "graph_hopfield": Shown("--steps 100 --set train.eval_every=10", remark="90 % of the nodes are not anomalies."),
         "hierarchical_memory": Shown("--steps 300", remark=ERASED),
         "hopfield_conv": Shown(

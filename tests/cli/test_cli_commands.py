@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import energyc as package
+from energyc.surfaces.report.view import view
 from tests.cli.run import LANGUAGE, SMALL, UNTIED, energyc, written
 from tests.quick import slow
 
@@ -381,3 +382,37 @@ def test_sample(tmp_path: Path, capfd: Capture) -> None:
     other = tmp_path / "other"
     assert energyc(capfd, "train", written(tmp_path), "--steps", "0", "--out", other, "--quiet").status == 0
     assert "error[E0923]" in energyc(capfd, "sample", other).err
+
+
+@pytest.mark.slow
+def test_steps_that_are_the_network_are_not_measured_by_rest(tmp_path: Path, capfd: Capture) -> None:
+    """Steps of a fixed number by bptt, without a tolerance; with one the share that settled is shown."""
+    settings = ("--rule", "bptt", "--steps", "2", "--set", "relax.tolerance=none")
+    path, run = written(tmp_path), tmp_path / "run"
+    done = energyc(capfd, "train", path, *settings, "--out", run)
+    told = done.out + done.err + energyc(capfd, "eval", run).out
+    assert done.status == 0 and "cost" in told and "residual" not in told and "of samples settled" not in told, told
+    assert "settled" in energyc(capfd, "eval", run, "--format", "json").json
+    assert "free steps" in (page := view([run])) and "samples that settled" not in page and "worst sample" not in page
+    several = energyc(capfd, "train", path, *settings, "--seeds", "2", "--out", tmp_path / "several")
+    assert "cost" in several.out and "residual" not in several.out
+    resting = energyc(capfd, "train", path, "--steps", "2", "--out", tmp_path / "resting")
+    assert "residual" in resting.out and "of samples settled" in resting.out
+
+
+@pytest.mark.slow
+def test_a_clamp_may_give_the_numbers_of_its_field_other_axes(tmp_path: Path, capfd: Capture) -> None:
+    """Pixels in rows and columns: the run is that of the same pixels in one row, to rounding."""
+    flat = SMALL.replace("~ glorot", "~ normal(0.1)")
+    square = flat.replace("dim I = 64", "dim S = 8").replace("x[I]", "x[S, S]").replace("W[I, J]", "W[S, S, J]")
+    square = square.replace("sum[i,j](x[i] * W[i,j]", "sum[p,q,j](x[p,q] * W[p,q,j]")
+    assert square.count("S, S") == 2 and "[i" not in square
+    short = ("--steps", "3", "--format", "json")
+    runs = [
+        energyc(capfd, "train", written(tmp_path, text, name), *short, "--out", tmp_path / f"{name}-run")
+        for name, text in {"flat": flat, "square": square}.items()
+    ]
+    assert [run.status for run in runs] == [0, 0], runs
+    one, other = (run.json["final"] for run in runs)
+    assert other == pytest.approx(one, rel=1e-4)
+    assert energyc(capfd, "eval", tmp_path / "square-run").status == 0

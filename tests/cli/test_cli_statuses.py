@@ -108,7 +108,34 @@ def test_sizes_that_do_not_fit_the_data_are_refused_by_train(tmp_path: Path, cap
     assert energyc(capfd, "check", path, "--set", "I=100").status == 0
     done = energyc(capfd, "train", path, "--set", "I=100", "--out", run)
     assert done.status == 1 and "error[E0603]" in done.err and "digits.image" in done.err
+    assert "change the options of `data digits` in the spec too" in done.err
     assert not run.exists()
+    refused = energyc(capfd, "train", path, "--set", "digits.side=10", "--out", run)
+    assert refused.status == 1 and "error[E0541]" in refused.err
+    assert "the options of data stand in the spec: `data digits = digits(side = ...)`" in refused.err
+
+
+OF_100_PIXELS = """
+import numpy as np
+
+def samples():
+    random = np.random.default_rng(0)
+    return {"image": random.random((30, 100), dtype=np.float32), "label": random.integers(0, 10, 30)}
+"""
+
+
+@pytest.mark.slow
+def test_data_of_a_program_have_the_sizes_that_were_set(tmp_path: Path, capfd: Capture) -> None:
+    """By the names of the fields, whatever the options of the spec's data line; the run keeps the sizes."""
+    path, run = written(tmp_path), tmp_path / "run"
+    (tmp_path / "mine.py").write_text(OF_100_PIXELS)
+    data = ("--data", f"{tmp_path / 'mine.py'}:samples")
+    done = energyc(capfd, "train", path, *data, "--set", "I=100", "--steps", "2", "--out", run)
+    assert done.status == 0, done.err
+    assert energyc(capfd, "eval", run, *data, "--format", "json").json["samples"] == 6
+    assert energyc(capfd, "train", "--resume", run, *data, "--steps", "3").status == 0
+    other = energyc(capfd, "train", path, *data, "--set", "I=81", "--out", tmp_path / "other")
+    assert other.status == 1 and "error[E0932]" in other.err and "[samples, 81]" in other.err
 
 
 def test_a_missing_extra_says_what_to_install(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,6 +146,17 @@ def test_sizes_that_do_not_fit_are_refused_with_the_right_ones(
     assert message in raised.value.message and help in str(raised.value.help) and raised.value.code == "E0915"
 
 
+@pytest.mark.parametrize(
+    ("count", "start"), [(417, "write nodes = 417, or more; or take graph_bags"), (5000, "take graph_bags")]
+)
+def test_large_graphs_are_pointed_to_bags(tmp_path: Path, count: int, start: str) -> None:
+    indicator, edges = "1\n" * count, "1, 2\n2, 1\n"
+    tables = {"A": edges, "graph_indicator": indicator, "graph_labels": "1\n"}
+    with pytest.raises(UserError, match="the largest") as raised:
+        opened(folder(tmp_path, tables))
+    assert str(raised.value.help).startswith(start)
+
+
 def test_more_labels_than_classes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="3 labels, more than classes = 2"):
         opened(folder(tmp_path, {**TABLES, "graph_labels": "1\n2\n3\n"}))

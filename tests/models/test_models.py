@@ -28,12 +28,14 @@ CLASSES = {
     "attention_retrieval": "conservative",
     "autoencoder": "conservative",
     "boltzmann": "conservative",
+    "conv_digits": "conservative",
     "conv_hopfield": "conservative",
     "convolution": "conservative",
     "coupled_learning": "conservative",
     "crf": "not-conservative",
     "deep_energy": "conservative",
     "deep_equilibrium": "not-conservative",
+    "deep_hopfield3": "conservative",
     "dense_memory": "conservative",
     "diodes": "conservative",
     "dyadic": "not-conservative",
@@ -74,7 +76,9 @@ COSINE = 0.999
 STEPS = {"edges": 0.8}
 #: Sizes at which the larger ones are soon at rest.
 SIZES: Mapping[str, Mapping[str, int]] = {
+    "conv_digits": {"S": 14, "P": 3, "C1": 3, "C2": 4},
     "conv_hopfield": {"C1": 2, "C2": 2, "C3": 3, "C4": 3},
+    "deep_hopfield3": {"I": 64, "J1": 9, "J2": 7, "J3": 6},
     "graph_hopfield": {"N": 20, "E": 60, "F": 3, "D": 5, "M": 4},
     "hopfield_resnet": {"C1": 2, "C2": 2, "C3": 3, "C4": 3},
 }

@@ -95,7 +95,10 @@ def test_backpropagation_through_a_fixed_number_of_steps_needs_no_equilibrium() 
     assert health.symptoms == () and RunHealth.from_json(health.to_json()) == health
     assert "exactly 10 steps are made, and the gradient by bptt is that of these steps, settled or not" in str(health)
     assert "what helps if they are to settle: relax.tolerance" in str(health)
+    assert not health.rests and "of samples settled" not in str(health) and "in the last evaluation" not in str(health)
     assert len(run_health(rows, relaxation, "implicit").symptoms) == 1
+    assert "0% of samples settled" in str(run_health(rows, relaxation, "implicit"))
+    assert "0% of samples settled" in str(run_health(rows, Relaxation(10, 1e-4, 10, 1e-7), "bptt"))
 
 
 def test_what_was_tried_is_said_of_backpropagation_too() -> None:

@@ -122,7 +122,11 @@ def check_path(
             reporter.error("E0541", f"layer `{block}` has no settings `{inner}`", span, help=help)
     elif block not in BLOCKS:
         known = (*BLOCKS, *layers)
-        help = did_you_mean(block, known, f"the settings are {listed(known)}", first)
+        data = {s.name.text: s.adapter.text for s in spec.statements if isinstance(s, ast.Data)}
+        if block in data:
+            help = f"the options of data stand in the spec: `data {block} = {data[block]}({key} = ...)`"
+        else:
+            help = did_you_mean(block, known, f"the settings are {listed(known)}", first)
         reporter.error("E0541", f"there are no settings `{block}`", span, help=help)
     elif layers and block != "train":
         report_whole(reporter, block, key, layers, span)

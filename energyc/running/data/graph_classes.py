@@ -155,7 +155,8 @@ def read_graphs(path: str, layout: Layout) -> tuple[list[Graph], list[str]]:
         raise malformed(tables.path, f"graph {int(np.argmin(sizes)) + 1} has no node", "a node in each graph", REMEDY)
     if sizes.max() > layout.nodes:
         problem = f"{np.sum(sizes > layout.nodes):,} of its {len(sizes):,} graphs have more than {layout.nodes} nodes"
-        remedy = f"write nodes = {sizes.max()}, or more"
+        bags = "take graph_bags, which pads no graph to the size of the largest"
+        remedy = bags if sizes.max() > LARGEST_GRAPH else f"write nodes = {sizes.max()}, or more; or {bags}"
         raise wrong_size(tables.path, f"{problem} (nodes = {layout.nodes}), the largest {sizes.max()}", remedy)
     kinds, labels = np.unique(tables.labels, return_inverse=True)
     if len(kinds) > layout.classes:

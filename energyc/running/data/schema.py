@@ -6,6 +6,7 @@ evaluating a network opens it. Nothing here depends on the compiler or on torch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
@@ -33,6 +34,11 @@ class FieldSchema:
     kind: Kind = "real"
     classes: int | None = None
     image: tuple[int, int, int] | None = None
+
+    def fills(self, wanted: FieldSchema) -> bool:
+        """Whether its numbers in their order are those of a field ``wanted``, which may have other axes for them."""
+        same = len(self.shape) != len(wanted.shape) or self.shape == wanted.shape
+        return self.kind == wanted.kind and same and math.prod(self.shape) == math.prod(wanted.shape)
 
 
 @dataclass(frozen=True)

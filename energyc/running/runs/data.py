@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from energyc.language.diagnostics import Given, UserError, spoken
-from energyc.language.network import Network
-from energyc.running.data import Dataset
+from energyc.language.network import DataInput, Network
+from energyc.running.data import Dataset, FieldSchema
 from energyc.running.training.division import WHOLE, Division
 from energyc.running.training.feeds import Feeds, Field
 
@@ -30,11 +30,21 @@ def feeds_of(
                 bind = f"bind it: {kind} {name} = BINDING.FIELD; or give it: {{}}"
                 help_text = spoken(bind, Given(None, "module:factory", f'{{"{name}": ...}}'))
                 raise UserError(f"nothing feeds the {kind} {name}", code="E0904", help=help_text)
-            if not item.fits:
-                message = f"the sizes that were set do not fit {'.'.join(item.source)}, which feeds the {kind} {name}"
-                raise UserError(message, code="E0603", help="set the options of the data too, or leave the sizes")
+            binding, field = item.source
+            if not item.fits and datasets[binding].schema.fields.get(field) != field_of(network, item):
+                message = f"the sizes that were set do not fit {binding}.{field}, which feeds the {kind} {name}"
+                remedy = f"change the options of `data {binding}` in the spec too, or leave the sizes"
+                raise UserError(message, code="E0603", help=remedy)
     sources = {name: item.source for name, item in {**network.clamps, **network.targets}.items()}
     fields: dict[str, Field] = {name: source for name, source in {**sources, **direct}.items() if source is not None}
     clamps = {name: fields[name] for name in network.clamps}
     targets = {name: fields[name] for name in network.targets}
-    return Feeds(datasets, clamps, targets, division)
+    shapes = {name: field_of(network, item).shape for name, item in {**network.clamps, **network.targets}.items()}
+    return Feeds(datasets, clamps, targets, division, shapes)
+
+
+def field_of(network: Network, item: DataInput) -> FieldSchema:
+    """The schema of the field that a clamp or target is fed by, at the sizes that were set."""
+    sizes = network.extents
+    shape = tuple(sizes[dim] for dim in item.node.dims)
+    return FieldSchema(shape, "integer", sizes[item.node.over]) if item.node.over else FieldSchema(shape)

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from energyc.language.diagnostics import Given, Option, Source, Spoken, UserError, listed, spoken
-from energyc.language.network import Binding, DataInput, Network
+from energyc.language.network import Binding, Network
 from energyc.language.resolve.bindings import Schemas
 from energyc.language.syntax import ast
 from energyc.pipeline import parse
-from energyc.running.data import Adapter, Dataset, FieldSchema, Schema, find_adapter, open_dataset, read_schema
+from energyc.running.data import Adapter, Dataset, Schema, find_adapter, open_dataset, read_schema
 from energyc.running.data.factory import called, made_by, names_factory
 from energyc.running.data.in_memory import Parts, dataset_of, is_array, is_samples, parts_of
 from energyc.running.data.validate import check_dataset
+from energyc.running.runs.data import field_of
 from energyc.running.training.feeds import Field
 
 #: What the samples are called that feed clamps and targets by their own names.
@@ -192,7 +193,7 @@ def opened(network: Network, given: DataArguments, seed: int) -> tuple[dict[str,
         if not fed or name in read:
             datasets[name] = _open(network, name, binding, given, seed)
     if given.direct is not None:
-        schema = Schema({field: _field(network, inputs[field]) for _, field in fed.values()})
+        schema = Schema({field: field_of(network, inputs[field]) for _, field in fed.values()})
         datasets[DIRECT] = dataset_of(DIRECT, schema, given.direct)
     _refuse_other_fields(network, datasets, fed)
     return datasets, fed
@@ -204,8 +205,8 @@ def _refuse_other_fields(network: Network, datasets: Mapping[str, Dataset], fed:
         if item.source is None or name in fed or not item.fits:
             continue
         binding, field = item.source
-        wanted, found = _field(network, item), datasets[binding].schema.fields.get(field)
-        if found is None or (found.shape, found.kind) != (wanted.shape, wanted.kind):
+        wanted, found = field_of(network, item), datasets[binding].schema.fields.get(field)
+        if found is None or not found.fills(wanted):
             message = f"{binding}.{field}, which feeds {name}, is {found}, and the network was compiled for {wanted}"
             raise UserError(message, code="E0915", help="give the data that the run was made with")
 
@@ -253,16 +254,9 @@ def _open(network: Network, name: str, binding: Binding, given: DataArguments, s
     if name in given.samples:
         inputs = (*network.clamps.values(), *network.targets.values())
         read = [item for item in inputs if item.source is not None and item.source[0] == name]
-        schema = Schema({item.source[1]: _field(network, item) for item in read if item.source is not None})
+        schema = Schema({item.source[1]: field_of(network, item) for item in read if item.source is not None})
         return dataset_of(name, schema, given.samples[name])
     if name in given.datasets:
         return check_dataset(given.datasets[name])
     adapter = given.adapters.get(name) or find_adapter(binding.adapter)
     return open_dataset(adapter, binding.options, given.paths.get(name), seed=seed)
-
-
-def _field(network: Network, item: DataInput) -> FieldSchema:
-    """The schema of a clamp or target."""
-    sizes = network.extents
-    shape = tuple(sizes[dim] for dim in item.node.dims)
-    return FieldSchema(shape, "integer", sizes[item.node.over]) if item.node.over else FieldSchema(shape)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from energyc.language.diagnostics import Option, Source, UserError, spoken
-from energyc.language.network import Network
+from energyc.language.network import Binding, Network
 from energyc.language.settings import TrainOptions, extremes
 from energyc.pipeline import Choices, Compiled, instantiate, resolve, training_dtype
 from energyc.proofs.conservativeness.edges import steep_edges
 from energyc.proofs.verdicts.admission import refuse_biased
-from energyc.running.data import Dataset
+from energyc.running.data import Dataset, Schema
 from energyc.running.data.registry import SHIPPED
 from energyc.running.loggers.chosen import names_of
 from energyc.running.loggers.protocol import Logger
@@ -136,14 +136,22 @@ class Prepared:
         }
 
     def _schemas(self) -> dict[str, Any]:
-        """The schemas of the data whose adapters do not ship with energyc, by the adapters' names."""
-        own = {name: b.adapter for name, b in self.network.bindings.items() if name in self.datasets}
-        given = {*self.given.adapters, *self.given.datasets}
+        """The schemas that a spec does not tell, by the adapters' names: of adapters of others, of other sizes."""
+        inputs = (*self.network.clamps.values(), *self.network.targets.values())
+        resized = {item.source[0] for item in inputs if item.source is not None and not item.fits}
+        told = {*self.given.adapters, *self.given.datasets, *resized}
         return {
-            adapter: asdict(self.datasets[name].schema)
-            for name, adapter in own.items()
-            if name in given or adapter not in SHIPPED
+            binding.adapter: asdict(self._schema(name, binding))
+            for name, binding in self.network.bindings.items()
+            if name in self.datasets and (name in told or binding.adapter not in SHIPPED)
         }
+
+    def _schema(self, name: str, binding: Binding) -> Schema:
+        """The schema of opened data; with the sizes of the binding, which the spec may read, where they have none."""
+        found = self.datasets[name].schema
+        if found.sizes:
+            return found
+        return replace(found, sizes=self.given.schemas()(binding.adapter, binding.options).sizes)
 
 
 def prepare(source: Source, choices: Choices, request: Request, given: DataArguments | None = None) -> Prepared:

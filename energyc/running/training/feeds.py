@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -27,13 +27,15 @@ Field = tuple[str, str]  # a binding and a field of it: ("digits", "image")
 class Feeds:
     """The opened datasets of a spec, the field that each clamp and target reads, and how samples are divided.
 
-    ``splits`` raises UserError E0520 if they cannot be divided so.
+    ``shapes`` are those of a sample of each clamp and target; without one it has the shape of its field. ``splits``
+    raises UserError E0520 if they cannot be divided so.
     """
 
     datasets: Mapping[str, Dataset]
     clamps: Mapping[str, Field]
     targets: Mapping[str, Field]
     division: Division = WHOLE
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def bindings(self) -> tuple[str, ...]:
@@ -102,10 +104,10 @@ class Feeds:
     @property
     def _label(self) -> Field | None:
         """The first target that is one label of a sample."""
-        for binding, field in self.targets.values():
-            schema = self.datasets[binding].schema.fields[field]
+        for binding, name in self.targets.values():
+            schema = self.datasets[binding].schema.fields[name]
             if schema.kind == "integer" and schema.shape == ():
-                return binding, field
+                return binding, name
         return None
 
     def _checked(self, part: Part) -> dict[str, Split]:
@@ -163,10 +165,11 @@ class Feed:
         return Batch(self._pick(self._feeds.clamps, arrays), self._pick(self._feeds.targets, arrays))
 
     def _pick(self, fields: Mapping[str, Field], arrays: Mapping[str, Mapping[str, np.ndarray]]) -> Tensors:
-        return {name: self._tensor(arrays[binding][field]) for name, (binding, field) in fields.items()}
+        return {name: self._tensor(name, arrays[binding][field]) for name, (binding, field) in fields.items()}
 
-    def _tensor(self, array: np.ndarray) -> Tensor:
-        tensor = torch.from_numpy(np.ascontiguousarray(array))
+    def _tensor(self, name: str, array: np.ndarray) -> Tensor:
+        shape = self._feeds.shapes.get(name, array.shape[1:])
+        tensor = torch.from_numpy(np.ascontiguousarray(array)).reshape(len(array), *shape)
         return tensor.to(self._device, self._dtype if tensor.is_floating_point() else torch.int64)
 
 

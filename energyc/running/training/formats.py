@@ -201,6 +201,7 @@ class Health(TypedDict):
     gradient: float | None
     symptoms: list[StoredSymptom]
     remark: NotRequired[str]
+    rests: NotRequired[bool]
 
 
 @with_config(OPEN)

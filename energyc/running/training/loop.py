@@ -33,6 +33,7 @@ from energyc.running.training.info import run_info
 from energyc.running.training.learner import Learner
 from energyc.running.training.lock import locked
 from energyc.running.training.metrics_log import Row, read_rows
+from energyc.running.training.numbers import shown
 from energyc.running.training.outcome import Diverged, Interrupted, Numbers, Outcome, ending_of
 from energyc.running.training.penalty import Controller
 from energyc.running.training.progress import Reporter
@@ -247,7 +248,7 @@ class Training:
         if self.step % self.options.log_every == 0 or self.step == self.total:
             self._writer.row(row)
             self._tell([row])
-        self._reporter.update(row)
+        self._reporter.update(shown(row, self.session.rests))
 
     def _is_ended_by(self, row: Row) -> bool:
         """Whether the watch ends the run; what it raises is raised after saving."""
@@ -307,7 +308,7 @@ class Training:
         waited = {"waited": self.group.seconds} if self.group.size > 1 else {}
         self._writer.evaluation([*rows, row], {"seconds": self._seconds, **waited}, self._followed())
         self._tell([*rows, row])
-        self._reporter.evaluation(row)
+        self._reporter.evaluation(shown(row, self.session.rests))
         if self.step == self._first:
             self._plan(time.monotonic() - start)
 

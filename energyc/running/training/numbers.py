@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
+
+T = TypeVar("T")
+#: What says how near states are to rest.
+RESTING = ("residual", "residual_max", "settled")
+
+
+def shown(numbers: Mapping[str, T], rests: bool) -> dict[str, T]:
+    """The numbers that mean something to a reader: without those of states at rest where none is to rest."""
+    return {name: value for name, value in numbers.items() if rests or name not in RESTING}
 
 
 def format_numbers(numbers: Mapping[str, float]) -> str:

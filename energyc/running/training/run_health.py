@@ -64,6 +64,10 @@ class Relaxation:
         """The largest residual of a settled sample."""
         return settled_within(self.tolerance)
 
+    def rests(self, rule: str) -> bool:
+        """Whether states are to rest: not where a rule is of the steps, and no tolerance says when they have."""
+        return self.tolerance is not None or rule not in OF_THE_STEPS
+
 
 @dataclass(frozen=True)
 class Symptom:
@@ -88,6 +92,7 @@ class RunHealth:
     ``settled`` is the share of samples with a residual within ``limit`` over all updates, and ``settled_test`` that of
     the last evaluation, whose largest residual is ``residual``. ``gradient`` is the median norm over the updates. A
     number that the log lacks is None. ``remark`` says why samples that did not settle are no symptom, and what helps.
+    ``rests`` is False where a fixed number of steps is the network, so that no state is to rest.
     """
 
     limit: float
@@ -97,13 +102,14 @@ class RunHealth:
     gradient: float | None
     symptoms: tuple[Symptom, ...] = ()
     remark: str = ""
+    rests: bool = True
 
     def __str__(self) -> str:
         """One line."""
         parts = []
-        if self.settled is not None:
+        if self.rests and self.settled is not None:
             parts.append(f"{self.settled:.0%} of samples settled (residual within {self.limit:.0e})")
-        if self.settled_test is not None:
+        if self.rests and self.settled_test is not None:
             parts.append(f"{self.settled_test:.0%} in the last evaluation")
         if self.gradient is not None:
             parts.append(f"gradient {self.gradient:.1e} (median)")
@@ -121,10 +127,10 @@ class RunHealth:
 
 
 def vital_signs(row: Row) -> str:
-    """Describe the health of an update, as in ``settled 97%, gradient 3.1e-03``."""
+    """Describe the health of an update, as in ``settled 97%, gradient 3.1e-03``; what the row lacks is left out."""
     norm = row.get("gradient_norm")
     gradient = "no gradient" if norm is None else f"gradient {norm:.1e}"
-    return f"settled {format_number('settled', row['settled'])}, {gradient}"
+    return f"settled {format_number('settled', row['settled'])}, {gradient}" if "settled" in row else gradient
 
 
 def run_health(
@@ -157,6 +163,7 @@ def run_health(
         statistics.median(norms) if norms else None,
         tuple(symptoms),
         _no_symptom(updates, relaxation, rule, find) if _of_the_steps(relaxation, rule) else "",
+        relaxation.rests(rule),
     )
 
 

@@ -14,6 +14,7 @@ from energyc.running.loggers.protocol import Logger
 from energyc.running.ranks.group import ALONE, Group
 from energyc.running.training.feeds import Feeds
 from energyc.running.training.network import Network
+from energyc.running.training.run_health import Relaxation
 
 
 @dataclass(frozen=True)
@@ -41,3 +42,8 @@ class Session:
     extremes: tuple[str, ...] = ()
     group: Group = ALONE
     loggers: tuple[Logger, ...] = ()
+
+    @property
+    def rests(self) -> bool:
+        """Whether the states are to rest: not where a fixed number of steps is the network."""
+        return Relaxation.of(self.net, self.dtype).rests(self.options.rule or self.net.rules[0])

@@ -81,7 +81,7 @@ def command(
     from energyc.running.runs.prepare import to_evaluate
     from energyc.running.training.evaluation import evaluate
     from energyc.running.training.folder import RunFolder
-    from energyc.running.training.numbers import format_numbers
+    from energyc.running.training.numbers import format_numbers, shown
 
     _refuse_idle(bits, mismatch, draws, seed, levels, picture)
     if bits or mismatch:
@@ -93,15 +93,15 @@ def command(
         _report_study(run, split, devices, rows, picture, console)
         return
 
-    def evaluated(folder: Path) -> dict[str, float]:
+    def evaluated(folder: Path) -> tuple[dict[str, float], bool]:
         session = to_evaluate(folder, split, data=data, device=device)
-        return evaluate(session, split=split, samples=samples, notify=console.note)
+        return evaluate(session, split=split, samples=samples, notify=console.note), session.rests
 
     if RunFolder(Path(run)).of_several:
-        _evaluate_several(Path(run), split, evaluated, console)
+        _evaluate_several(Path(run), split, lambda folder: evaluated(folder)[0], console)
         return
-    numbers = evaluated(Path(run))
-    console.result({"run": run, "split": split, **numbers}, format_numbers(numbers))
+    numbers, rests = evaluated(Path(run))
+    console.result({"run": run, "split": split, **numbers}, format_numbers(shown(numbers, rests)))
 
 
 def _report_study(

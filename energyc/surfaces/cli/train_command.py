@@ -242,7 +242,7 @@ def _note_run(prepared: Prepared, console: Console) -> None:
 
 def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resume: bool) -> None:
     from energyc.running.training.loop import train
-    from energyc.running.training.numbers import format_numbers
+    from energyc.running.training.numbers import format_numbers, shown
     from energyc.running.training.progress import make_reporter
 
     outcome = train(
@@ -261,13 +261,14 @@ def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resum
         warnings = [*_warnings_before(prepared), *outcome.warnings]
         console.write_json({"run": str(outcome.out), **_rule(prepared), **numbers, "warnings": warnings})
         return
+    rests = outcome.health is None or outcome.health.rests
     console.write(f"{outcome.out}: {_duration(outcome)}")
     if outcome.final:
-        console.write(f"  at the end: {format_numbers(outcome.final)}")
+        console.write(f"  at the end: {format_numbers(shown(outcome.final, rests))}")
     if outcome.best:
-        console.write(f"  best, step {outcome.best_step}: {format_numbers(outcome.best)}")
+        console.write(f"  best, step {outcome.best_step}: {format_numbers(shown(outcome.best, rests))}")
     if outcome.validation:
-        console.write(f"  its validation part: {format_numbers(outcome.validation)}")
+        console.write(f"  its validation part: {format_numbers(shown(outcome.validation, rests))}")
     if outcome.health:
         console.write(f"  health: {outcome.health}")
     _write_warnings(outcome.warnings, console)

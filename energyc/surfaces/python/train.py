@@ -27,7 +27,7 @@ from energyc.running.training.folder import RunFolder, new_run
 from energyc.running.training.loop import Watch
 from energyc.running.training.loop import train as train_session
 from energyc.running.training.metrics_log import Row, read_rows
-from energyc.running.training.numbers import format_numbers
+from energyc.running.training.numbers import format_numbers, shown
 from energyc.running.training.outcome import Diverged, Interrupted, Numbers, Outcome
 from energyc.running.training.run_health import RunHealth
 from energyc.surfaces.html.run_card import run_html, run_latex
@@ -86,9 +86,10 @@ class Run:
         return self.folder / name
 
     def __repr__(self) -> str:
+        rests = self.health is None or self.health.rests
         lines = [f"Run({self.folder}: {self.steps} steps in {self.seconds:.1f} s"]
-        lines += [f"  best, step {self.best_step}: {format_numbers(self.best)}"] if self.best else []
-        lines += [f"  its validation part: {format_numbers(self.validation)}"] if self.validation else []
+        lines += [f"  best, step {self.best_step}: {format_numbers(shown(self.best, rests))}"] if self.best else []
+        lines += [f"  its validation part: {format_numbers(shown(self.validation, rests))}"] if self.validation else []
         lines += [f"  health: {self.health}"] if self.health else []
         lines += [f"  warning: {warning}" for warning in self.warnings]
         return "\n".join(lines) + ")"

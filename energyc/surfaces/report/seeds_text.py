@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from energyc.running.training.numbers import format_spread
+from energyc.running.training.numbers import format_spread, shown
 from energyc.running.training.run_health import RunHealth
 from energyc.surfaces.tables import Table
 
@@ -31,7 +31,8 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
     """Return a table of mean and deviation of held-out numbers; ``summary`` is that of ``train_seeds``."""
     columns = {"at the end": summary["final"], "at the best checkpoint": summary["best"]}
     columns |= {"its validation part": summary["validation"]} if "validation" in summary else {}
-    return spread_table(f"held-out, {_count(summary)}", columns)
+    rests = _rests(summary)
+    return spread_table(f"held-out, {_count(summary)}", {name: shown(part, rests) for name, part in columns.items()})
 
 
 def spread_table(title: str, columns: Mapping[str, Mapping[str, Any]]) -> Table:
@@ -48,8 +49,14 @@ def print_evaluation(
 ) -> None:
     """Write numbers of each run's best checkpoint on a split, and the health of each run."""
     console = Console(no_color=not color, highlight=False)
-    console.print(spread_table(f"{split} split, {_count(summary)}", {"at the best checkpoint": numbers}))
+    columns = {"at the best checkpoint": shown(numbers, _rests(summary))}
+    console.print(spread_table(f"{split} split, {_count(summary)}", columns))
     console.print("\n".join(health_lines(summary)), soft_wrap=True)
+
+
+def _rests(summary: Mapping[str, Any]) -> bool:
+    """Whether the states of the runs are to rest; runs of older versions do not say."""
+    return all(health is None or health.get("rests", True) for health in summary.get("health", ()))
 
 
 def _kind(summary: Mapping[str, Any]) -> str:

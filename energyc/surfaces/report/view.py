@@ -12,6 +12,7 @@ from markupsafe import Markup
 from energyc.files import SafePath
 from energyc.running.runs.saved import load_run
 from energyc.running.training.formats import RelaxationRow
+from energyc.running.training.numbers import RESTING
 from energyc.surfaces.charts import Chart, Mark, Scale, Series
 from energyc.surfaces.charts.learning import held_out, metric_names, points, training
 from energyc.surfaces.html.chart import legend, number, svg
@@ -153,7 +154,8 @@ def _health(found: Sequence[RunFacts]) -> Markup:
         curves = []
         for k, facts in enumerate(found):
             rows = facts.of("train")
-            if any(shows(key, row) for row in rows):
+            rests = facts.health is None or facts.health.rests
+            if (rests or key not in RESTING) and any(shows(key, row) for row in rows):
                 steps, values = points(rows, key)
                 curves.append(Series(facts.name if len(found) > 1 else label, steps, values, "line", k))
         if curves:

@@ -2,7 +2,7 @@
 squared prediction error.
 
 Made by energyc 0.2.0 from predictive_coding.energy
-SHA-256 of the spec: 4bd8f23387b8445233beec864fbe9b5356fa4cac35010559e42cf6b29850edca
+SHA-256 of the spec: 1bc1f8d36c9dd59027355756072c9aeb23b37bcfa1a592b79d09c3b5d72958a5
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace
 """
