@@ -289,10 +289,13 @@ class Bounds:
         return scalar(name, values[0])
 
     def gradient(self, arguments: list[Any]) -> Facts:
-        """The slope of energies by a state, which is continuous where theirs is."""
-        by = arguments[1] if isinstance(arguments[1], ast.Name) else arguments[1].value
-        if name_of(by) not in self.spec["states"]:
-            raise NotCovered("a gradient by what is no state")
+        """The slope of energies by a state or a let, which is continuous where theirs is.
+
+        They are smooth by the smoothness of each function in them, so that their slope by an inner one is continuous.
+        """
+        by = name_of(arguments[1] if isinstance(arguments[1], ast.Name) else arguments[1].value)
+        if by not in self.spec["states"] and by not in self.spec["lets"]:
+            raise NotCovered("a gradient by what is no state and no let")
         terms = [self.spec["terms"][name] for name in sum_of_names(arguments[0])]
         known = [self.of(expression(term.body), self.scope(term)) for term in terms]
         return Facts(continuous=all(each.continuous and each.smooth for each in known))

@@ -23,19 +23,23 @@ SMALL = "1e-9"
 
 
 def form(steps: dict[str, str], m: str, most: str | None, squares: list[str]) -> Json:
-    return node("form", {"kind": "curved", "steps": steps, "m": m, "L": most}, facts={"squares": squares})
+    statement = {"kind": "curved", "steps": "plain", "lengths": steps, "m": m, "L": most}
+    return node("form", statement, facts={"squares": squares})
 
 
 def unique(curved: Json, sizes: dict[str, int] | None = None) -> Json:
-    return node("monotone", {"kind": "unique", "sizes": sizes or {}, "layer": None, "for": FOR["unique"]}, [curved])
+    statement = {"kind": "unique", "steps": curved["statement"]["steps"], "sizes": sizes or {}}
+    return node("monotone", {**statement, "layer": None, "for": FOR["unique"]}, [curved])
 
 
 def rest(curved: Json) -> Json:
-    return node("monotone", {"kind": "rest", "steps": "plain", "layer": None, "for": FOR["rest"]}, [curved])
+    steps = curved["statement"]["steps"]
+    return node("monotone", {"kind": "rest", "steps": steps, "layer": None, "for": FOR["rest"]}, [curved])
 
 
 def converges(curved: Json, rate: str, sizes: dict[str, int] | None = None) -> Json:
-    statement = {"kind": "converges", "steps": curved["statement"]["steps"], "rate": rate, "sizes": sizes or {}}
+    same = {name: curved["statement"][name] for name in ("steps", "lengths")}
+    statement = {"kind": "converges", **same, "rate": rate, "sizes": sizes or {}}
     return node("rate", {**statement, "layer": None, "for": FOR["converges"]}, [curved])
 
 
@@ -236,7 +240,7 @@ def test_each_state_has_its_step() -> None:
     assert verdict(text, converges(form(steps, "1", "1", []), "0")) == "yes"
     assert verdict(text, converges(form({"y": "1/4", "z": "1"}, "1", "1", []), "0")) == "no"
     moved = converges(form(steps, "1", "1", []), "0")
-    moved["statement"]["steps"] = {"y": "1", "z": "1"}
+    moved["statement"]["lengths"] = {"y": "1", "z": "1"}
     assert verdict(text, moved) == "no"
 
 

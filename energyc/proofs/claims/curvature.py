@@ -139,16 +139,18 @@ def curvature_of(
 def nowhere_negative(
     fields: Mapping[str, ForceField], norms: Norms, bends: Mapping[str, Node] | None
 ) -> Iterator[Node]:
-    """The parts of ``-v . J v`` that are squares: the bends of convex energies, and products in the form of a force."""
-    if bends is not None:
-        yield from (bend for bend in bends.values() if norms.enclosures.range(bend).nonnegative)
-        return
+    """The parts of ``-v . J v`` that are squares: bends of convex energies, and products of all other forms."""
     field = _added(list(fields.values()))
-    for product in collected(_form(field), field) or ():
-        (one, _), (two, _) = _directions(product, field)
-        square = next(squares(product, one, two, norms.structure), None)
-        if square is not None and norms.enclosures.number(product.coefficient).positive:
-            yield _squared(field, product, square, one)
+    for form in (_form(field),) if bends is None else bends.values():
+        if norms.enclosures.range(form).nonnegative:
+            yield form
+            continue
+        for product in collected(form, field) or ():
+            (one, _), (two, _) = _directions(product, field)
+            square = next(squares(product, one, two, norms.structure), None)
+            scale = norms.enclosures.number(product.coefficient)
+            if square is not None and scale.positive and norms.enclosures.of_product(square.middle).range.nonnegative:
+                yield _squared(field, product, square, one)
 
 
 def _squared(field: ForceField, product: Product, square: Square, direction: Operand) -> Node:

@@ -87,15 +87,27 @@ class Trees:
         return Slopes(self.network, self._reader)
 
     def _curved(
-        self, proof: Step, steps: Mapping[str, Fraction], sizes: Mapping[str, int], steep: bool = False
+        self, proof: Step, lengths: Mapping[str, Fraction], sizes: Mapping[str, int], steep: bool = False
     ) -> Json:
         """The bounds of the curvature: m and, if it is to be ``steep`` at most, L."""
         assert isinstance(proof.by, Monotone)
-        m, squares = self._slopes.curved(proof.by, steps, sizes)
-        most = self._slopes.steepest(steps, sizes) if steep else None
-        written = {name: str(step) for name, step in steps.items()}
-        statement = {"kind": "curved", "steps": written, "m": str(m), "L": None if most is None else str(most)}
-        return _node("form", statement, (), {"squares": squares})
+        terms, steps = self._reader.motion(proof.rule), "proximal" if proof.by.moves_proximally else "plain"
+        kinks = {"kinks": self._kinks()} if proof.by.moves_proximally else {}
+        if not kinks:
+            self._reader.steady(proof.rule, terms)
+        bends = self._reader.bends({"facts": {"squares": [], **kinks}}, steps, terms)
+        m, squares = self._slopes.curved(proof.by, bends, lengths, sizes)
+        most = self._slopes.steepest(bends, lengths, sizes) if steep else None
+        written = {name: str(length) for name, length in lengths.items()}
+        statement = {"kind": "curved", "steps": steps, "lengths": written, "m": str(m)}
+        return _node(
+            "form", {**statement, "L": None if most is None else str(most)}, (), {"squares": squares, **kinks}
+        )
+
+    def _kinks(self) -> list[list[str]]:
+        """The parts of energies that have no continuous slope."""
+        energies = [name for name, term in self.equations.own.items() if term.word == "energy"]
+        return [[*part] for part in parts_of(self.equations, energies) if not self._facts(part).smooth]
 
     def _at_sizes(self, make: Callable[[Mapping[str, int]], Json]) -> Json:
         """What holds for all sizes, or else at those of the spec."""
@@ -109,8 +121,9 @@ class Trees:
 
     def _unique(self, proof: Step, energies: Sequence[str]) -> Json:
         def tree(sizes: Mapping[str, int]) -> Json:
-            statement = {"kind": "unique", "sizes": {**sizes}, **self._quantified("unique")}
-            return _node("monotone", statement, [self._curved(proof, self._unit_steps(), sizes)])
+            curved = self._curved(proof, self._unit_steps(), sizes)
+            written = {"steps": curved["statement"]["steps"], "sizes": {**sizes}}
+            return _node("monotone", {"kind": "unique", **written, **self._quantified("unique")}, [curved])
 
         return self._at_sizes(tree)
 
@@ -121,7 +134,8 @@ class Trees:
         def tree(sizes: Mapping[str, int]) -> Json:
             curved = self._curved(proof, steps, sizes, steep=True)
             rate = rate_of(curved["statement"], gradient)
-            written = {"steps": curved["statement"]["steps"], "rate": str(rate), "sizes": {**sizes}}
+            same = {name: curved["statement"][name] for name in ("steps", "lengths")}
+            written = {**same, "rate": str(rate), "sizes": {**sizes}}
             return _node("rate", {"kind": "converges", **written, **self._quantified("converges")}, [curved])
 
         return self._at_sizes(tree)
@@ -153,6 +167,7 @@ class Trees:
             premises = [_node("damped", {"kind": "damped", "of": [name]}) for name in sorted(self._reader.free)]
         elif proof.rule == "monotone":
             premises = [self._curved(proof, self._unit_steps(), {})]
+            steps = premises[0]["statement"]["steps"]
         elif proof.rule == "banach":
             premises = [self._contraction(replace(proof, about=tuple(self.network.states)))]
         else:
@@ -160,8 +175,7 @@ class Trees:
             if not premises[0]["statement"]["attained"]:
                 raise NoTree("the least value is not seen to be taken")
         if proof.rule == "proximal":
-            parts = parts_of(self.equations, energies)
-            facts = {"kinks": [[*part] for part in parts if not self._facts(part).smooth]}
+            facts = {"kinks": self._kinks()}
         return _node(proof.rule, {"kind": "rest", "steps": steps, **self._quantified("rest")}, premises, facts)
 
     def _floor(self, proof: Step, energies: Sequence[str]) -> Json:
