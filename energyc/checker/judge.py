@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from energyc.checker.algebra import Atom, Poly, begin, lone, summed, total
-from energyc.checker.case import Case, Refused, equal, require
+from energyc.checker.case import Case, Refused, require
 from energyc.checker.claims import reader
 from energyc.checker.syntax import Left, NotCovered, expression, left_side
 
@@ -93,7 +93,7 @@ class _Certificate(Case):
             self.of_all_states()
             (energy,) = self.take("potential", "energy")
             change = self.formulas.differential(self.formulas.value(expression(energy), {}))
-            equal(total(map(self.formulas.work, terms)), -change, "the step potential: this is not minus its slope")
+            self.equal(total(map(self.formulas.work, terms)), -change, "the step potential: this is not minus its slope")
             return
         require(len(self.by) == 1 or {*self.by} <= self.spec["states"].keys(), "these are not states")
         for name in self.by:
@@ -109,7 +109,7 @@ class _Certificate(Case):
         self.formulas.along, self.formulas.written = [force.on], named
         self.formulas.kept.clear()
         work = total(map(self.formulas.work, terms))
-        equal(self.formulas.work(force), work, f"the step slope: this is not minus that by {force.on}")
+        self.equal(self.formulas.work(force), work, f"the step slope: this is not minus that by {force.on}")
 
     def of_all_states(self) -> None:
         require({*self.by} == self.spec["states"].keys(), "these are not all states")
@@ -144,10 +144,10 @@ class _Certificate(Case):
         self.formulas.exchange = {name: name for name in names}
         trees = [expression(term) for term in self.take("expansion", "terms")[0]]
         values = [whole(self.formulas.value(tree, scope)) for tree in trees]
-        equal(total(values), whole(form), "the step expansion: the terms add up to another form")
+        self.equal(total(values), whole(form), "the step expansion: the terms add up to another form")
         self.formulas.exchange, (pairs,) = names, self.take("mirror", "pairs")
         images = [whole(self.formulas.value(tree, {**scope, **turned})) for tree in trees]
         each_once = sorted(k for pair in pairs for k in {*pair}) == [*range(len(trees))]
         require(each_once, "the step mirror: not each term once")
         for a, b in pairs:
-            equal(images[a], values[b], f"the step mirror: term {a} is not the image of term {b}")
+            self.equal(images[a], values[b], f"the step mirror: term {a} is not the image of term {b}")
