@@ -61,7 +61,9 @@ class Case:
         return found
 
 
-def require(holds: bool, otherwise: str) -> None:
-    """Raises Refused unless a step holds."""
+def require(holds: bool | None, otherwise: str) -> None:
+    """Raises Refused unless a step holds, NotCovered where that is not known."""
+    if holds is None:
+        raise NotCovered("a state decides where")
     if not holds:
         raise Refused(otherwise)
