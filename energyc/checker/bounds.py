@@ -416,7 +416,7 @@ def compared(condition: ast.AST, holds: bool) -> Iterator[tuple[ast.expr, ast.ex
     match condition:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             yield from compared(operand, not holds)
-        case ast.BoolOp(op=sign, values=parts) if holds == isinstance(sign, ast.And):
+        case ast.BoolOp(op=both, values=parts) if holds == isinstance(both, ast.And):
             for part in parts:
                 yield from compared(part, holds)
         case ast.Compare(left=left, ops=signs, comparators=others) if holds or len(signs) == 1:

@@ -93,7 +93,8 @@ class _Certificate(Case):
             self.of_all_states()
             (energy,) = self.take("potential", "energy")
             change = self.formulas.differential(self.formulas.value(expression(energy), {}))
-            self.equal(total(map(self.formulas.work, terms)), -change, "the step potential: this is not minus its slope")
+            work = total(map(self.formulas.work, terms))
+            self.equal(work, -change, "the step potential: this is not minus its slope")
             return
         require(len(self.by) == 1 or {*self.by} <= self.spec["states"].keys(), "these are not states")
         for name in self.by:

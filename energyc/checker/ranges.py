@@ -25,7 +25,7 @@ class Facts(NamedTuple):
     below: bool = False
     above: bool = False
     away: bool = False
-    continuous: bool | None = False
+    continuous: Any = False
     top: bool = False
     bottom: bool = False
     reads: int = FREE

@@ -108,7 +108,7 @@ def curves(made: Forger, m: str, most: str | None = None) -> list[Json]:
 
 #: Forces that do not pull all states together, though kinks in them move proximally, or would if they could.
 LOOSE = {
-    "two wells": "state z[N,D]\nenergy e = sum[n,d](z[n,d]^4) - sum[n,d](z[n,d]^2)\nenergy kink = sum[n,d](abs(z[n,d]))",
+    "two wells": "state z[N,D]\nenergy e = sum[n,d](z[n,d]^4 - z[n,d]^2)\nenergy kink = sum[n,d](abs(z[n,d]))",
     "kinks alone": "state z[N,D]\nenergy kink = sum[n,d](abs(z[n,d]))",
     "a square that falls in the same part": "state z[N,D]\nenergy kink = sum[n,d](abs(z[n,d]) + (-1)*z[n,d]^2)",
     "another state": "state z[N,D], y\nenergy e = sum[n,d](z[n,d]^2)\nenergy kink = abs(y)",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from energyc.mathematics.functions import ScalarFunction
@@ -32,13 +32,14 @@ def elements_of(node: Node) -> tuple[Node, ...]:
     return ()
 
 
-def where(condition: Map, known: Callable[[Node], Enclosure]) -> dict[Node, Enclosure]:
-    """The enclosures where a condition holds of what is in it, by those that are ``known`` everywhere.
+def where(conditions: Sequence[Node], known: Callable[[Node], Enclosure]) -> dict[Node, Enclosure]:
+    """The enclosures where conditions hold of what is in them, by those that are ``known`` everywhere.
 
-    Each is of an element of a node at the indices of the condition.
+    Each is of an element of a node at the indices of the conditions.
     """
     narrowed: dict[Node, Enclosure] = {}
-    pending = [(condition.argument, POSITIVE if condition.function.named("above") else NONNEGATIVE)]
+    maps = [node for node in conditions if isinstance(node, Map)]
+    pending = [(node.argument, POSITIVE if node.function.named("above") else NONNEGATIVE) for node in maps]
     while pending:
         node, bound = pending.pop()
         old = narrowed.get(node) or known(node)

@@ -191,10 +191,7 @@ class Enclosures:
         beside = [f for f in factors if f not in masks and masks and f.axes == masks[0].axes]
         if not beside:
             return None
-        narrowed: dict[Node, Enclosure] = {}
-        for mask in masks:
-            assert isinstance(mask.node, Map)
-            narrowed |= where(mask.node, lambda node: narrowed.get(node) or self.of(node))
+        narrowed = where([f.node for f in masks], self.of)
         labels = {axis: dim for f in beside for axis, dim in zip(f.axes, f.node.dims, strict=True)}
         rest = self.graph.einsum(ONE, [(f.node, f.axes) for f in beside], labels, masks[0].axes)
         others = self.of_product([f for f in factors if f not in masks and f not in beside])

@@ -13,8 +13,8 @@ import numpy as np
 from energyc.checker.algebra import Poly, total
 from energyc.checker.bounds import Bounds
 from energyc.checker.claims import Claims
-from energyc.checker.formulas import WHOLE
 from energyc.checker.forms import Forms, is_semidefinite, matrix_of, shifted
+from energyc.checker.formulas import WHOLE
 from energyc.derivation.notation import left_side, of_network
 from energyc.derivation.notation.recognise import Normaliser, normalisers
 from energyc.derivation.notation.text import number, write

@@ -23,6 +23,7 @@ from energyc.language.syntax.unparse import unparse
 from energyc.mathematics.ir import NoRule
 from energyc.proofs.claims.judgement import Step
 from energyc.proofs.claims.monotone import Monotone
+from energyc.proofs.claims.sets import is_convex
 from energyc.proofs.verdicts.formulas import Equations, formulas_of
 from energyc.proofs.verdicts.slopes import Slopes, TooWeak
 
@@ -162,6 +163,8 @@ class Trees:
     def _rest(self, proof: Step, energies: Sequence[str]) -> Json:
         if proof.rule not in RESTS:
             raise NoTree(f"the format has no rule {proof.rule}")
+        if curved := [name for name, state in self.network.states.items() if not is_convex(state.constraint)]:
+            raise NoTree(f"the format speaks of steps of any length, and the set of {curved[0]} is not convex")
         steps, facts = "proximal" if proof.rule == "proximal" else "plain", {}
         if proof.rule == "brouwer":
             premises = [_node("damped", {"kind": "damped", "of": [name]}) for name in sorted(self._reader.free)]
@@ -193,7 +196,7 @@ class Trees:
         return dict(self._known["floor"])
 
     def _is_continuous(self, energy: str) -> bool:
-        return self._reader.facts(self._reader.spec["terms"][energy]).continuous
+        return self._reader.facts(self._reader.spec["terms"][energy]).continuous is True
 
     def _quantified(self, kind: str) -> Json:
         return {"layer": self.layer, "for": FOR[kind]}
