@@ -496,6 +496,8 @@ def _largest(u: Facts, *rest: Facts) -> Facts:
     if not rest:
         return u
     v = _largest(*rest)
+    if u.low >= v.high or v.low >= u.high:
+        return u if u.low >= v.high else v
     zero = not (u.positive or v.positive)
     return Facts(
         max(u.low, v.low),

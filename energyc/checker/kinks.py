@@ -35,6 +35,8 @@ class Kinks:
         match tree:
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 return ast.BinOp(self.taken_off(left, scope, found), ast.Add(), self.taken_off(right, scope, found))
+            case ast.BinOp(left=left, op=ast.Sub(), right=right) if self.is_smooth(right, scope):
+                return ast.BinOp(self.taken_off(left, scope, found), ast.Sub(), right)
             case ast.BinOp(left=left, op=ast.Mult(), right=right) if self.is_weight(left, scope):
                 return ast.BinOp(left, ast.Mult(), self.taken_off(right, scope, found))
             case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as sign, right=right) if self.is_weight(
@@ -45,11 +47,15 @@ class Kinks:
                 name, indices, guard = self.bounds.formulas.heading(head, body, scope)
                 if name == "sum" and guard is None:
                     return ast.Call(head, [self.taken_off(body, {**scope, **indices}, found)], [])
-        known = self.bounds.of(tree, scope)
-        if known.continuous and known.smooth:
+        if self.is_smooth(tree, scope):
             return tree
         found.append(self.alone(tree, scope))
         return ast.BinOp(ast.Constant("0"), ast.Mult(), tree)
+
+    def is_smooth(self, tree: Any, scope: Scope) -> bool:
+        """Whether an expression has a continuous slope."""
+        known = self.bounds.of(tree, scope)
+        return bool(known.continuous and known.smooth)
 
     def alone(self, tree: Any, scope: Scope) -> Kink:
         """The kink of a function. Raises NotCovered for one of another form."""

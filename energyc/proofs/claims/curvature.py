@@ -142,15 +142,22 @@ def nowhere_negative(
     """The parts of ``-v . J v`` that are squares: bends of convex energies, and products of all other forms."""
     field = _added(list(fields.values()))
     for form in (_form(field),) if bends is None else bends.values():
-        if norms.enclosures.range(form).nonnegative:
+        products = collected(form, field)
+        known = [_square_of(product, field, norms) for product in products or ()]
+        if norms.enclosures.range(form).nonnegative and (products is None or None in known):
             yield form
-            continue
-        for product in collected(form, field) or ():
-            (one, _), (two, _) = _directions(product, field)
-            square = next(squares(product, one, two, norms.structure), None)
-            scale = norms.enclosures.number(product.coefficient)
-            if square is not None and scale.positive and norms.enclosures.of_product(square.middle).range.nonnegative:
-                yield _squared(field, product, square, one)
+        else:
+            yield from (node for node in known if node is not None)
+
+
+def _square_of(product: Product, field: ForceField, norms: Norms) -> Node | None:
+    """A product of a form as a sum of squares with factors that are nowhere negative; None of any other."""
+    (one, _), (two, _) = _directions(product, field)
+    square = next(squares(product, one, two, norms.structure), None)
+    if square is None or not norms.enclosures.number(product.coefficient).positive:
+        return None
+    nonnegative = norms.enclosures.of_product(square.middle).range.nonnegative
+    return _squared(field, product, square, one) if nonnegative else None
 
 
 def _squared(field: ForceField, product: Product, square: Square, direction: Operand) -> Node:
@@ -158,8 +165,10 @@ def _squared(field: ForceField, product: Product, square: Square, direction: Ope
     dims = {a: d for f in product.factors for a, d in zip(f.axes, f.node.dims, strict=True)}
     factors = [(f.node, f.axes) for f in (*square.half, direction)]
     middle = [(f.node, f.axes) for f in square.middle]
-    half = field.graph.einsum(ONE, factors, _of_labels(dims, factors), square.labels)
-    whole = [(half, square.labels)] * 2 + middle
+    own = _of_labels(dims, factors)
+    out = tuple(a for a in square.labels if a in own)
+    half = field.graph.einsum(ONE, factors, own, out)
+    whole = [(half, out)] * 2 + middle
     return field.graph.einsum(product.coefficient, whole, _of_labels(dims, whole), ())
 
 
