@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from energyc.checker.algebra import Poly, summed, total
 from energyc.checker.bounds import sets_of
@@ -32,13 +33,14 @@ class Claims(Slopes):
         self.compare(tree["formulas"])
         kind = tree["statement"]["kind"]
         of = tree["statement"]["of"] if kind == "floor" else self.spec["terms"]
-        about = (
-            [self.spec["lets"][tree["statement"]["of"]]] if kind == "positive" else [self.spec["terms"][k] for k in of]
-        )
+        let = kind in ("positive", "semidefinite")
+        about = [self.spec["lets"][tree["statement"]["of"]]] if let else [self.spec["terms"][k] for k in of]
         missing = self.read_by(about) - tree["formulas"].keys()
         require(not missing, f"the formula of {min(missing, default='')} is missing")
-        rules = {"floor": self.floor, "rest": self.rest, "unique": self.unique, "converges": self.converges}
-        {**rules, "contraction": self.contraction, "positive": self.positive}[kind](tree)
+        rules: dict[str, Callable[[Node], Any]] = {"floor": self.floor, "rest": self.rest, "unique": self.unique}
+        rules |= {"converges": self.converges, "contraction": self.contraction}
+        rules |= {"positive": self.positive, "semidefinite": self.semidefinite}
+        rules[kind](tree)
 
     # ---------------------------------------------------------------- floors
 

@@ -134,7 +134,7 @@ class Slopes(Terms):
 
     def squares(self, node: Node, formulas: Formulas, bounds: Bounds, apart: Mapping[str, Any]) -> Poly:
         """The sum of what the facts of a node say is nowhere negative."""
-        formulas.exchange = {f"w.{name}": f"w.{name}" for name in self.states}
+        formulas.exchange = {name: name for name in (*(f"w.{state}" for state in self.states), *formulas.vectors)}
         try:
             trees = [expression(text) for text in node["facts"]["squares"]]
             scope = {name: index.below for name, index in apart.items()}
@@ -200,7 +200,28 @@ class Slopes(Terms):
         apart = {name: names[name] for name in node["facts"]["apart"]}
         along = tuple(index for index in indices if index not in apart.values())
         change = formulas.differential(value) * formulas.element(f"w.{state}", tuple(map(lone, indices)))
-        rest = summed(along, change) - self.squares(node, formulas, bounds, apart)
+        self.nonnegative(summed(along, change) - self.squares(node, formulas, bounds, apart), bounds, state)
+
+    def semidefinite(self, node: Node) -> None:
+        """That a let M with two indices of one dim, alone, has ``v . M v >= 0`` for all v, which are ``w.M``."""
+        statement = statement_of(node, "semidefinite", "of", "by", "layer", "for")
+        require(node["rule"] == "form" and node["premises"] == [], "the rule form: another rule, or premises")
+        require(node["facts"].keys() == {"squares"}, "the rule form: other facts")
+        let, formulas = self.spec["lets"][statement["of"]], Formulas(self.spec, (), (), whole=True)
+        self.facts(let)
+        indices, value = formulas.equation(let)
+        require([name for name, _ in let.indices] == statement["by"], "the rule form: other indices")
+        square = len(indices) == 2 and indices[0].below == indices[1].below
+        require(let.word == "let" and square, "the rule form: not a square matrix")
+        formulas.vectors[f"w.{let.name}"] = (indices[0].below,)
+        ends = [formulas.element(f"w.{let.name}", (lone(index),)) for index in indices]
+        bounds = Bounds(formulas)
+        form = summed(indices, value * ends[0] * ends[1])
+        self.nonnegative(form - self.squares(node, formulas, bounds, {}), bounds, let.name)
+
+    @staticmethod
+    def nonnegative(rest: Poly, bounds: Bounds, name: str) -> None:
+        """That a form in one direction, once denominators are cleared, is 0 or nowhere negative by norms."""
         if cleared(rest):
-            low = matrix_of(Forms(bounds).blocks(rest), [state], 0)
+            low = matrix_of(Forms(bounds).blocks(rest), [name], 0)
             require(is_semidefinite(low), "the rule form: what is left may be negative")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import product
 
 import numpy as np
 import pytest
@@ -67,8 +66,8 @@ def test_nothing_else(name: str) -> None:
 
 # -------------------------------------------------------------------- random selections
 
-SIDES = ("a", "-a", "b", "a^2", "-a^2", "a*b", "-a*b", "exp(a)", "-exp(a)", "a^3", "a - b", "1", "log(1 + a^2)", "-a^2*b^2")
-TESTED = ("a", "-a", "b", "a*b", "exp(a)", "tanh(a)", "-exp(a)", "a^2", "a - b", "a + 1", "2*a", "exp(a*b)", "softplus(a)")
+SIDES = ("a", "-a", "b", "a^2", "-a^2", "a*b", "-a*b", "exp(a)", "-exp(a)", "a^3", "a - b", "1", "log(1 + a^2)")
+TESTED = ("a", "-a", "b", "a*b", "exp(a)", "tanh(a)", "-exp(a)", "a^2", "a - b", "a + 1", "2*a", "exp(a*b)")
 SIGNS = (">", ">=", "<", "<=")
 REACH = np.concatenate([-np.geomspace(1e12, 1e-3, 90), [0.0], np.geomspace(1e-3, 1e12, 90)])
 

@@ -19,7 +19,7 @@ from energyc.mathematics.calculus import tangent
 from energyc.mathematics.ir import ONE, Input, Node, Operand
 from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.products import collected
-from energyc.proofs.claims.squares import Square, squares
+from energyc.proofs.claims.squares import squared, squares
 from energyc.proofs.fields.problem import ForceField, direction_of, linearise
 from energyc.proofs.fields.sampling import Array
 from energyc.proofs.normal_form.products import Product
@@ -157,23 +157,7 @@ def _square_of(product: Product, field: ForceField, norms: Norms) -> Node | None
     if square is None or not norms.enclosures.number(product.coefficient).positive:
         return None
     nonnegative = norms.enclosures.of_product(square.middle).range.nonnegative
-    return _squared(field, product, square, one) if nonnegative else None
-
-
-def _squared(field: ForceField, product: Product, square: Square, direction: Operand) -> Node:
-    """A product as the sum of squares that it is."""
-    dims = {a: d for f in product.factors for a, d in zip(f.axes, f.node.dims, strict=True)}
-    factors = [(f.node, f.axes) for f in (*square.half, direction)]
-    middle = [(f.node, f.axes) for f in square.middle]
-    own = _of_labels(dims, factors)
-    out = tuple(a for a in square.labels if a in own)
-    half = field.graph.einsum(ONE, factors, own, out)
-    whole = [(half, out)] * 2 + middle
-    return field.graph.einsum(product.coefficient, whole, _of_labels(dims, whole), ())
-
-
-def _of_labels(dims: Mapping[int, str], factors: Sequence[tuple[Node, tuple[int, ...]]]) -> dict[int, str]:
-    return {a: dims[a] for _, axes in factors for a in axes}
+    return squared(field.graph, product, square, one) if nonnegative else None
 
 
 def _added(fields: Sequence[ForceField]) -> ForceField:

@@ -22,6 +22,7 @@ from energyc.language.network import Network
 from energyc.mathematics.calculus import derivative, substitute
 from energyc.mathematics.ir import Coefficient, Einsum, Function, Graph, Input, Map, Node, Softmax, walk
 from energyc.proofs.claims.monotone import Monotone
+from energyc.proofs.claims.positivity import Squares
 from energyc.proofs.fields.problem import direction_of
 
 Matrix = list[list[Any]]
@@ -107,7 +108,13 @@ class Slopes:
         nodes = dict.fromkeys(node for node in monotone.nowhere_negative if node is not graph.zero(()))
         return [write(notation.formula(_with_primes(graph, node), ())) for node in nodes]
 
-    # ------------------------------------------------------------ positive Jacobians
+    # ------------------------------------------------------------ positive Jacobians and matrices
+
+    def of_vector(self, known: Squares, name: str) -> list[str]:
+        """The squares in the form of a matrix, its vector under a name."""
+        indices = of_network(self.network).free_indices.fresh(known.vector.dims[0], [])
+        notation = of_network(self.network, {known.vector: (name, (indices,))})
+        return [write(notation.formula(node, ())) for node in dict.fromkeys(known.nodes)]
 
     def positive(self, by: str, state: str) -> tuple[list[str], list[str], list[str]]:
         """The squares in the Jacobian of a let by a state, the indices kept apart, and params that are not negative."""

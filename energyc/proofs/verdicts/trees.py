@@ -23,6 +23,7 @@ from energyc.language.syntax.unparse import unparse
 from energyc.mathematics.ir import NoRule
 from energyc.proofs.claims.judgement import Step
 from energyc.proofs.claims.monotone import Monotone
+from energyc.proofs.claims.positivity import Squares
 from energyc.proofs.claims.sets import is_convex
 from energyc.proofs.verdicts.formulas import Equations, formulas_of
 from energyc.proofs.verdicts.slopes import Slopes, TooWeak
@@ -77,7 +78,7 @@ class Trees:
 
     def _read_by(self, statement: Json, energies: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         """The terms and lets that a statement is about."""
-        if statement["kind"] == "positive":
+        if statement["kind"] in ("positive", "semidefinite"):
             return [statement["of"]], []
         return (energies if statement["kind"] == "floor" else [*self.equations.own]), []
 
@@ -149,7 +150,9 @@ class Trees:
         return tree
 
     def _positive(self, proof: Step) -> Json:
-        if not proof.about:
+        if isinstance(proof.by, Squares):
+            return self._semidefinite(proof.about[0], proof.by)
+        if len(proof.about) != 2:
             raise NoTree("the format has no rules for this matrix")
         (by, state), statement = proof.about, {"kind": "positive", **self._quantified("positive")}
         squares, apart, given = self._slopes.positive(by, state)
@@ -157,6 +160,22 @@ class Trees:
         tree = _node("form", statement, (), {"squares": squares, "apart": apart})
         self._reader.positive(tree)
         return tree
+
+    def _semidefinite(self, name: str, known: Squares) -> Json:
+        let = self.network.lets[name]
+        if len(let.indices) != 2 or len(known.vector.dims) != 1:
+            raise NoTree("the format has no rules for a matrix with other indices")
+        statement = {"kind": "semidefinite", "of": name, "by": [*let.indices], **self._quantified("semidefinite")}
+        squares = self._slopes.of_vector(known, f"w.{name}")
+        fewer = [[*squares[:k], *squares[k + 1 :]] for k in range(len(squares))]
+        for chosen in (squares, *fewer):  # one that is left may outweigh what is subtracted
+            tree = _node("form", statement, (), {"squares": chosen})
+            try:
+                self._reader.semidefinite(tree)
+                return tree
+            except Refused as step:
+                reason = str(step)
+        raise NoTree(reason)
 
     # ------------------------------------------------------------ equilibria and floors
 
