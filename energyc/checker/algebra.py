@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import chain, groupby, permutations
@@ -280,6 +280,67 @@ def has_gathered(poly: Poly, equal: bool = False) -> bool:
     return gathered or any(has_gathered(part, within) for part, within in inner)
 
 
+def spread(poly: Poly) -> Poly:
+    """With a sum over an index in the place of each index that an element gives: ``f(i[e])`` is the sum of those
+    ``f(n)`` for which ``i[e]`` is ``at`` n. Two elements that an equation makes the same are then at one index.
+    """
+    return total(_spread(bound, product((), factors, value)) for bound, factors, value in opened(poly))
+
+
+def _spread(bound: tuple[Atom, ...], poly: Poly) -> Poly:
+    """The same of products under sums over ``bound``: first of what depends on none of the sums inside of atoms."""
+    given = next((atom for atom in _gathered(poly) if not any(any(_gathered(part)) for part in atom.args)), None)
+    if given is None:
+        return summed(bound, _each(poly, lambda atom: remade(atom, spread)))
+    index = new_index(given.below)
+    at = lone(Atom("at", "", (lone(given), lone(index))))
+    return _spread((*bound, index), _exchanged(poly, given, lone(index)) * at)
+
+
+def _gathered(poly: Poly, hidden: frozenset[Atom] = frozenset()) -> Iterator[Atom]:
+    """The indices that elements give, which read none of the ``hidden`` ones; not those that are ``at`` one."""
+    for (bound, factors), _ in poly:
+        for atom in (atom for atom, _ in factors if atom.kind != "at"):
+            if atom.kind == "element" and atom.below and not seen(atom)[0] & hidden.union(bound):
+                yield atom
+            for part in atom.args:
+                yield from _gathered(part, hidden.union(bound))
+
+
+def _exchanged(poly: Poly, old: Atom, new: Poly) -> Poly:
+    """A polynomial with another in the place of an atom that reads no bound index, wherever that is."""
+    return _each(poly, lambda atom: new if atom == old else remade(atom, lambda part: _exchanged(part, old, new)))
+
+
+def _each(poly: Poly, new: Callable[[Atom], Poly]) -> Poly:
+    """A polynomial with others in the place of its atoms, but for those that are ``at`` an index."""
+    return total(
+        summed(bound, times((lone(a) if a.kind == "at" else new(a)) ** e for a, e in factors).scaled(value))
+        for bound, factors, value in opened(poly)
+    )
+
+
+def contracted(poly: Poly, along: Mapping[str, Collection[int]]) -> Poly:
+    """With 1 or 0 in the place of sums of two entries of a matrix ``along`` an axis on which it is orthonormal."""
+    return total(_contracted(bound, [*factors], value, along) for bound, factors, value in opened(poly))
+
+
+def _contracted(bound: tuple[Atom, ...], factors: list[Any], value: Any, along: Mapping[str, Collection[int]]) -> Poly:
+    """The same of one product, by the first of its indices that two entries alone read."""
+    for index in bound:
+        ends = [factor for factor in factors if index in seen(factor[0])[0]]
+        if [exponent for _, exponent in ends] not in ([1, 1], [2]):
+            continue
+        one, other = ends[0][0], ends[-1][0]
+        for axis in along.get(one.name, ()) if one[:2] == other[:2] == ("element", one.name) else ():
+            a, b = one.args[1 - axis], other.args[1 - axis]
+            if one.args[axis] == other.args[axis] == lone(index) and index not in free(a) | free(b):
+                rest = [factor for factor in factors if factor not in ends]
+                left = function("eq", a - b) * product((), rest, value)
+                return contracted(summed(tuple(i for i in bound if i != index), left), along)
+    return summed(bound, product((), factors, value))
+
+
 def moved(poly: Poly, new: Mapping[Atom, Poly]) -> Poly:
     """A polynomial with others in the place of its free indices."""
     items = frozenset((index, new[index]) for index in free(poly) & new.keys())
@@ -306,7 +367,14 @@ def rebuilt(atom: Atom, new: Mapping[Atom, Poly]) -> Poly:
     """An atom with others in the place of its free indices."""
     if atom in new or not seen(atom)[0] & new.keys():
         return new[atom] if atom in new else lone(atom)
-    args = tuple(moved(argument, new) for argument in atom.args)
+    return remade(atom, lambda argument: moved(argument, new))
+
+
+def remade(atom: Atom, part: Callable[[Poly], Poly]) -> Poly:
+    """An atom with others in the place of all that it is of."""
+    if not atom.args:
+        return lone(atom)
+    args = tuple(map(part, atom.args))
     return function(atom.name, *args) if atom.kind == "function" else lone(atom._replace(args=args))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import reduce
 from typing import Any
@@ -27,7 +27,7 @@ RISING: dict[str, tuple[Any, Any, Callable[[float], float]]] = {
     "logsigmoid": (-math.inf, 0, lambda x: -math.log1p(math.exp(-x))),
 }
 #: Beyond this they are not computed; computed ends are widened by a share, but for values at 0 that are exact.
-FAR, SLACK, INEXACT = 30, Fraction(1, 10**9), ("softplus", "logsigmoid")
+FAR, SLACK, INEXACT, HALVINGS = 30, Fraction(1, 10**9), ("softplus", "logsigmoid"), 40
 #: Those that have the sign of their argument, those that are nowhere 0, and others with continuous slopes.
 SIGNED, NEVER_ZERO = ("tanh", "erf", "softsign"), ("sigmoid", "exp", "softplus", "logsigmoid")
 WAVES: dict[str, tuple[Any, Any]] = {"sin": (-1, 1), "cos": (-1, 1)}
@@ -63,6 +63,8 @@ class Bounds:
         self.formulas, self.spec, self.sizes, self.nonnegative = formulas, formulas.spec, sizes or {}, nonnegative
         self.known: dict[str, Facts] = {}
         self.partial = False
+        #: What a condition says of expressions in one scope.
+        self.assumed: tuple[Scope, dict[str, Facts]] = ({}, {})
         self.functions: dict[str, Callable[..., Facts]] = {
             "abs": _abs, "relu": _relu, "log": _log, "sqrt": lambda u: u.power(Fraction(1, 2)), "leaky_relu": _leaky,
             "max": _largest, "min": lambda u, *rest: -_largest(-u, *(-v for v in rest)), "clip": _clip,
@@ -70,6 +72,8 @@ class Bounds:
 
     def of(self, tree: Any, scope: Scope) -> Facts:
         """The facts of an expression; ``scope`` gives the dims of indices, and parameters. Raises NotCovered."""
+        if self.assumed[1] and scope is self.assumed[0] and (written := ast.dump(tree)) in self.assumed[1]:
+            return self.assumed[1][written]
         match tree:
             case ast.Constant(value=str(digits)):
                 return number(Fraction(digits))
@@ -267,10 +271,12 @@ class Bounds:
         if name == "grad" and own is None:
             return self.gradient(arguments)
         if name == "where" and own is None:
-            if self.condition(arguments[0], scope).reads != NONE:
-                raise NotCovered("a state decides where")
-            one, other = (self.of(each, scope) for each in arguments[1:])
-            return one.joined(other)
+            one, other = (self.side(arguments[0], k == 0, each, scope) for k, each in enumerate(arguments[1:]))
+            decides = self.condition(arguments[0], scope).reads
+            joined = one.joined(other)
+            if decides == NONE:
+                return joined
+            return joined._replace(continuous=None, top=False, bottom=False, reads=max(joined.reads, decides)).settled()
         values = [self.of(each, scope) for each in arguments]
         self.partial |= own is None and (
             (name == "log" and not values[0].positive) or (name == "sqrt" and values[0].low < 0)
@@ -288,14 +294,44 @@ class Bounds:
             raise NotCovered(f"the function {name}")
         return scalar(name, values[0])
 
+    def side(self, condition: ast.expr, holds: bool, tree: ast.expr, scope: Scope) -> Facts:
+        """The facts of an expression where a condition holds, or does not."""
+        before, known = self.assumed, dict(self.assumed[1]) if self.assumed[0] is scope else {}
+        self.assumed = scope, known
+        try:
+            for larger, smaller, strict in compared(condition, holds):
+                a, b = self.of(larger, scope), self.of(smaller, scope)
+                self.assume(larger, scope, b._replace(high=math.inf, above=False), strict)
+                self.assume(smaller, scope, a._replace(low=-math.inf, below=False), strict)
+            return self.of(tree, scope)
+        finally:
+            self.assumed = before
+
+    def assume(self, tree: ast.expr, scope: Scope, by: Facts, strict: bool) -> None:
+        """That an expression lies between the ends of ``by``, which one that is ``strict`` does not reach."""
+        old = self.of(tree, scope)
+        zero = old.zero and not (strict and (by.low >= 0 or by.high <= 0))
+        low, high, below, above = max(old.low, by.low), min(old.high, by.high), by.below, by.above
+        if low <= high:
+            new = old._replace(low=low, high=high, zero=zero, below=old.below or below, above=old.above or above)
+            self.assumed[1][ast.dump(tree)] = new.settled()
+        match tree:
+            case ast.Call(func=ast.Name(id=head), args=[inner], keywords=[]) if head[3:] in RISING:
+                if head[3:] not in self.spec["functions"] and head[:3] == "p0_":
+                    ends = preimage(head[3:], by.low, -1), preimage(head[3:], by.high, 1)
+                    self.assume(inner, scope, Facts(*ends, below=ends[0] > -math.inf, above=ends[1] < math.inf), False)
+
     def gradient(self, arguments: list[Any]) -> Facts:
-        """The slope of energies by a state, which is continuous where theirs is."""
-        by = arguments[1] if isinstance(arguments[1], ast.Name) else arguments[1].value
-        if name_of(by) not in self.spec["states"]:
-            raise NotCovered("a gradient by what is no state")
+        """The slope of energies by a state or a let, which is continuous where theirs is.
+
+        They are smooth by the smoothness of each function in them, so that their slope by an inner one is continuous.
+        """
+        by = name_of(arguments[1] if isinstance(arguments[1], ast.Name) else arguments[1].value)
+        if by not in self.spec["states"] and by not in self.spec["lets"]:
+            raise NotCovered("a gradient by what is no state and no let")
         terms = [self.spec["terms"][name] for name in sum_of_names(arguments[0])]
-        known = [self.of(expression(term.body), self.scope(term)) for term in terms]
-        return Facts(continuous=all(each.continuous and each.smooth for each in known))
+        known = reduce(operator.add, (self.of(expression(term.body), self.scope(term)) for term in terms))
+        return Facts(continuous=known.continuous and known.smooth)
 
     def applied(self, own: Left, values: list[Facts], indices: Scope) -> Facts:
         """The body of a function at values."""
@@ -357,6 +393,37 @@ def scalar(name: str, u: Facts) -> Facts:
     else:
         raise NotCovered(f"the function {name}")
     return found._replace(reads=u.reads).settled()
+
+
+def preimage(name: str, value: Any, way: int) -> Any:
+    """A number that no argument at which a rising function is above (``way`` -1) or below a value goes beyond."""
+    near, far = Fraction(way * FAR), Fraction(-way * FAR)
+
+    def beyond(at: Fraction) -> bool:
+        known = scalar(name, number(at))
+        return bool(known.high <= value if way < 0 else known.low >= value)
+
+    if not beyond(near):
+        return way * math.inf
+    for _ in range(HALVINGS):
+        middle = (near + far) / 2
+        near, far = (middle, far) if beyond(middle) else (near, middle)
+    return near
+
+
+def compared(condition: ast.AST, holds: bool) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
+    """What is not below what where a condition ``holds``, or does not; and whether it is above it."""
+    match condition:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield from compared(operand, not holds)
+        case ast.BoolOp(op=both, values=parts) if holds == isinstance(both, ast.And):
+            for part in parts:
+                yield from compared(part, holds)
+        case ast.Compare(left=left, ops=signs, comparators=others) if holds or len(signs) == 1:
+            for a, b, sign in zip([left, *others], others, signs, strict=False):
+                above, strict = isinstance(sign, ast.Gt | ast.GtE), isinstance(sign, ast.Gt | ast.Lt) == holds
+                if isinstance(sign, ast.Gt | ast.GtE | ast.Lt | ast.LtE):
+                    yield (a, b, strict) if above == holds else (b, a, strict)
 
 
 def _rounded(function: Callable[[float], float], at: Any, way: int, exact: bool) -> Any:
@@ -429,6 +496,8 @@ def _largest(u: Facts, *rest: Facts) -> Facts:
     if not rest:
         return u
     v = _largest(*rest)
+    if u.low >= v.high or v.low >= u.high:
+        return u if u.low >= v.high else v
     zero = not (u.positive or v.positive)
     return Facts(
         max(u.low, v.low),

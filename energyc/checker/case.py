@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from fractions import Fraction
 
-from energyc.checker.algebra import Poly, cleared, has_gathered
+from energyc.checker.algebra import Poly, cleared, contracted, has_gathered, spread
+from energyc.checker.bounds import sets_of
 from energyc.checker.formulas import Formulas
 from energyc.checker.syntax import NotCovered, expression, read_spec, same
 
@@ -40,16 +41,29 @@ class Case:
             agrees = known is not None and same(expression(known.body), expression(right))
             require(agrees, f"{left} is another formula in the spec")
 
+    def equal(self, a: Poly, b: Poly, otherwise: str) -> None:
+        """Raises Refused for other forms, NotCovered where an equation of gathered indices may make them the same."""
+        gap = cleared(a - b)
+        if gap and (along := self.orthonormal()):
+            gap = cleared(contracted(gap, along))
+        if has_gathered(gap) and spread(gap):
+            raise NotCovered("an equation of gathered indices")
+        require(not gap or has_gathered(gap), otherwise)
 
-def equal(a: Poly, b: Poly, otherwise: str) -> None:
-    """Raises Refused for other forms, NotCovered where an equation of gathered indices may make them the same."""
-    gap = cleared(a - b)
-    if has_gathered(gap):
-        raise NotCovered("an equation of gathered indices")
-    require(not gap, otherwise)
+    def orthonormal(self) -> dict[str, list[int]]:
+        """The params that are matrices with orthonormal rows, or columns, and the axes of these."""
+        found: dict[str, list[int]] = {}
+        for name, left in ((k, v) for k, v in self.spec["tensors"].items() if v.word == "param"):
+            dims = self.formulas.signature(name)
+            for kind, inside in sets_of(left) if len(dims) == 2 else ():
+                if kind == "orthogonal":
+                    found[name] = [axis for axis, dim in enumerate(dims) if dim == (inside or dims)[-1]]
+        return found
 
 
-def require(holds: bool, otherwise: str) -> None:
-    """Raises Refused unless a step holds."""
+def require(holds: bool | None, otherwise: str) -> None:
+    """Raises Refused unless a step holds, NotCovered where that is not known."""
+    if holds is None:
+        raise NotCovered("a state decides where")
     if not holds:
         raise Refused(otherwise)

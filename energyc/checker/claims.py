@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from energyc.checker.algebra import Poly, summed, total
 from energyc.checker.bounds import sets_of
 from energyc.checker.case import require
 from energyc.checker.formulas import Formulas
 from energyc.checker.growth import Growths, is_outgrown
-from energyc.checker.kinks import Kink, Kinks, move_proximally
 from energyc.checker.slopes import Slopes
 from energyc.checker.syntax import Left, NotCovered, expression
 from energyc.checker.terms import Node, leaf, statement_of, summands
@@ -34,13 +33,14 @@ class Claims(Slopes):
         self.compare(tree["formulas"])
         kind = tree["statement"]["kind"]
         of = tree["statement"]["of"] if kind == "floor" else self.spec["terms"]
-        about = (
-            [self.spec["lets"][tree["statement"]["of"]]] if kind == "positive" else [self.spec["terms"][k] for k in of]
-        )
+        let = kind in ("positive", "semidefinite")
+        about = [self.spec["lets"][tree["statement"]["of"]]] if let else [self.spec["terms"][k] for k in of]
         missing = self.read_by(about) - tree["formulas"].keys()
         require(not missing, f"the formula of {min(missing, default='')} is missing")
-        rules = {"floor": self.floor, "rest": self.rest, "unique": self.unique, "converges": self.converges}
-        {**rules, "contraction": self.contraction, "positive": self.positive}[kind](tree)
+        rules: dict[str, Callable[[Node], Any]] = {"floor": self.floor, "rest": self.rest, "unique": self.unique}
+        rules |= {"converges": self.converges, "contraction": self.contraction}
+        rules |= {"positive": self.positive, "semidefinite": self.semidefinite}
+        rules[kind](tree)
 
     # ---------------------------------------------------------------- floors
 
@@ -126,19 +126,8 @@ class Claims(Slopes):
     def proximal(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
         """There a proximal step rests, if all kinks are convex ones by which a step moves proximally."""
         require(steps == "proximal" and node["facts"].keys() == {"kinks"}, "the rule proximal: other steps or facts")
-        require(not re.search(r"\bproximal\s*=\s*off\b", self.text), "the rule proximal: steps are not proximal")
         self.takes_its_least(node, terms)
-        listed = {(name, ast.dump(expression(text))) for name, text in node["facts"]["kinks"]}
-        kinks, found = Kinks(self.bounds), Counter[Kink]()
-        for energy in terms:
-            for tree in summands(expression(energy.body)):
-                known = self.facts_of_part(energy, tree)
-                if (energy.name, ast.dump(tree)) in listed:
-                    found.update(kinks.of(tree, self.bounds.scope(energy)))
-                else:
-                    require(known.continuous and known.smooth, f"the rule proximal: {energy.name} has other kinks")
-        if not move_proximally(found, self.states):
-            raise NotCovered("kinks that have no proximal operator together")
+        self.without_kinks("proximal", node["facts"]["kinks"], terms)
 
     def takes_its_least(self, node: Node, terms: Sequence[Left]) -> None:
         """That the whole force is minus the slope of energies, and their sum takes its least value."""
@@ -157,8 +146,8 @@ class Claims(Slopes):
 
     def pulled(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
         """A continuous force on closed convex sets that pulls states together is at rest at one of them."""
-        require(steps == "plain" and node["facts"] == {}, "the rule monotone: other steps or facts")
-        require(self.monotone(node, {}, terms) > 0, "the rule monotone: m is not above 0")
+        require(node["facts"] == {}, "the rule monotone: other facts")
+        require(self.monotone(node, steps, {}, terms) > 0, "the rule monotone: m is not above 0")
 
     def banach(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
         """A contraction of the only state has a fixed point."""

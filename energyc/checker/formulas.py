@@ -70,6 +70,8 @@ class Formulas:
         self.slopes: list[tuple[list[str], str]] | None = None
         self.kept: dict[Any, Any] = {}
         self.dims: dict[str, tuple[str, ...]] = {}
+        #: The dims of vectors that belong to no tensor.
+        self.vectors: dict[str, tuple[str, ...]] = {}
         if spec["functions"].keys() & TAKEN:
             raise NotCovered("a function of the language that is declared anew")
         if any(name[:2] in ("u.", "w.") for name in spec["tensors"]):
@@ -103,7 +105,7 @@ class Formulas:
         left = self.declared(name)
         if left is None:
             raise NotCovered(f"the name {name}")
-        return self.dims_of(left)
+        return self.vectors.get(name) or self.dims_of(left)
 
     def range_of(self, index: str, *trees: ast.AST) -> str:
         """The dim over which an index runs, by where it stands alone. Raises NotCovered."""

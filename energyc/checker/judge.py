@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from energyc.checker.algebra import Atom, Poly, begin, lone, summed, total
-from energyc.checker.case import Case, Refused, equal, require
+from energyc.checker.case import Case, Refused, require
 from energyc.checker.claims import reader
-from energyc.checker.syntax import NotCovered, expression, left_side
+from energyc.checker.syntax import Left, NotCovered, expression, left_side
 
-FORMAT, VERSION = "energyc certificates", 3
+FORMAT, VERSION = "energyc certificates", 4
 #: For what every statement holds.
 QUANTIFIERS = "all params, inputs, states and sizes at which the formulas have a value and a slope"
 
@@ -67,8 +67,8 @@ class _Certificate(Case):
         self.kind, self.of, self.by = statement["kind"], statement["of"], statement["by"]
         of = [self.of] if isinstance(self.of, str) else self.of
         require(len({*of}) == len(of) > 0 and len({*self.by}) == len(self.by) > 0, "the statement repeats a name")
-        named = str([step["is"] for step in self.steps if step["rule"] == "slope"])
-        super().__init__(statement["layer"], text, consts, self.by, {*re.findall(r"\w+", named)})
+        self.named = {*re.findall(r"\w+", str([step["is"] for step in self.steps if step["rule"] == "slope"]))}
+        super().__init__(statement["layer"], text, consts, self.by, self.named)
         self.listed = certificate["formulas"]
 
     def check(self) -> None:
@@ -93,16 +93,24 @@ class _Certificate(Case):
             self.of_all_states()
             (energy,) = self.take("potential", "energy")
             change = self.formulas.differential(self.formulas.value(expression(energy), {}))
-            equal(total(map(self.formulas.work, terms)), -change, "the step potential: this is not minus its slope")
+            work = total(map(self.formulas.work, terms))
+            self.equal(work, -change, "the step potential: this is not minus its slope")
             return
         require(len(self.by) == 1 or {*self.by} <= self.spec["states"].keys(), "these are not states")
         for name in self.by:
             force = left_side("force", *self.take("slope", "force", "is"))
-            self.formulas.along = [name]
-            self.formulas.kept.clear()
             require(force.on == name, f"the slope by {name} is missing")
-            work = total(map(self.formulas.work, terms))
-            equal(self.formulas.work(force), work, f"the step slope: this is not minus that by {name}")
+            try:
+                self.slope(force, terms, self.named)
+            except Refused:  # the let may be written out beside its name, as in the slope of a let that is tanh(u)
+                self.slope(force, terms, set())
+
+    def slope(self, force: Left, terms: Sequence[Left], named: Collection[str]) -> None:
+        """A force is minus the change of energies along its state; lets that are not ``named`` are multiplied out."""
+        self.formulas.along, self.formulas.written = [force.on], named
+        self.formulas.kept.clear()
+        work = total(map(self.formulas.work, terms))
+        self.equal(self.formulas.work(force), work, f"the step slope: this is not minus that by {force.on}")
 
     def of_all_states(self) -> None:
         require({*self.by} == self.spec["states"].keys(), "these are not all states")
@@ -137,10 +145,10 @@ class _Certificate(Case):
         self.formulas.exchange = {name: name for name in names}
         trees = [expression(term) for term in self.take("expansion", "terms")[0]]
         values = [whole(self.formulas.value(tree, scope)) for tree in trees]
-        equal(total(values), whole(form), "the step expansion: the terms add up to another form")
+        self.equal(total(values), whole(form), "the step expansion: the terms add up to another form")
         self.formulas.exchange, (pairs,) = names, self.take("mirror", "pairs")
         images = [whole(self.formulas.value(tree, {**scope, **turned})) for tree in trees]
         each_once = sorted(k for pair in pairs for k in {*pair}) == [*range(len(trees))]
         require(each_once, "the step mirror: not each term once")
         for a, b in pairs:
-            equal(images[a], values[b], f"the step mirror: term {a} is not the image of term {b}")
+            self.equal(images[a], values[b], f"the step mirror: term {a} is not the image of term {b}")

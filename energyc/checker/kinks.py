@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from energyc.checker.bounds import Bounds, set_of
@@ -27,29 +27,35 @@ class Kinks:
     def __init__(self, bounds: Bounds) -> None:
         self.bounds, self.spec = bounds, bounds.spec
 
-    def of(self, tree: Any, scope: Scope) -> Iterator[Kink]:
-        """All kinks of an expression, which is convex where it has some. Raises NotCovered for one of another form."""
+    def taken_off(self, tree: Any, scope: Scope, found: list[Kink]) -> ast.expr:
+        """An expression with 0 times each of its kinks in their places; they are convex, and added to ``found``.
+
+        Raises NotCovered for one of another form.
+        """
         match tree:
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                yield from self.of(left, scope)
-                yield from self.of(right, scope)
-                return
+                return ast.BinOp(self.taken_off(left, scope, found), ast.Add(), self.taken_off(right, scope, found))
+            case ast.BinOp(left=left, op=ast.Sub(), right=right) if self.is_smooth(right, scope):
+                return ast.BinOp(self.taken_off(left, scope, found), ast.Sub(), right)
             case ast.BinOp(left=left, op=ast.Mult(), right=right) if self.is_weight(left, scope):
-                yield from self.of(right, scope)
-                return
+                return ast.BinOp(left, ast.Mult(), self.taken_off(right, scope, found))
             case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as sign, right=right) if self.is_weight(
                 right, scope, below=isinstance(sign, ast.Div)
             ):
-                yield from self.of(left, scope)
-                return
+                return ast.BinOp(self.taken_off(left, scope, found), sign, right)
             case ast.Call(func=ast.Subscript() as head, args=[body], keywords=[]):
                 name, indices, guard = self.bounds.formulas.heading(head, body, scope)
                 if name == "sum" and guard is None:
-                    yield from self.of(body, {**scope, **indices})
-                    return
+                    return ast.Call(head, [self.taken_off(body, {**scope, **indices}, found)], [])
+        if self.is_smooth(tree, scope):
+            return tree
+        found.append(self.alone(tree, scope))
+        return ast.BinOp(ast.Constant("0"), ast.Mult(), tree)
+
+    def is_smooth(self, tree: Any, scope: Scope) -> bool:
+        """Whether an expression has a continuous slope."""
         known = self.bounds.of(tree, scope)
-        if not (known.continuous and known.smooth):
-            yield self.alone(tree, scope)
+        return bool(known.continuous and known.smooth)
 
     def alone(self, tree: Any, scope: Scope) -> Kink:
         """The kink of a function. Raises NotCovered for one of another form."""
@@ -138,11 +144,11 @@ class Kinks:
         }
 
 
-def move_proximally(kinks: Mapping[Kink, Any], states: Mapping[str, Left]) -> bool:
+def move_proximally(kinks: Sequence[Kink], states: Mapping[str, Left]) -> bool:
     """Whether all kinks of each state have a proximal operator that is known, together and with its set."""
     for name in {kink.state for kink in kinks}:
         own, kind = [kink for kink in kinks if kink.state == name], set_of(states[name])[0]
-        norms = sum(kinks[kink] for kink in own if kink.norm)
+        norms = sum(kink.norm for kink in own)
         plain = kind in ("", "nonnegative") and norms == 1 and all(kink.at_0 for kink in own)
         if kind not in ("", "box", "nonnegative") or (norms and not plain):
             return False

@@ -15,7 +15,8 @@ class Facts(NamedTuple):
     It is from ``low`` to ``high`` for all params on their sets, all inputs and sizes, and 0 only if ``zero``. With all
     but the states held it is bounded ``below`` and ``above``, keeps ``away`` from 0, is finite and ``continuous``, and
     near each state the largest (``top``) or the least (``bottom``) of finitely many functions with continuous slopes.
-    Both together are: it has a continuous slope. It ``reads`` no state, states on compact sets, or any.
+    Both together are: it has a continuous slope. It ``reads`` no state, states on compact sets, or any. Where a state
+    decides between two expressions, it is not known (None) whether they meet.
     """
 
     low: Any = -math.inf
@@ -24,7 +25,7 @@ class Facts(NamedTuple):
     below: bool = False
     above: bool = False
     away: bool = False
-    continuous: bool = False
+    continuous: Any = False
     top: bool = False
     bottom: bool = False
     reads: int = FREE
@@ -58,7 +59,7 @@ class Facts(NamedTuple):
             below=self.below or held or image or self.low > -math.inf,
             above=self.above or held or image or self.high < math.inf,
             away=self.away or self.low > 0 or self.high < 0 or ((held or image) and not zero),
-            continuous=self.continuous or held,
+            continuous=held or self.continuous,
             top=self.top or held,
             bottom=self.bottom or held,
         )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from energyc.checker.algebra import Poly, cleared, lone, new_index, summed, total
+from energyc.checker.algebra import Poly, cleared, lone, new_index, number, summed, total
 from energyc.checker.bounds import CONVEX, Bounds, set_of
 from energyc.checker.case import require
 from energyc.checker.forms import Forms, beside, is_semidefinite, largest, matrix_of, shifted, sized
 from energyc.checker.formulas import Formulas
+from energyc.checker.kinks import Kink, Kinks, move_proximally
 from energyc.checker.syntax import Left, NotCovered, expression
-from energyc.checker.terms import Node, Terms, leaf, statement_of
+from energyc.checker.terms import Node, Terms, leaf, statement_of, summands
 
 
 class Slopes(Terms):
@@ -23,22 +25,23 @@ class Slopes(Terms):
 
     def unique(self, node: Node) -> None:
         """That there is one state, on its sets, at which a step of the whole force ends where it began."""
-        statement = statement_of(node, "unique", "sizes", "layer", "for")
+        statement = statement_of(node, "unique", "steps", "sizes", "layer", "for")
         require(node["rule"] == "monotone" and node["facts"] == {}, "the rule monotone: other facts")
-        terms = self.motion(node["rule"])
-        require(self.monotone(node, statement["sizes"], terms) > 0, "the rule monotone: m is not above 0")
+        m = self.monotone(node, statement["steps"], statement["sizes"], self.motion(node["rule"]))
+        require(m > 0, "the rule monotone: m is not above 0")
 
     def converges(self, node: Node) -> None:
         """That a step, with a length for each state, brings any two states closer by a factor ``rate`` below 1.
 
         They are ``sum |v_s|^2 / length_s`` apart.
         """
-        statement = statement_of(node, "converges", "steps", "rate", "sizes", "layer", "for")
+        statement = statement_of(node, "converges", "steps", "lengths", "rate", "sizes", "layer", "for")
         require(node["rule"] == "rate" and node["facts"] == {}, "the rule rate: another rule, or other facts")
         (premise,), rate = node["premises"], Fraction(statement["rate"])
-        require(premise["statement"]["steps"] == statement["steps"], "the rule rate: other steps")
+        require(premise["statement"]["lengths"] == statement["lengths"], "the rule rate: other steps")
         terms = self.motion(node["rule"])
-        m, most = self.monotone(node, statement["sizes"], terms), premise["statement"]["L"]
+        m = self.monotone(node, statement["steps"], statement["sizes"], terms)
+        most = premise["statement"]["L"]
         require(most is not None and 0 <= rate < 1, "the rule rate: there is no L, or the rate is not below 1")
         gap, steep = 1 - m, Fraction(most)
         if all(term.word == "energy" for term in terms):
@@ -46,27 +49,29 @@ class Slopes(Terms):
         else:
             require(rate**2 >= gap - m + steep**2, "the rule rate: the rate is larger")
 
-    def monotone(self, node: Node, sizes: Mapping[str, Any], terms: Sequence[Left]) -> Fraction:
-        """The m by which a continuous force on convex sets pulls states together."""
+    def monotone(self, node: Node, steps: str, sizes: Mapping[str, Any], terms: Sequence[Left]) -> Fraction:
+        """The m by which a force that is continuous, but for kinks by which steps move, pulls states together."""
         (premise,) = node["premises"]
         if any(term.word == "flow" for term in terms):
             raise NotCovered("the curvature of a flow")
-        self.steady(node["rule"], terms)
+        require(premise["statement"]["steps"] == steps, f"the rule {node['rule']}: other steps")
+        if steps == "plain":
+            self.steady(node["rule"], terms)
         return self.curved(premise, terms, sized(sizes))
 
     def curved(self, node: Node, terms: Sequence[Left], sizes: Mapping[str, int]) -> Fraction:
         """That ``-v . J v >= m |v|^2``, and at most ``L |v|^2`` of energies or, of forces, ``|J v| <= L |v|``.
 
-        J is the Jacobian of the whole force, and ``|v|^2`` is ``sum |v_s|^2 / step_s``.
+        J is the Jacobian of the whole force without the kinks by which steps move, ``|v|^2`` is
+        ``sum |v_s|^2 / length_s``.
         """
-        statement = statement_of(node, "curved", "steps", "m", "L")
-        steps = {name: Fraction(step) for name, step in statement["steps"].items()}
-        require(steps.keys() == self.states.keys() and min(steps.values()) > 0, "the rule form: other steps")
+        statement = statement_of(node, "curved", "steps", "lengths", "m", "L")
+        lengths = {name: Fraction(length) for name, length in statement["lengths"].items()}
+        require(lengths.keys() == self.states.keys() and min(lengths.values()) > 0, "the rule form: other steps")
         require(node["rule"] == "form" and node["premises"] == [], "the rule form: another rule, or premises")
-        require(node["facts"].keys() == {"squares"}, "the rule form: other facts")
-        m, inverse, names = Fraction(statement["m"]), [1 / step for step in steps.values()], [*steps]
+        m, inverse, names = Fraction(statement["m"]), [1 / length for length in lengths.values()], [*lengths]
         bounds = Bounds(self.whole, sizes)
-        forms, bends = Forms(bounds), {term.name: self.bend(term) for term in terms}
+        forms, bends = Forms(bounds), self.bends(node, statement["steps"], terms)
         rest = total(bends.values()) - self.squares(node, self.whole, bounds, {})
         low = matrix_of(forms.blocks(rest), names, 0)
         require(is_semidefinite(shifted(low, [-m * each for each in inverse], 1)), "the rule form: m is smaller")
@@ -88,6 +93,39 @@ class Slopes(Terms):
         norms = ([mixed.get((s, t), (0, 0))[1] for t in names] for s in names)
         return beside([[a + b for a, b in zip(*rows, strict=True)] for rows in zip(own, norms, strict=True)])
 
+    def bends(self, node: Node, steps: str, terms: Sequence[Left]) -> dict[str, Poly]:
+        """``-v . J v`` of the force of each term, of proximal steps without their kinks."""
+        facts = {"squares"} if steps == "plain" else {"squares", "kinks"}
+        require(node["facts"].keys() == facts and steps in ("plain", "proximal"), "the rule form: other facts or steps")
+        if steps == "plain":
+            return {term.name: self.bend(term) for term in terms}
+        found: dict[str, Poly] = {}
+        for term, tree in self.without_kinks("form", node["facts"]["kinks"], terms):
+            scope = {name: new_index(dim) for name, dim in self.bounds.scope(term).items()}
+            part = summed(tuple(scope.values()), self.whole.value(tree, scope))
+            found[term.name] = found.get(term.name, number(0)) + self.whole.differential(self.whole.differential(part))
+        return found
+
+    def without_kinks(
+        self, rule: str, listed: Sequence[Sequence[str]], terms: Sequence[Left]
+    ) -> list[tuple[Left, ast.expr]]:
+        """The parts of energies, those that are ``listed`` without their kinks, by which steps move proximally."""
+        require(all(term.word == "energy" for term in terms), f"the rule {rule}: not all terms are energies")
+        require(not re.search(r"\bproximal\s*=\s*off\b", self.text), f"the rule {rule}: steps are not proximal")
+        having = {(name, ast.dump(expression(text))) for name, text in listed}
+        kinks, smooth = list[Kink](), list[tuple[Left, ast.expr]]()
+        for energy in terms:
+            for tree in summands(expression(energy.body)):
+                known = self.facts_of_part(energy, tree)
+                if (energy.name, ast.dump(tree)) in having:
+                    tree = Kinks(self.bounds).taken_off(tree, self.bounds.scope(energy), kinks)
+                else:
+                    require(known.continuous and known.smooth, f"the rule {rule}: {energy.name} has other kinks")
+                smooth.append((energy, tree))
+        if not move_proximally(kinks, self.states):
+            raise NotCovered("kinks that have no proximal operator together")
+        return smooth
+
     def bend(self, term: Left) -> Poly:
         """``-v . J v`` of the force of a term."""
         if ("bend", term.key) not in self.whole.kept:
@@ -96,7 +134,7 @@ class Slopes(Terms):
 
     def squares(self, node: Node, formulas: Formulas, bounds: Bounds, apart: Mapping[str, Any]) -> Poly:
         """The sum of what the facts of a node say is nowhere negative."""
-        formulas.exchange = {f"w.{name}": f"w.{name}" for name in self.states}
+        formulas.exchange = {name: name for name in (*(f"w.{state}" for state in self.states), *formulas.vectors)}
         try:
             trees = [expression(text) for text in node["facts"]["squares"]]
             scope = {name: index.below for name, index in apart.items()}
@@ -162,7 +200,28 @@ class Slopes(Terms):
         apart = {name: names[name] for name in node["facts"]["apart"]}
         along = tuple(index for index in indices if index not in apart.values())
         change = formulas.differential(value) * formulas.element(f"w.{state}", tuple(map(lone, indices)))
-        rest = summed(along, change) - self.squares(node, formulas, bounds, apart)
+        self.nonnegative(summed(along, change) - self.squares(node, formulas, bounds, apart), bounds, state)
+
+    def semidefinite(self, node: Node) -> None:
+        """That a let M with two indices of one dim, alone, has ``v . M v >= 0`` for all v, which are ``w.M``."""
+        statement = statement_of(node, "semidefinite", "of", "by", "layer", "for")
+        require(node["rule"] == "form" and node["premises"] == [], "the rule form: another rule, or premises")
+        require(node["facts"].keys() == {"squares"}, "the rule form: other facts")
+        let, formulas = self.spec["lets"][statement["of"]], Formulas(self.spec, (), (), whole=True)
+        self.facts(let)
+        indices, value = formulas.equation(let)
+        require([name for name, _ in let.indices] == statement["by"], "the rule form: other indices")
+        square = len(indices) == 2 and indices[0].below == indices[1].below
+        require(let.word == "let" and square, "the rule form: not a square matrix")
+        formulas.vectors[f"w.{let.name}"] = (indices[0].below,)
+        ends = [formulas.element(f"w.{let.name}", (lone(index),)) for index in indices]
+        bounds = Bounds(formulas)
+        form = summed(indices, value * ends[0] * ends[1])
+        self.nonnegative(form - self.squares(node, formulas, bounds, {}), bounds, let.name)
+
+    @staticmethod
+    def nonnegative(rest: Poly, bounds: Bounds, name: str) -> None:
+        """That a form in one direction, once denominators are cleared, is 0 or nowhere negative by norms."""
         if cleared(rest):
-            low = matrix_of(Forms(bounds).blocks(rest), [state], 0)
+            low = matrix_of(Forms(bounds).blocks(rest), [name], 0)
             require(is_semidefinite(low), "the rule form: what is left may be negative")

@@ -28,6 +28,7 @@ FOR = {
     "unique": _ON + _SIZED,
     "converges": _ON + _SIZED,
     "contraction": _ON + "all other states on theirs, numbers of steps, " + _STILL,
+    "semidefinite": _ON + "states on theirs, inputs and sizes at which it has a value",
     "positive": _ON + "those given nowhere negative, states on theirs, inputs and sizes, where there is a slope",
 }
 

@@ -23,19 +23,23 @@ SMALL = "1e-9"
 
 
 def form(steps: dict[str, str], m: str, most: str | None, squares: list[str]) -> Json:
-    return node("form", {"kind": "curved", "steps": steps, "m": m, "L": most}, facts={"squares": squares})
+    statement = {"kind": "curved", "steps": "plain", "lengths": steps, "m": m, "L": most}
+    return node("form", statement, facts={"squares": squares})
 
 
 def unique(curved: Json, sizes: dict[str, int] | None = None) -> Json:
-    return node("monotone", {"kind": "unique", "sizes": sizes or {}, "layer": None, "for": FOR["unique"]}, [curved])
+    statement = {"kind": "unique", "steps": curved["statement"]["steps"], "sizes": sizes or {}}
+    return node("monotone", {**statement, "layer": None, "for": FOR["unique"]}, [curved])
 
 
 def rest(curved: Json) -> Json:
-    return node("monotone", {"kind": "rest", "steps": "plain", "layer": None, "for": FOR["rest"]}, [curved])
+    steps = curved["statement"]["steps"]
+    return node("monotone", {"kind": "rest", "steps": steps, "layer": None, "for": FOR["rest"]}, [curved])
 
 
 def converges(curved: Json, rate: str, sizes: dict[str, int] | None = None) -> Json:
-    statement = {"kind": "converges", "steps": curved["statement"]["steps"], "rate": rate, "sizes": sizes or {}}
+    same = {name: curved["statement"][name] for name in ("steps", "lengths")}
+    statement = {"kind": "converges", **same, "rate": rate, "sizes": sizes or {}}
     return node("rate", {**statement, "layer": None, "for": FOR["converges"]}, [curved])
 
 
@@ -236,7 +240,7 @@ def test_each_state_has_its_step() -> None:
     assert verdict(text, converges(form(steps, "1", "1", []), "0")) == "yes"
     assert verdict(text, converges(form({"y": "1/4", "z": "1"}, "1", "1", []), "0")) == "no"
     moved = converges(form(steps, "1", "1", []), "0")
-    moved["statement"]["steps"] = {"y": "1", "z": "1"}
+    moved["statement"]["lengths"] = {"y": "1", "z": "1"}
     assert verdict(text, moved) == "no"
 
 
@@ -305,6 +309,20 @@ STEPS = {
                             "relax t in T { step = 1 }", "1", False),
     "the overshoot of silu": ("state y[D]\nnext y[d] = 92/100*silu(y[d])", "1", False),
     "below the overshoot of silu": ("state y[D]\nnext y[d] = 9/10*silu(y[d])", "1", True),
+    "by a let": ("state y[D]\nlet f[d] = tanh(y[d])\nenergy g = sum[d](y[d]*f[d] - softplus(2*y[d]) + y[d])\n"
+                 "flow y[d] = -grad(g, f[d])", "1/10", True),
+    "by a let, uphill": ("state y[D]\nlet f[d] = tanh(y[d])\nenergy g = sum[d](y[d]*f[d])\nflow y[d] = grad(g, f[d])",
+                         "1/10", False),
+    "by a let with a kink": ("state y[D]\nlet f[d] = y[d]\nenergy g = sum[d](f[d]^2/2 + abs(f[d]))\n"
+                             "flow y[d] = -grad(g, f[d])", "1/10", False),
+    "by a let beside a kink of the state": ("state y[D]\nlet f[d] = tanh(y[d])\n"
+                                            "energy g = sum[d](y[d]*f[d] + abs(y[d])*f[d])\n"
+                                            "flow y[d] = -grad(g, f[d])", "1/10", False),
+    "by a let that another element moves": ("state y[D]\nlet f[d] = tanh(y[d])\n"
+                                            "energy g = sum[d](y[d]*f[d]) + 1/100*sum[d](f[d])^2\n"
+                                            "flow y[d] = -grad(g, f[d])", "1/10", False),
+    "by a let that has a jump": ("state y[D]\nlet f[d] = where(y[d] > 0, 1, 0)\nenergy g = sum[d](y[d]*f[d] + f[d]^2)\n"
+                                 "flow y[d] = -grad(g, f[d])", "1/10", False),
 }  # fmt: skip
 
 
@@ -401,10 +419,60 @@ def test_indices_apart() -> None:
     assert verdict(text.format("rmsnorm[d](x[n,d])"), positive("g", "x", [squares], [], [])) != "yes"
 
 
+# ---------------------------------------------------------------- matrices that are nowhere negative
+
+ONE = "where(d == k, 1, 0)"
+#: A matrix ``M[d,k]``, and whether it is positive semidefinite for all params on their sets.
+MATRICES = {
+    "sum[n](A[d,n]*A[k,n])": True,
+    f"{ONE} + 2*sum[n](A[d,n]*A[k,n])": True,
+    "sum[n](v[n]*A[d,n]*A[k,n])": True,
+    "sum[e in D](S[d,e]*S[e,k])": True,
+    f"{ONE} - p[d]*p[k]": True,
+    f"{ONE} - sum[n](R[n,d]*R[n,k])": True,
+    f"2*{ONE} - Q[d,k] - Q[k,d]": True,
+    "where(d == k, softplus(w[d]), 0)": True,
+    f"{ONE} - 101/100*p[d]*p[k]": False,
+    f"199/100*{ONE} - Q[d,k] - Q[k,d]": False,
+    "sum[n](w[n - n]*A[d,n]*A[k,n])": False,
+    "sum[e in D](W[d,e]*W[e,k])": False,
+    "sum[n](A[d,n]*A[k,n]) - 1/100*p[d]*p[k]": False,
+    "-sum[n](A[d,n]*A[k,n])": False,
+    "where(d == k, w[d], 0)": False,
+    "where(d != k, 1, 0)": False,
+    "W[d,k] + W[k,d]": False,
+    f"{ONE} - sum[n](B[n,d]*B[n,k])": False,
+    f"{ONE} - p[d]*c[k]": False,
+    f"sqrt(0 - 1)^2*{ONE}": False,
+}
+FORMS = ("sum[d](w.M[d]^2)", "sum[n](sum[d](A[d,n] * w.M[d])^2)", "2 * sum[n](sum[d](A[d,n] * w.M[d])^2)",
+         "sum[n](v[n] * sum[d](A[d,n] * w.M[d])^2)", "sum[e in D](sum[d](S[d,e] * w.M[d])^2)",
+         "sum[d](softplus(w[d]) * w.M[d]^2)", "sum[d](w[d] * w.M[d]^2)", "sum[d,k in D](w.M[d] * w.M[k])",
+         "sum[e in D](sum[d](W[d,e] * w.M[d])^2)", "sum[d](w.x[d]^2)", "sum[d](sqrt(0 - 1)^2 * w.M[d]^2)")  # fmt: skip
+
+
+def semidefinite(squares: list[str], by: tuple[str, ...] = ("d", "k")) -> Json:
+    statement = {"kind": "semidefinite", "of": "M", "by": [*by], "layer": None, "for": FOR["semidefinite"]}
+    return node("form", statement, facts={"squares": squares})
+
+
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_matrices_that_are_nowhere_negative(matrix: str) -> None:
+    params = "param A[D,N], W[D,D], B[N,D] ~ normal(1), S[D,D] ~ normal(1) in symmetric, v[N] = 1 in [0, 2], w[D] = 1\n"
+    params += "param p[D] in sphere[D], Q[D,D] in orthogonal, R[N,D] in orthogonal\nclamp c[D]\nstate x[D]\n"
+    text = f"network n\ndim D = 4, N = 3\n{params}let M[d, k in D] = {matrix}\n"
+    text += "energy e = sum[d](x[d]^2)\nflow x[d] = -sum[k in D](M[d,k]*grad(e, x[k]))\n"
+    made = [semidefinite(list(each)) for each in ([], *((one,) for one in FORMS), FORMS[:2])]
+    assert any(verdict(text, each) == "yes" for each in made) == MATRICES[matrix]
+    for by in (("d",), ("k", "d"), ("d", "d"), ("d", "x")):
+        assert "yes" not in {verdict(text, semidefinite([one], by)) for one in FORMS}
+
+
 # ---------------------------------------------------------------- changes
 
 WRITTEN = [("monotone", "unique"), ("monotone", "converges"), ("monotone", "rest"), ("resistive", "unique"),
-           ("tel", "contraction"), ("cem_mlp", "positive")]  # fmt: skip
+           ("tel", "contraction"), ("cem_mlp", "positive"), ("elastic_net", "unique"), ("elastic_net", "converges"),
+           ("group_lasso", "unique"), ("input_convex", "unique"), ("coupled_learning", "unique")]  # fmt: skip
 
 
 @cache
@@ -439,6 +507,17 @@ EXCHANGED = [
     ("cem_mlp", "positive", "let u[d] = rms", "let u[d] = -rms"),
     ("cem_mlp", "positive", "eps = 1e-6", "eps = 1e-7"),
     ("et_anomaly", "positive", "gamma * layernorm", "lambda[0,0] * layernorm"),
+    ("elastic_net", "unique", "ridge/2 * sum", "0 * sum"),
+    ("elastic_net", "unique", "lasso * sum[n](abs(s[n]))", "-lasso * sum[n](abs(s[n]))"),
+    ("elastic_net", "unique", "lasso * sum[n](abs(s[n]))", "sum[n](x[0] * abs(s[n]))"),
+    ("elastic_net", "unique", "relax { step = certified", "relax { proximal = off, step = certified"),
+    ("elastic_net", "converges", "in norm[2]", "in norm[21/10]"),
+    ("elastic_net", "converges", "ridge = 1/2", "ridge = 1/3"),
+    ("group_lasso", "unique", "1/20 * sum[g,d](s[g,d]^2)", "-1/20 * sum[g,d](s[g,d]^2)"),
+    ("group_lasso", "unique", "lambda = 0.4 in nonnegative", "lambda = 0.4"),
+    ("input_convex", "unique", "in [0, 100]", "in [-1, 100]"),
+    ("input_convex", "unique", "softplus(sum[i]", "logsigmoid(sum[i]"),
+    ("coupled_learning", "unique", "param g_in[I, N]  ~ uniform(0.01, 0.3) in [1e-4, 2]", "param g_in[I, N]"),
 ]  # fmt: skip
 
 

@@ -164,7 +164,8 @@ class Judge:
         verdict = decide(matrix, np.random.default_rng(SEED), SECONDS)
         yield _claim(about, "symmetric", _symmetric(verdict))
         if verdict.kind == "conservative":
-            yield self._positive(about, matrix, None, matrix.states[0])
+            claim = self._positive(about, matrix, None, matrix.states[0])
+            yield claim if claim.proof is None else replace(claim, proof=replace(claim.proof, about=(name,)))
 
     def _positive(self, about: str, matrix: ForceField, at: Node | None, state: Node) -> Claim:
         matrix = replace(matrix, structure=with_spheres(self.network, matrix.structure))

@@ -19,7 +19,7 @@ from energyc.mathematics.calculus import tangent
 from energyc.mathematics.ir import ONE, Input, Node, Operand
 from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.products import collected
-from energyc.proofs.claims.squares import Square, squares
+from energyc.proofs.claims.squares import squared, squares
 from energyc.proofs.fields.problem import ForceField, direction_of, linearise
 from energyc.proofs.fields.sampling import Array
 from energyc.proofs.normal_form.products import Product
@@ -139,30 +139,25 @@ def curvature_of(
 def nowhere_negative(
     fields: Mapping[str, ForceField], norms: Norms, bends: Mapping[str, Node] | None
 ) -> Iterator[Node]:
-    """The parts of ``-v . J v`` that are squares: the bends of convex energies, and products in the form of a force."""
-    if bends is not None:
-        yield from (bend for bend in bends.values() if norms.enclosures.range(bend).nonnegative)
-        return
+    """The parts of ``-v . J v`` that are squares: bends of convex energies, and products of all other forms."""
     field = _added(list(fields.values()))
-    for product in collected(_form(field), field) or ():
-        (one, _), (two, _) = _directions(product, field)
-        square = next(squares(product, one, two, norms.structure), None)
-        if square is not None and norms.enclosures.number(product.coefficient).positive:
-            yield _squared(field, product, square, one)
+    for form in (_form(field),) if bends is None else bends.values():
+        products = collected(form, field)
+        known = [_square_of(product, field, norms) for product in products or ()]
+        if norms.enclosures.range(form).nonnegative and (products is None or None in known):
+            yield form
+        else:
+            yield from (node for node in known if node is not None)
 
 
-def _squared(field: ForceField, product: Product, square: Square, direction: Operand) -> Node:
-    """A product as the sum of squares that it is."""
-    dims = {a: d for f in product.factors for a, d in zip(f.axes, f.node.dims, strict=True)}
-    factors = [(f.node, f.axes) for f in (*square.half, direction)]
-    middle = [(f.node, f.axes) for f in square.middle]
-    half = field.graph.einsum(ONE, factors, _of_labels(dims, factors), square.labels)
-    whole = [(half, square.labels)] * 2 + middle
-    return field.graph.einsum(product.coefficient, whole, _of_labels(dims, whole), ())
-
-
-def _of_labels(dims: Mapping[int, str], factors: Sequence[tuple[Node, tuple[int, ...]]]) -> dict[int, str]:
-    return {a: dims[a] for _, axes in factors for a in axes}
+def _square_of(product: Product, field: ForceField, norms: Norms) -> Node | None:
+    """A product of a form as a sum of squares with factors that are nowhere negative; None of any other."""
+    (one, _), (two, _) = _directions(product, field)
+    square = next(squares(product, one, two, norms.structure), None)
+    if square is None or not norms.enclosures.number(product.coefficient).positive:
+        return None
+    nonnegative = norms.enclosures.of_product(square.middle).range.nonnegative
+    return squared(field.graph, product, square, one) if nonnegative else None
 
 
 def _added(fields: Sequence[ForceField]) -> ForceField:

@@ -106,25 +106,25 @@ class Monotone:
 
     def curvature(self, norms: Norms | None = None) -> Curvature:
         """The bounds by some norms, or for all params on their sets at the sizes of the spec."""
-        norms = norms or self.norms()
-        if self._proximal:
-            states = self.network.states
-            force = {states[name].node: node for name, node in self._proximal.smooth.items()}
-            return curvature_of({"the smooth part": self.base.with_force(force)}, norms, None, gradient=True)
-        return curvature_of(self._fields, norms, self._bends)
+        return curvature_of(self._fields, norms or self.norms(), self._bends, gradient=self.moves_proximally)
 
     @cached_property
     def nowhere_negative(self) -> tuple[Node, ...]:
-        """The squares in ``-v . J v``, for a force all of which moves states plainly."""
+        """The squares in ``-v . J v``, of the force without kinks that move proximally."""
         return tuple(nowhere_negative(self._fields, self.norms(), self._bends))
 
     @cached_property
     def _fields(self) -> dict[str, ForceField]:
+        if self._proximal:
+            states, smooth = self.network.states, self._proximal.smooth
+            return {"the smooth part": self.base.with_force({states[name].node: node for name, node in smooth.items()})}
         return {name: field_of(self.base, list(forces.items())) for name, forces in self.terms.items() if forces}
 
     @cached_property
     def _bends(self) -> dict[str, Node] | None:
-        """The curvature of each energy, where nothing else moves the states."""
+        """The curvature of each energy, where nothing else moves the states, and no kink moves them proximally."""
+        if self._proximal:
+            return None
         energies = {name: self.network.terms[name].node for name in self._fields}
         return bends_of(self.base, energies) if self.rest.is_gradient else None
 

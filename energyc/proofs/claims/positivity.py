@@ -6,7 +6,7 @@ A matrix is given as a field: v -> M v on one vector.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +17,7 @@ from energyc.mathematics.ir import Add, Coefficient, Einsum, Input, Map, Node, S
 from energyc.proofs.claims.forms import Forms, at_more_sizes, exact_values
 from energyc.proofs.claims.judgement import Judgement, Step, at_sizes, undecided
 from energyc.proofs.claims.norms import Norms
-from energyc.proofs.claims.squares import squares
+from energyc.proofs.claims.squares import squared, squares
 from energyc.proofs.conservativeness.witness import Sample, sample_at, search_sizes
 from energyc.proofs.enclosures.exact import Evaluation, Intervals
 from energyc.proofs.enclosures.intervals import NoEnclosure
@@ -25,7 +25,6 @@ from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.instances import used_dims
 from energyc.proofs.fields.problem import ForceField, linearise
 from energyc.proofs.fields.sampling import draw, in_floats
-from energyc.proofs.fields.structured import Structures
 from energyc.proofs.normal_form.products import Product, multiplied_out
 
 POINTS = 6
@@ -42,6 +41,14 @@ JACOBIANS: Mapping[str, str] = {
 
 
 CLAIM = "positive semidefinite"
+
+
+@dataclass(frozen=True)
+class Squares:
+    """The products of ``v . M v`` that are sums of squares, of a matrix that is so for all sizes."""
+
+    vector: Input
+    nodes: tuple[Node, ...]
 
 
 def positivity(matrix: ForceField, drawn: ForceField, at: Node | None, state: Node, norms: Norms) -> Judgement:
@@ -138,27 +145,33 @@ def _by_form(matrix: ForceField, norms: Norms, sizes: str) -> Judgement | None:
     if products is None:
         return None
     (vector,), statement = matrix.states, f"v . M v >= 0 for all v{sizes}"
-    rest = [product for product in products if not _is_square(product, vector, norms.enclosures, matrix.structure)]
+    found = [_square_of(product, matrix, norms.enclosures) for product in products]
+    rest = [product for product, square in zip(products, found, strict=True) if square is None]
+    known = None if sizes else Squares(vector, tuple(square for square in found if square is not None))
     if not rest:
         because = f"a sum of squares with coefficients that are never negative{sizes}"
-        return Judgement("proved", because, Step("squares", statement))
+        return Judgement("proved", because, Step("squares", statement, by=known))
     forms = Forms(replace(norms, structure=matrix.structure), exact_values(matrix), matrix.states)
     plain = [product for product in products if product not in rest and forms.is_plain(product)]
     if not all(forms.take(product) for product in (*plain, *rest)) or forms.confined() is None:
         return None
     reasons = [*dict.fromkeys(forms.because)]
     because = "; ".join([*reasons, f"what is added outweighs what is subtracted{sizes}"])
-    return Judgement("proved", because, Step("norms", statement, tuple(Step("norm", reason) for reason in reasons)))
+    premises = tuple(Step("norm", reason) for reason in reasons)
+    return Judgement("proved", because, Step("norms", statement, premises, by=known))
 
 
-def _is_square(product: Product, vector: Node, enclosures: Enclosures, structures: Structures) -> bool:
-    """Whether a product is ``(sum of something)^2`` times a positive number and what is never negative."""
+def _square_of(product: Product, matrix: ForceField, enclosures: Enclosures) -> Node | None:
+    """A product that is ``(sum of something)^2`` times a positive number and what is never negative."""
+    (vector,) = matrix.states
     ends = [f for f in product.factors if f.node is vector]
     if len(ends) != 2 or not enclosures.number(product.coefficient).positive:
-        return False
+        return None
     first, second = ends
-    found = squares(product, first, second, structures)
-    return any(enclosures.of_product(square.middle).range.nonnegative for square in found)
+    for square in squares(product, first, second, matrix.structure):
+        if enclosures.of_product(square.middle).range.nonnegative:
+            return squared(matrix.graph, product, square, first)
+    return None
 
 
 # -------------------------------------------------------------------- refutation

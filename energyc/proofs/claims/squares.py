@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import cast
 
-from energyc.mathematics.ir import Input, Operand
+from energyc.mathematics.ir import ONE, Graph, Input, Node, Operand
 from energyc.proofs.fields.structured import NONE, Structures, symmetries
 from energyc.proofs.normal_form.products import Product
 
@@ -43,6 +43,21 @@ def squares(product: Product, first: Operand, second: Operand, structures: Struc
             found = _halved(rest, first, exchange, structures)
             if found is not None:
                 yield found
+
+
+def squared(graph: Graph, product: Product, square: Square, direction: Operand) -> Node:
+    """A product as the sum of squares that it is."""
+    dims = {a: d for f in product.factors for a, d in zip(f.axes, f.node.dims, strict=True)}
+    factors = [(f.node, f.axes) for f in (*square.half, direction)]
+    own = _of_labels(dims, factors)
+    out = tuple(a for a in square.labels if a in own)
+    half = graph.einsum(ONE, factors, own, out)
+    whole = [(half, out)] * 2 + [(f.node, f.axes) for f in square.middle]
+    return graph.einsum(product.coefficient, whole, _of_labels(dims, whole), ())
+
+
+def _of_labels(dims: Mapping[int, str], factors: Sequence[tuple[Node, tuple[int, ...]]]) -> dict[int, str]:
+    return {a: dims[a] for _, axes in factors for a in axes}
 
 
 def _halved(

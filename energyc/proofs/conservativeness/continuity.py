@@ -48,7 +48,8 @@ def _jumps_at(around: LocalField, energy: Node, singularity: Singularity, genera
     gaps, levels = [], []
     for step in (NEAR, NEARER):
         before, after = (_levels(around, energy, places + sign * step * lengths * directions) for sign in (-1, 1))
-        gaps.append(np.abs(after - before))
+        with np.errstate(invalid="ignore"):  # infinite on both sides
+            gaps.append(np.abs(after - before))
         levels.append(np.maximum(np.abs(after), np.abs(before)))
     finite = np.isfinite(gaps[1]) & (levels[1] <= 4 * levels[0])
     return bool(np.any(finite & (gaps[1] > 0.5 * gaps[0]) & (gaps[1] > LEAST * levels[1])))

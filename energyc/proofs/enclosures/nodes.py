@@ -10,6 +10,7 @@ from energyc.derivation.notation.recognise import normalisers
 from energyc.mathematics.calculus import Bounds, derivative
 from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import (
+    ONE,
     Add,
     ArgMax,
     BatchStatistic,
@@ -28,6 +29,7 @@ from energyc.mathematics.ir import (
     Stop,
     walk,
 )
+from energyc.proofs.enclosures.conditions import elements_of, is_condition, where
 from energyc.proofs.enclosures.enclosure import (
     ABSENT,
     BOUNDED,
@@ -175,7 +177,27 @@ class Enclosures:
 
     def _product(self, node: Einsum) -> Enclosure:
         picked = gathered(node) if node.contracted else None
-        return self.of_product(node.operands if picked is None else picked, _normalised(node))
+        found = self.of_product(node.operands if picked is None else picked, _normalised(node))
+        held = self._where_it_holds(node.operands if picked is None else picked)
+        return found if held is None else replace(held, continuous=found.continuous)
+
+    def _where_it_holds(self, factors: Sequence[Operand]) -> Enclosure | None:
+        """0, or a product where conditions among its factors hold; None without them.
+
+        What they say is of elements at their own indices, and is used of what is made of these element by element.
+        """
+        masks = [f for f in factors if is_condition(f.node)]
+        masks = [f for f in masks if f.axes == masks[0].axes and len({*f.axes}) == len(f.axes)]
+        beside = [f for f in factors if f not in masks and masks and f.axes == masks[0].axes]
+        if not beside:
+            return None
+        narrowed = where([f.node for f in masks], self.of)
+        labels = {axis: dim for f in beside for axis, dim in zip(f.axes, f.node.dims, strict=True)}
+        rest = self.graph.einsum(ONE, [(f.node, f.axes) for f in beside], labels, masks[0].axes)
+        others = self.of_product([f for f in factors if f not in masks and f not in beside])
+        found = multiplied(self._narrowed(rest, narrowed), others)
+        nothing = Range(min(found.range.low, 0.0), max(found.range.high, 0.0))
+        return Enclosure(nothing, max(found.up, ABSENT), max(found.down, ABSENT)).cut()
 
     def of_product(self, factors: Sequence[Operand], bounded: Collection[int] = ()) -> Enclosure:
         """The product of factors. One that stands there twice is squared; those ``bounded``, by identity, are."""
@@ -196,6 +218,17 @@ class Enclosures:
                 factor = squared(factor)
             total = multiplied(total, factor)
         return total
+
+    def _narrowed(self, root: Node, narrowed: Mapping[Node, Enclosure]) -> Enclosure:
+        """The enclosure of a node by narrower ones of nodes of which it is made element by element."""
+        there, pending = replace(self, _known=dict(narrowed), _reads=dict(self._reads)), [root]
+        while pending:
+            node = pending.pop()
+            if node not in there._known:
+                parts = elements_of(node)
+                pending += parts
+                there._known |= {} if parts else {node: self.of(node)}
+        return there.of(root)
 
     # ---------------------------------------------------------------- scalar functions
 

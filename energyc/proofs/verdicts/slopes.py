@@ -14,12 +14,15 @@ from energyc.checker.algebra import Poly, total
 from energyc.checker.bounds import Bounds
 from energyc.checker.claims import Claims
 from energyc.checker.forms import Forms, is_semidefinite, matrix_of, shifted
+from energyc.checker.formulas import WHOLE
 from energyc.derivation.notation import left_side, of_network
 from energyc.derivation.notation.recognise import Normaliser, normalisers
 from energyc.derivation.notation.text import number, write
 from energyc.language.network import Network
-from energyc.mathematics.ir import Coefficient, Einsum, Input, Node, Softmax, walk
+from energyc.mathematics.calculus import derivative, substitute
+from energyc.mathematics.ir import Coefficient, Einsum, Function, Graph, Input, Map, Node, Softmax, walk
 from energyc.proofs.claims.monotone import Monotone
+from energyc.proofs.claims.positivity import Squares
 from energyc.proofs.fields.problem import direction_of
 
 Matrix = list[list[Any]]
@@ -51,12 +54,12 @@ class Slopes:
     # ------------------------------------------------------------ curvature
 
     def curved(
-        self, monotone: Monotone, steps: Mapping[str, Fraction], sizes: Mapping[str, int]
+        self, monotone: Monotone, bends: Mapping[str, Poly], steps: Mapping[str, Fraction], sizes: Mapping[str, int]
     ) -> tuple[Fraction, list[str]]:
-        """m and the squares that are taken off the form. Raises TooWeak where m is not above 0."""
+        """m of forms and the squares that are taken off them. Raises TooWeak where m is not above 0."""
         key, scale = tuple(sizes.items()), [steps[name] for name in self.network.states]
         if key not in self._curves:
-            self._curves[key] = self._curve(monotone, sizes)
+            self._curves[key] = self._curve(monotone, bends, sizes)
         curve = self._curves[key]
         shares = SHARES if curve.squares and _is_finite(curve.own) else (Fraction(0),)
         kept = [(share, _sum(curve.rest, curve.own, share)) for share in shares]
@@ -72,10 +75,9 @@ class Slopes:
         off = 1 - share
         return least, [text if off == 1 else f"{off} * ({text})" for text in curve.squares if off]
 
-    def steepest(self, steps: Mapping[str, Fraction], sizes: Mapping[str, int]) -> Fraction:
+    def steepest(self, bends: Mapping[str, Poly], steps: Mapping[str, Fraction], sizes: Mapping[str, int]) -> Fraction:
         """L. Raises TooWeak where there is none."""
         reader, names = self.reader, [*self.network.states]
-        bends = {term.name: reader.bend(term) for term in reader.motion("rate")}
         above = reader.steepness(Forms(Bounds(reader.whole, sizes)), bends, names)
         scale = [steps[name] for name in names] * (len(above) // len(names))
         steep = -_least([[-entry for entry in row] for row in above], scale)
@@ -83,33 +85,36 @@ class Slopes:
             raise TooWeak("the checker sees no L")
         return _exact(above, scale, max) or Fraction(f"{steep * (1 + ROUNDING):.6e}")
 
-    def _curve(self, monotone: Monotone, sizes: Mapping[str, int]) -> Curve:
+    def _curve(self, monotone: Monotone, bends: Mapping[str, Poly], sizes: Mapping[str, int]) -> Curve:
         reader, names = self.reader, [*self.network.states]
         bounds = Bounds(reader.whole, sizes)
-        forms, terms = Forms(bounds), reader.motion("monotone")
-        reader.steady("monotone", terms)
+        forms = Forms(bounds)
         squares: list[tuple[str, Poly]] = []
         for text in self._squares(monotone):
             poly = reader.squares({"facts": {"squares": [text]}}, reader.whole, bounds, {})
             if not is_semidefinite(matrix_of(forms.blocks(poly), names, 0)):
                 squares.append((text, poly))
         own = total(poly for _, poly in squares)
-        rest = matrix_of(forms.blocks(total(map(reader.bend, terms)) - own), names, 0)
+        rest = matrix_of(forms.blocks(total(bends.values()) - own), names, 0)
         return Curve(rest, matrix_of(forms.blocks(own), names, 0), [text for text, _ in squares])
 
     def _squares(self, monotone: Monotone) -> list[str]:
         """What is nowhere negative in the form, in directions ``w.z``."""
-        if monotone.moves_proximally:
-            raise TooWeak("there are no rules yet of curvature beside proximal steps")
         graph, notation = monotone.base.graph, of_network(self.network)
         named: dict[Node, tuple[str, tuple[str, ...]]] = {
             direction_of(graph, s): (f"w.{s.name}", notation.indices(s)) for s in monotone.base.states
         }
         notation = of_network(self.network, named)
         nodes = dict.fromkeys(node for node in monotone.nowhere_negative if node is not graph.zero(()))
-        return [write(notation.formula(node, ())) for node in nodes]
+        return [write(notation.formula(_with_primes(graph, node), ())) for node in nodes]
 
-    # ------------------------------------------------------------ positive Jacobians
+    # ------------------------------------------------------------ positive Jacobians and matrices
+
+    def of_vector(self, known: Squares, name: str) -> list[str]:
+        """The squares in the form of a matrix, its vector under a name."""
+        indices = of_network(self.network).free_indices.fresh(known.vector.dims[0], [])
+        notation = of_network(self.network, {known.vector: (name, (indices,))})
+        return [write(notation.formula(node, ())) for node in dict.fromkeys(known.nodes)]
 
     def positive(self, by: str, state: str) -> tuple[list[str], list[str], list[str]]:
         """The squares in the Jacobian of a let by a state, the indices kept apart, and params that are not negative."""
@@ -162,6 +167,16 @@ class Slopes:
         other = [k if a == axis else name for a, name in enumerate(names)]
         here, there = ((left_side(state, at), left_side(f"w.{state}", at)) for at in (names, other))
         return here, there, k
+
+
+def _with_primes(graph: Graph, node: Node) -> Node:
+    """A node with the slopes of functions written as such, as ``sigmoid'(u)``, where the checker keeps these whole."""
+    slopes: dict[Node, Node] = {}
+    for inner in (n for n in walk([node]) if isinstance(n, Map) and n.function.slope is None):
+        if isinstance(WHOLE.get(inner.function.name), tuple):
+            named = Function(f"{inner.function.name}'", slope=graph.zero(()))
+            slopes[derivative(graph, inner.function, inner.argument)] = graph.map(named, inner.argument)
+    return substitute(graph, node, slopes) if slopes else node
 
 
 def _sum(rest: Matrix, own: Matrix, share: Fraction) -> Matrix:

@@ -23,6 +23,8 @@ from energyc.language.syntax.unparse import unparse
 from energyc.mathematics.ir import NoRule
 from energyc.proofs.claims.judgement import Step
 from energyc.proofs.claims.monotone import Monotone
+from energyc.proofs.claims.positivity import Squares
+from energyc.proofs.claims.sets import is_convex
 from energyc.proofs.verdicts.formulas import Equations, formulas_of
 from energyc.proofs.verdicts.slopes import Slopes, TooWeak
 
@@ -76,7 +78,7 @@ class Trees:
 
     def _read_by(self, statement: Json, energies: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         """The terms and lets that a statement is about."""
-        if statement["kind"] == "positive":
+        if statement["kind"] in ("positive", "semidefinite"):
             return [statement["of"]], []
         return (energies if statement["kind"] == "floor" else [*self.equations.own]), []
 
@@ -87,15 +89,27 @@ class Trees:
         return Slopes(self.network, self._reader)
 
     def _curved(
-        self, proof: Step, steps: Mapping[str, Fraction], sizes: Mapping[str, int], steep: bool = False
+        self, proof: Step, lengths: Mapping[str, Fraction], sizes: Mapping[str, int], steep: bool = False
     ) -> Json:
         """The bounds of the curvature: m and, if it is to be ``steep`` at most, L."""
         assert isinstance(proof.by, Monotone)
-        m, squares = self._slopes.curved(proof.by, steps, sizes)
-        most = self._slopes.steepest(steps, sizes) if steep else None
-        written = {name: str(step) for name, step in steps.items()}
-        statement = {"kind": "curved", "steps": written, "m": str(m), "L": None if most is None else str(most)}
-        return _node("form", statement, (), {"squares": squares})
+        terms, steps = self._reader.motion(proof.rule), "proximal" if proof.by.moves_proximally else "plain"
+        kinks = {"kinks": self._kinks()} if proof.by.moves_proximally else {}
+        if not kinks:
+            self._reader.steady(proof.rule, terms)
+        bends = self._reader.bends({"facts": {"squares": [], **kinks}}, steps, terms)
+        m, squares = self._slopes.curved(proof.by, bends, lengths, sizes)
+        most = self._slopes.steepest(bends, lengths, sizes) if steep else None
+        written = {name: str(length) for name, length in lengths.items()}
+        statement = {"kind": "curved", "steps": steps, "lengths": written, "m": str(m)}
+        return _node(
+            "form", {**statement, "L": None if most is None else str(most)}, (), {"squares": squares, **kinks}
+        )
+
+    def _kinks(self) -> list[list[str]]:
+        """The parts of energies that have no continuous slope."""
+        energies = [name for name, term in self.equations.own.items() if term.word == "energy"]
+        return [[*part] for part in parts_of(self.equations, energies) if not self._facts(part).smooth]
 
     def _at_sizes(self, make: Callable[[Mapping[str, int]], Json]) -> Json:
         """What holds for all sizes, or else at those of the spec."""
@@ -109,8 +123,9 @@ class Trees:
 
     def _unique(self, proof: Step, energies: Sequence[str]) -> Json:
         def tree(sizes: Mapping[str, int]) -> Json:
-            statement = {"kind": "unique", "sizes": {**sizes}, **self._quantified("unique")}
-            return _node("monotone", statement, [self._curved(proof, self._unit_steps(), sizes)])
+            curved = self._curved(proof, self._unit_steps(), sizes)
+            written = {"steps": curved["statement"]["steps"], "sizes": {**sizes}}
+            return _node("monotone", {"kind": "unique", **written, **self._quantified("unique")}, [curved])
 
         return self._at_sizes(tree)
 
@@ -121,7 +136,8 @@ class Trees:
         def tree(sizes: Mapping[str, int]) -> Json:
             curved = self._curved(proof, steps, sizes, steep=True)
             rate = rate_of(curved["statement"], gradient)
-            written = {"steps": curved["statement"]["steps"], "rate": str(rate), "sizes": {**sizes}}
+            same = {name: curved["statement"][name] for name in ("steps", "lengths")}
+            written = {**same, "rate": str(rate), "sizes": {**sizes}}
             return _node("rate", {"kind": "converges", **written, **self._quantified("converges")}, [curved])
 
         return self._at_sizes(tree)
@@ -134,7 +150,9 @@ class Trees:
         return tree
 
     def _positive(self, proof: Step) -> Json:
-        if not proof.about:
+        if isinstance(proof.by, Squares):
+            return self._semidefinite(proof.about[0], proof.by)
+        if len(proof.about) != 2:
             raise NoTree("the format has no rules for this matrix")
         (by, state), statement = proof.about, {"kind": "positive", **self._quantified("positive")}
         squares, apart, given = self._slopes.positive(by, state)
@@ -143,16 +161,35 @@ class Trees:
         self._reader.positive(tree)
         return tree
 
+    def _semidefinite(self, name: str, known: Squares) -> Json:
+        let = self.network.lets[name]
+        if len(let.indices) != 2 or len(known.vector.dims) != 1:
+            raise NoTree("the format has no rules for a matrix with other indices")
+        statement = {"kind": "semidefinite", "of": name, "by": [*let.indices], **self._quantified("semidefinite")}
+        squares = self._slopes.of_vector(known, f"w.{name}")
+        fewer = [[*squares[:k], *squares[k + 1 :]] for k in range(len(squares))]
+        for chosen in (squares, *fewer):  # one that is left may outweigh what is subtracted
+            tree = _node("form", statement, (), {"squares": chosen})
+            try:
+                self._reader.semidefinite(tree)
+                return tree
+            except Refused as step:
+                reason = str(step)
+        raise NoTree(reason)
+
     # ------------------------------------------------------------ equilibria and floors
 
     def _rest(self, proof: Step, energies: Sequence[str]) -> Json:
         if proof.rule not in RESTS:
             raise NoTree(f"the format has no rule {proof.rule}")
+        if curved := [name for name, state in self.network.states.items() if not is_convex(state.constraint)]:
+            raise NoTree(f"the format speaks of steps of any length, and the set of {curved[0]} is not convex")
         steps, facts = "proximal" if proof.rule == "proximal" else "plain", {}
         if proof.rule == "brouwer":
             premises = [_node("damped", {"kind": "damped", "of": [name]}) for name in sorted(self._reader.free)]
         elif proof.rule == "monotone":
             premises = [self._curved(proof, self._unit_steps(), {})]
+            steps = premises[0]["statement"]["steps"]
         elif proof.rule == "banach":
             premises = [self._contraction(replace(proof, about=tuple(self.network.states)))]
         else:
@@ -160,8 +197,7 @@ class Trees:
             if not premises[0]["statement"]["attained"]:
                 raise NoTree("the least value is not seen to be taken")
         if proof.rule == "proximal":
-            parts = parts_of(self.equations, energies)
-            facts = {"kinks": [[*part] for part in parts if not self._facts(part).smooth]}
+            facts = {"kinks": self._kinks()}
         return _node(proof.rule, {"kind": "rest", "steps": steps, **self._quantified("rest")}, premises, facts)
 
     def _floor(self, proof: Step, energies: Sequence[str]) -> Json:
@@ -179,7 +215,7 @@ class Trees:
         return dict(self._known["floor"])
 
     def _is_continuous(self, energy: str) -> bool:
-        return self._reader.facts(self._reader.spec["terms"][energy]).continuous
+        return self._reader.facts(self._reader.spec["terms"][energy]).continuous is True
 
     def _quantified(self, kind: str) -> Json:
         return {"layer": self.layer, "for": FOR[kind]}

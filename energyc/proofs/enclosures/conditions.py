@@ -1,0 +1,95 @@
+"""What a condition on real values says of the numbers in it: where ``a * b - 1 > 0``, a * b is above 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from energyc.mathematics.functions import ScalarFunction
+from energyc.mathematics.ir import Add, Coefficient, Einsum, Map, Node
+from energyc.proofs.enclosures.enclosure import BOUNDED, Enclosure, summed, times
+from energyc.proofs.enclosures.functions import mapped_range
+from energyc.proofs.enclosures.ranges import ANY, Range, exactly
+
+#: Arguments between which the inverse of a function is sought, and in how many halvings.
+REACH, HALVINGS = 64.0, 60
+POSITIVE, NONNEGATIVE = (Enclosure(Range(0.0, math.inf, low_open=strict), down=BOUNDED) for strict in (True, False))
+
+
+def is_condition(node: Node) -> bool:
+    """Whether a node is 1 where a condition on real values holds, else 0."""
+    return isinstance(node, Map) and (node.function.named("above") or node.function.named("reached"))
+
+
+def elements_of(node: Node) -> tuple[Node, ...]:
+    """The nodes whose elements make those of a node at the same indices; none where it is made in another way."""
+    match node:
+        case Add() | Map():
+            return node.children
+        case Einsum() if node.operands and len({*node.out}) == len(node.out):
+            return node.children if all(operand.axes == node.out for operand in node.operands) else ()
+    return ()
+
+
+def where(conditions: Sequence[Node], known: Callable[[Node], Enclosure]) -> dict[Node, Enclosure]:
+    """The enclosures where conditions hold of what is in them, by those that are ``known`` everywhere.
+
+    Each is of an element of a node at the indices of the conditions.
+    """
+    narrowed: dict[Node, Enclosure] = {}
+    maps = [node for node in conditions if isinstance(node, Map)]
+    pending = [(node.argument, POSITIVE if node.function.named("above") else NONNEGATIVE) for node in maps]
+    while pending:
+        node, bound = pending.pop()
+        old = narrowed.get(node) or known(node)
+        inside = replace(
+            old, range=old.range.within(bound.range), up=min(old.up, bound.up), down=min(old.down, bound.down)
+        )
+        if inside.range.low <= inside.range.high:
+            narrowed[node] = inside.cut()
+            pending += _of_parts(node, bound, known)
+    return narrowed
+
+
+def _of_parts(node: Node, bound: Enclosure, known: Callable[[Node], Enclosure]) -> Iterator[tuple[Node, Enclosure]]:
+    """What a bound on a node says of the nodes that it is made of, element by element."""
+    match node:
+        case Add():
+            for k, (factor, part) in enumerate(node.terms):
+                others = [times(_number(c), known(n)) for j, (c, n) in enumerate(node.terms) if j != k]
+                rest = summed([bound, *(each.negated() for each in others)])
+                yield from _scaled(factor, part, rest)
+        case Einsum(operands=(operand,)) if elements_of(node):
+            yield from _scaled(node.coefficient, operand.node, bound)
+        case Map() if node.function.slope is None and node.function.entry.domain is None:
+            entry = node.function.entry
+            if entry.monotone and entry.exponent is None:
+                low, high = (_reached(entry, bound.range), -_reached(entry, bound.range, -1.0))
+                yield node.argument, Enclosure(Range(low, high))
+
+
+def _scaled(factor: Coefficient, node: Node, bound: Enclosure) -> Iterator[tuple[Node, Enclosure]]:
+    """What a bound on a multiple of a node says of it."""
+    if not factor.powers and factor.value:
+        yield node, times(exactly(1 / float(factor.value)), bound)
+
+
+def _number(factor: Coefficient) -> Range:
+    return ANY if factor.powers else exactly(float(factor.value))
+
+
+def _reached(entry: ScalarFunction, bound: Range, way: float = 1.0) -> float:
+    """A number that no argument is below whose value is in ``bound``; for ``way`` -1, of the opposite argument."""
+
+    def outside(u: float) -> bool:
+        value = mapped_range(entry, Range(way * u, way * u))
+        return value.high < bound.low if entry.monotone * way > 0 else value.low > bound.high
+
+    low, high = -REACH, REACH
+    if not outside(low):
+        return -math.inf
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if outside(middle) else (low, middle)
+    return low
