@@ -294,7 +294,7 @@ def _spread(bound: tuple[Atom, ...], poly: Poly) -> Poly:
         return summed(bound, _each(poly, lambda atom: remade(atom, spread)))
     index = new_index(given.below)
     at = lone(Atom("at", "", (lone(given), lone(index))))
-    return _spread((*bound, index), _exchanged(poly, given, lone(index)) * at)
+    return _spread((*bound, index), exchanged(poly, given, lone(index)) * at)
 
 
 def _gathered(poly: Poly, hidden: frozenset[Atom] = frozenset()) -> Iterator[Atom]:
@@ -307,9 +307,19 @@ def _gathered(poly: Poly, hidden: frozenset[Atom] = frozenset()) -> Iterator[Ato
                 yield from _gathered(part, hidden.union(bound))
 
 
-def _exchanged(poly: Poly, old: Atom, new: Poly) -> Poly:
+def exchanged(poly: Poly, old: Atom, new: Poly) -> Poly:
     """A polynomial with another in the place of an atom that reads no bound index, wherever that is."""
-    return _each(poly, lambda atom: new if atom == old else remade(atom, lambda part: _exchanged(part, old, new)))
+    return _each(poly, lambda atom: new if atom == old else remade(atom, lambda part: exchanged(part, old, new)))
+
+
+def solved(poly: Poly) -> Iterator[tuple[Atom, Poly]]:
+    """The atoms that a polynomial is linear in, each with what it is where the polynomial is 0."""
+    for (bound, factors), value in poly:
+        alone = not bound and [exponent for _, exponent in factors] == [1]
+        for atom in (atom for atom, _ in factors if alone):
+            rest = lone(atom) - poly.scaled(Fraction(1) / value)
+            if exchanged(rest, atom, number(0)) == rest:
+                yield atom, rest
 
 
 def _each(poly: Poly, new: Callable[[Atom], Poly]) -> Poly:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from energyc.checker.algebra import EXPONENT, Atom, Poly, lone, seen
+from energyc.checker.algebra import EXPONENT, Atom, Poly, exchanged, lone, new_index, seen, solved
 from energyc.checker.formulas import WHOLE, Formulas, items_of, name_of, primes_of, sum_of_names
 from energyc.checker.ranges import COMPACT, FREE, NONE, Facts, held, number
 from energyc.checker.syntax import Left, NotCovered, expression, items, same
@@ -276,7 +276,8 @@ class Bounds:
             joined = one.joined(other)
             if decides == NONE:
                 return joined
-            return joined._replace(continuous=None, top=False, bottom=False, reads=max(joined.reads, decides)).settled()
+            meet = self.meet(arguments[0], arguments[1:], scope) or None
+            return joined._replace(continuous=meet, top=None, bottom=None, reads=max(joined.reads, decides)).settled()
         values = [self.of(each, scope) for each in arguments]
         self.partial |= own is None and (
             (name == "log" and not values[0].positive) or (name == "sqrt" and values[0].low < 0)
@@ -306,6 +307,18 @@ class Bounds:
             return self.of(tree, scope)
         finally:
             self.assumed = before
+
+    def meet(self, condition: ast.expr, pair: list[ast.expr], scope: Scope) -> bool:
+        """Whether two continuous expressions are equal wherever the sides of a comparison are, which are continuous."""
+        named = all(isinstance(place, str) for place in scope.values())
+        if not isinstance(condition, ast.Compare) or len(condition.ops) != 1 or not named:
+            return False
+        sides = [condition.left, *condition.comparators, *pair]
+        if not all(self.of(tree, dict(scope)).continuous for tree in sides):
+            return False
+        atoms = {name: new_index(dim) for name, dim in scope.items()}
+        left, right, a, b = (self.formulas.value(tree, atoms) for tree in sides)
+        return any(not exchanged(a - b, atom, value) for atom, value in solved(left - right))
 
     def assume(self, tree: ast.expr, scope: Scope, by: Facts, strict: bool) -> None:
         """That an expression lies between the ends of ``by``, which one that is ``strict`` does not reach."""

@@ -92,12 +92,10 @@ class Claims(Slopes):
             require(not given and not confines, "the rule range: it confines no state")
         else:
             rule = node["rule"]
-            require(
-                rule in ("outgrown", "norms") and given <= confined, f"the rule {rule}: what is given is not confined"
-            )
+            require(given <= confined, f"the rule {rule}: what is given is not confined")
             growths = Growths(self.bounds, self.free - given)
             whole = total(self.summed(owner, tree) for owner, tree in parts)
-            found = growths.confined(whole) if rule == "outgrown" else growths.weighed(whole)
+            found = {"outgrown": growths.confined, "norms": growths.weighed, "alone": growths.alone}[rule](whole)
             claimed = {name: Fraction(power) for name, power in confines.items()}
             agrees = found == claimed and (rule == "norms" or claimed != {})
             require(agrees, f"the rule {rule}: other powers of the states")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -131,6 +132,59 @@ class Growths:
         for load in loads:
             require(is_outgrown(load, gains), "the rule norms: they do not outgrow a product")
         return gains
+
+    def alone(self, poly: Poly) -> dict[str, Any]:
+        """The powers, 1, of states of which each product reads one element at most, and which are driven back far out.
+
+        Raises Refused where on some way out what falls is not outgrown by what rises, by an exponential or a power.
+        """
+        gains: dict[tuple[str, int], tuple[Any, Any]] = {}
+        loads: list[tuple[tuple[str, int], tuple[Any, Any]]] = []
+        for (bound, factors), value in poly:
+            own = {element for atom, _ in factors for element in self.elements(atom)}
+            if len(own) > 1:
+                raise NotCovered("a product of two elements")
+            for end, way in ((element, way) for element in own for way in self.ways(element)):
+                speed, sign = self.speed(factors, end, way)
+                rest = [(atom, e) for atom, e in factors if not self.elements(atom)]
+                rises = value * sign > 0 and self.is_positive(rest) and self.bounds.is_each(end, bound)
+                if rises and speed > (0, 0):
+                    gains[end.name, way] = max(speed, gains.get((end.name, way), (0, 0)))
+                elif not self.is_nonnegative(factors, value):
+                    loads.append(((end.name, way), speed))
+            if not own:
+                self.of_product(factors)
+        for name in self.moving:
+            for way in self.ways(Atom("element", name)):
+                require((name, way) in gains, f"the rule alone: {name} is not driven back")
+        require(all(speed < gains[at] for at, speed in loads), "the rule alone: what falls is not outgrown")
+        return dict.fromkeys(self.moving, 1)
+
+    def ways(self, end: Atom) -> list[int]:
+        """The ways out of an element: up, down."""
+        known = self.bounds.element(end.name)
+        return [way for way, limit in ((1, known.high), (-1, -known.low)) if limit == math.inf]
+
+    def elements(self, atom: Atom) -> set[Atom]:
+        """The elements of states that move in an atom."""
+        inner = (part for poly in atom.args for (_, factors), _ in poly for part, _ in factors)
+        return {atom} if self.is_end(atom) else {element for part in inner for element in self.elements(part)}
+
+    def speed(self, factors: Iterable[tuple[Atom, Any]], end: Atom, way: int) -> tuple[tuple[Any, Any], int]:
+        """The rate and the power of ``exp(rate |z|) |z|^power``, by which a product grows along a way, and its sign."""
+        rate, power, sign = Fraction(0), Fraction(0), 1
+        for atom, exponent in factors:
+            if atom == end and exponent > 0 and Fraction(exponent).denominator == 1:
+                power, sign = power + exponent, sign * way ** int(exponent)
+            elif atom.name == "sign" and atom.args == (lone(end),) and exponent == 1:
+                sign *= way
+            elif atom.name == "exp" and atom.args == (lone(end),):
+                rate += exponent * way
+            elif self.of_power(atom, exponent)[1] > 0:
+                raise NotCovered(f"how fast the function {atom.name} grows")
+            elif end in self.elements(atom):
+                sign = 0
+        return ((rate, power) if rate >= 0 else (Fraction(0), Fraction(0))), sign
 
     def is_form(self, form: Product, _: Any) -> bool:
         """Whether a product has two elements of states that move, or the square of one."""

@@ -16,7 +16,7 @@ class Facts(NamedTuple):
     but the states held it is bounded ``below`` and ``above``, keeps ``away`` from 0, is finite and ``continuous``, and
     near each state the largest (``top``) or the least (``bottom``) of finitely many functions with continuous slopes.
     Both together are: it has a continuous slope. It ``reads`` no state, states on compact sets, or any. Where a state
-    decides between two expressions, it is not known (None) whether they meet.
+    decides between two expressions, it may not be known (None) whether they meet, and whether their slopes do.
     """
 
     low: Any = -math.inf
@@ -26,12 +26,12 @@ class Facts(NamedTuple):
     above: bool = False
     away: bool = False
     continuous: Any = False
-    top: bool = False
-    bottom: bool = False
+    top: Any = False
+    bottom: Any = False
     reads: int = FREE
 
     @property
-    def smooth(self) -> bool:
+    def smooth(self) -> Any:
         """Whether it has a continuous slope."""
         return self.top and self.bottom
 
@@ -60,8 +60,8 @@ class Facts(NamedTuple):
             above=self.above or held or image or self.high < math.inf,
             away=self.away or self.low > 0 or self.high < 0 or ((held or image) and not zero),
             continuous=held or self.continuous,
-            top=self.top or held,
-            bottom=self.bottom or held,
+            top=held or self.top,
+            bottom=held or self.bottom,
         )
 
     def __neg__(self) -> Facts:

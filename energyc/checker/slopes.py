@@ -101,9 +101,11 @@ class Slopes(Terms):
             return {term.name: self.bend(term) for term in terms}
         found: dict[str, Poly] = {}
         for term, tree in self.without_kinks("form", node["facts"]["kinks"], terms):
-            scope = {name: new_index(dim) for name, dim in self.bounds.scope(term).items()}
-            part = summed(tuple(scope.values()), self.whole.value(tree, scope))
-            found[term.name] = found.get(term.name, number(0)) + self.whole.differential(self.whole.differential(part))
+            if (key := ("bend", term.key, ast.dump(tree))) not in self.whole.kept:
+                scope = {name: new_index(dim) for name, dim in self.bounds.scope(term).items()}
+                part = summed(tuple(scope.values()), self.whole.value(tree, scope))
+                self.whole.kept[key] = self.whole.differential(self.whole.differential(part))
+            found[term.name] = found.get(term.name, number(0)) + self.whole.kept[key]
         return found
 
     def without_kinks(

@@ -123,7 +123,7 @@ class Terms(Case):
         """That forces are continuous, and so are the slopes of energies."""
         for term in terms:
             known = self.facts(term)
-            continuous = known.continuous and (known.smooth or term.word != "energy")
+            continuous = known.continuous and (term.word != "energy" or known.smooth)
             require(continuous, f"the rule {rule}: the force of {term.name} jumps")
 
 

@@ -64,6 +64,29 @@ def test_nothing_else(name: str) -> None:
     assert accepted(spec_of(FALLING[name]), "floor") == []
 
 
+#: Energies on a box that take their least value, because the sides meet where the condition changes, and that do not.
+MEETING = {
+    "where(y[d] > 1/2, y[d], 1/2)": True,
+    "where(y[d] >= x[d], (y[d] - x[d])^2, 0)": True,
+    "where(2*y[d] < 1, -y[d]^2, -y[d]/2)": True,
+    "where(exp(y[d]) > 2, exp(2*y[d]), 4)": True,
+    "where(y[d] > 1/2, y[d], 1)": False,
+    "where(y[d] > x[d], y[d]^3, 0)": False,
+    "where(y[d] > 0, y[0], y[d])": False,
+    "where(y[0] > 0, y[d] + 1, 1)": False,
+    "where(y[d]^2 > 1/4, y[d], 1/2)": False,
+    "where(y[d] > 0, y[d]/y[d], 1)": False,
+    "where(y[d] > 0, sum[d in D](y[d]), 0)": False,
+    "where(y[d] > 1/2 and y[d] > 0, y[d], 1/2)": False,
+}
+
+
+@pytest.mark.parametrize("energy", MEETING)
+def test_a_least_value_is_taken_where_sides_meet(energy: str) -> None:
+    found = accepted(spec_of(f"state y[D] in [-1, 1]\nenergy e = sum[d]({energy})"), "floor")
+    assert any(tree["statement"]["attained"] for tree in found) == MEETING[energy]
+
+
 # -------------------------------------------------------------------- random selections
 
 SIDES = ("a", "-a", "b", "a^2", "-a^2", "a*b", "-a*b", "exp(a)", "-exp(a)", "a^3", "a - b", "1", "log(1 + a^2)")

@@ -270,4 +270,4 @@ def test_different_starts_end_at_the_equilibrium_at_the_rate_that_is_promised(se
     for steps in (1, 2, 3, 4):
         ends = [net.relax({}, steps=steps, states={n: x.clone() for n, x in start.items()}).states for start in states]
         apart.append(math.sqrt(sum(float((ends[0][n] - ends[1][n]).square().sum()) for n in ends[0])))
-    assert all(after <= rate * before * (1 + 1e-9) for before, after in pairwise(apart))
+    assert all(after <= rate * before * (1 + 1e-9) + 1e-14 for before, after in pairwise(apart))  # rounding ends it

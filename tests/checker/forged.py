@@ -47,6 +47,9 @@ class Forger:
             confines = {name: "2" for k, name in enumerate(self.states) if some >> k & 1}
             yield node("sum", statement, [self.part(self.parts, confines, [], "norms")])
             yield node("sum", statement, [self.part([part], confines, [], "norms") for part in self.parts])
+            confines = dict.fromkeys(confines, "1")
+            yield node("sum", statement, [self.part(self.parts, confines, [], "alone")])
+            yield node("sum", statement, [self.part([part], confines, [], "alone") for part in self.parts])
         for power, some in product(("1", "2", "4"), range(1, 2 ** len(self.states))):
             confines = {name: power for k, name in enumerate(self.states) if some >> k & 1}
             yield node("sum", statement, [self.part(self.parts, confines, [])])

@@ -170,3 +170,56 @@ def test_a_sign_is_0_where_its_argument_is() -> None:
             "steps": [{"rule": "slope", "force": "z[d]", "is": "0"}],
         }
         assert answer(entry, text).verdict == verdict, inner
+
+
+# ---------------------------------------------------------------- indices that elements give, orthonormal matrices
+
+ORTHONORMAL = """network turned
+dim D = 3, K = 2
+param R[D, D] ~ normal(1) in orthogonal, Q[K, D] ~ normal(1) in orthogonal
+clamp b[D]
+state y[D]
+force f on y[m] = sum[n in D, k in D](R[n,m] * R[n,k] * tanh(y[k])) - y[m] + b[m]
+readout q[k] = sum[d](Q[k,d] * y[d])
+relax { step = 0.1 }
+"""
+#: What is written in the place of the rows of R, and whether the certificate still holds.
+TURNED = {
+    ("R[n,m] * R[n,k]", "R[n,m] * R[n,k]"): True,
+    ("R[n,m] * R[n,k]", "R[m,n] * R[k,n]"): True,
+    ("R[n,m] * R[n,k]", "R[n,m] * R[k,n]"): False,
+    ("R[n,m] * R[n,k]", "2 * R[n,m] * R[n,k]"): False,
+    ("R[D, D] ~ normal(1) in orthogonal", "R[D, D] ~ normal(1) in norm[1]"): False,
+    ("R[D, D] ~ normal(1) in orthogonal", "R[D, D] ~ normal(1) in sphere[D]"): False,
+    ("sum[n in D, k in D](R[n,m] * R[n,k]", "sum[n in K, k in D](Q[n,m] * Q[n,k]"): False,
+}
+
+
+@pytest.mark.parametrize("old", TURNED, ids=lambda old: old[1])
+def test_a_matrix_is_orthonormal_along_its_own_axes(old: tuple[str, str]) -> None:
+    (entry,) = certified(ORTHONORMAL)["certificates"]
+    text = ORTHONORMAL.replace(*old)
+    assert (answer(brought_up_to_date(entry, text), text).verdict == "yes") == TURNED[old]
+
+
+GATHERED = """network edges
+dim N = 4, E = 5, D = 2
+clamp src[E] : N, dst[E] : N
+state z[N, D]
+energy alike = 1/20 * sum[n,d](mean[e | dst[e] == n and src[e] != n](z[n,d] - z[src[e],d])^2)
+relax { step = 0.1 }
+"""
+
+
+@pytest.mark.slow
+def test_two_elements_that_an_equation_makes_the_same_are_at_one_index() -> None:
+    (entry,) = (each for each in certified(GATHERED)["certificates"] if each["statement"]["of"] == ["alike"])
+    assert answer(entry, GATHERED).verdict == "yes"
+    for old, new in (("src[e] != n", "src[e] == n"), ("1/20", "1/21")):
+        text = GATHERED.replace(old, new)
+        assert text != GATHERED
+        assert answer(brought_up_to_date(entry, text), text).verdict != "yes", new
+    (step,) = entry["steps"]
+    changed = {**step, "is": step["is"].replace("dst[e2] == dst[e]", "dst[e2] == src[e]")}
+    assert changed != step
+    assert answer({**entry, "steps": [changed]}, GATHERED).verdict != "yes"

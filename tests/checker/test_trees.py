@@ -81,6 +81,18 @@ FALSE_FLOORS = {
     "many vectors": "param p[N,D] in sphere[D]\nstate z[D]\nenergy e = sum[d](z[d]^2) - sum[n](sum[d](p[n,d]*z[d])^2)",
     "part of the entries by norms": "param Q[D,D] ~ normal(1) in norm[1/2]\nstate z[D]\n"
     "energy e = sum[d | d < 2](z[d]^2) - sum[d,k](z[d]*Q[d,k]*z[k])",
+    "an exponential on one side": "state z[D]\nenergy e = sum[d](exp(z[d]) + z[d])",
+    "an exponential that is outgrown": "state z[D]\nenergy e = sum[d](exp(z[d]) + exp(-z[d]) - exp(2*z[d]))",
+    "an exponential as large": "state z[D]\nenergy e = sum[d](exp(z[d]) + z[d]^2 - z[d]*exp(z[d]))",
+    "a cube beside a fourth power of part": "state z[D]\nenergy e = z[0]^4 - sum[d](z[d]^3)",
+    "an odd power of a sign": "state z[D]\nenergy e = sum[d](z[d]^3*sign(z[d])*sign(z[d]) + exp(z[d]))",
+    "an exponential that an input scales": "state z[D]\nenergy e = sum[d](x[d]*exp(z[d]) + z[d]^2)",
+    "exponentials of two elements": "state z[D]\nenergy e = sum[d](exp(z[d]) + exp(-z[d])) - exp(z[0])*exp(z[1])",
+    "an exponential of a gathered element": "clamp i[N] : D\nstate z[D]\n"
+    "energy e = sum[n](exp(z[i[n]]) + exp(-z[i[n]])) - sum[d](z[d])",
+    "a power times an exponential": "state z[D]\n"
+    "energy e = sum[d](exp(-z[d]) + z[d]^2*exp(-2*z[d])*tanh(z[d]) + z[d]^2)",
+    "a bounded factor of any sign": "state z[D]\nenergy e = sum[d](z[d]^4*sin(z[d]) + z[d]^2)",
     "an integral of what falls": "fn S'(u) = tanh(u) - 2\nstate z\nenergy e = S(z)",
 }
 #: Steps that need not rest.
@@ -208,6 +220,9 @@ def test_no_tree_shows_a_false_floor_of_a_known_piece(piece: str) -> None:
             "rest",
         ),
         ("state y[D] in simplex[D]\nenergy e = sum[d](y[d]*log(y[d]))", "floor"),
+        ("state z[D]\nenergy e = sum[d](exp(2*z[d]) + exp(-z[d]) - x[d]*z[d]^3)", "floor"),
+        ("state z[D]\nenergy e = sum[d](z[d]^3 - x[d]*abs(z[d]))\nenergy f = sum[d](exp(-z[d]))", "floor"),
+        ("state z[D] in nonnegative\nenergy e = sum[d](z[d]^3 - x[d]*z[d]^2)", "floor"),
     ],
 )
 def test_forged_trees_of_what_is_true_are_accepted(body: str, kind: str) -> None:

@@ -31,7 +31,7 @@ from energyc.proofs.verdicts.slopes import Slopes, TooWeak
 Json = dict[str, Any]
 #: A part of an energy: the name of that, and the part.
 Part = tuple[str, str]
-FLOORS = ("compact", "sum", "outgrown", "norms")
+FLOORS = ("compact", "sum", "outgrown", "norms", "alone")
 RESTS = ("least", "proximal", "flows", "brouwer", "monotone", "banach")
 
 
@@ -206,7 +206,10 @@ class Trees:
         if "floor" not in self._known:
             compact = proof.rule == "compact"
             parts = [*parts_of(self.equations, energies)]
-            grouped = self._weighed(parts) if proof.rule == "norms" else self._grouped(parts, proof.rule == "sum")
+            if proof.rule in ("norms", "alone"):
+                grouped = self._together(parts, proof.rule)
+            else:
+                grouped = self._grouped(parts, proof.rule == "sum")
             premises = [] if compact else [*grouped]
             confined = {name for premise in premises for name in premise["statement"]["confines"]}
             attained = compact or (confined >= self._reader.free and all(map(self._is_continuous, energies)))
@@ -249,11 +252,12 @@ class Trees:
         for part in firm:
             yield _part([part], {}, ())
 
-    def _weighed(self, parts: Sequence[Part]) -> Iterator[Json]:
-        """The premises of a sum: products of states that norms show to be positive with all that they outgrow."""
-        firm = [part for part in parts if self._facts(part).below and not self._powers([part], ())]
+    def _together(self, parts: Sequence[Part], rule: str) -> Iterator[Json]:
+        """The premises of a sum: all parts by one rule; norms leave out what is bounded below and confines none."""
+        norms = rule == "norms"
+        firm = [part for part in parts if norms and self._facts(part).below and not self._powers([part], ())]
         together = [part for part in parts if part not in firm]
-        yield _part(together, self._powers(together, (), by_norms=True), (), "norms")
+        yield _part(together, self._powers(together, (), rule), (), rule)
         for part in firm:
             yield _part([part], {}, ())
 
@@ -263,19 +267,19 @@ class Trees:
             return None
         return next(((part, powers) for part in parts if (powers := self._powers([part], given))), None)
 
-    def _powers(self, parts: Sequence[Part], given: Sequence[str], by_norms: bool = False) -> dict[str, str]:
+    def _powers(self, parts: Sequence[Part], given: Sequence[str], rule: str = "outgrown") -> dict[str, str]:
         """The powers of states by which parts confine them where others are bounded; none where they do not.
 
-        Raises Refused if norms are to show it, and do not.
+        Raises Refused if another rule is to show it, and does not.
         """
         growths = Growths(self._reader.bounds, self._reader.free.difference(given))
         try:
             terms = self._reader.spec["terms"]
             whole = total(self._reader.summed(terms[name], expression(text)) for name, text in parts)
-            found = growths.weighed(whole) if by_norms else growths.confined(whole)
+            found = {"outgrown": growths.confined, "norms": growths.weighed, "alone": growths.alone}[rule](whole)
             return {name: str(power) for name, power in found.items()}
         except (NotCovered, Refused):
-            if by_norms:
+            if rule != "outgrown":
                 raise
             return {}
 
