@@ -340,14 +340,19 @@ def check_device(device: str) -> None:
     import torch
 
     try:
-        torch.zeros(1, device=device).item()
+        made, reason = torch.zeros(1, device=device), None
+        if made.is_meta:
+            reason = "it holds no numbers"
+        else:
+            made.item()  # which waits for what was asked of the device
     except (RuntimeError, AssertionError, ImportError) as error:
         reason = str(error).splitlines()[0]
+    if reason is not None:
         raise UserError(
             f"the device {device} cannot be used: {reason}",
             code="E0902",
             help=spoken("use {}", Option("device", "cpu")),
-        ) from None
+        )
 
 
 def torch_dtype(dtype: Any) -> torch.dtype | None:

@@ -127,6 +127,18 @@ def test_without_matplotlib_one_message(run: Path, capfd: Capture, monkeypatch: 
         assert "pip install 'energyc[plots]'" in done.err and "Traceback" not in done.err
 
 
+def test_training_without_matplotlib_says_what_draws_pictures(
+    tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    sizes = ("--set", "train.eval_samples=8", "--target", "torch")
+    done = energyc(capfd, "train", "ising", "--steps", "1", *sizes, "--out", tmp_path / "run")
+    assert done.status == 0
+    assert "no pictures: pictures need matplotlib; pip install 'energyc[plots]'" in done.err
+
+
 TWO = """network two
 dim I = 64, J = 6, N = 5000, M = 3
 data digits = digits(side = 8)

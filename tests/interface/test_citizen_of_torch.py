@@ -166,7 +166,7 @@ def test_the_meta_device_holds_no_numbers(spec: str) -> None:
     away = copy.deepcopy(net).to("meta")
     with pytest.raises(ValueError, match=f"{net.name} is on the meta device, which holds no numbers"):
         away({"x": x})
-    with pytest.raises(energyc.UserError, match="meta cannot be used"):
+    with pytest.raises(energyc.UserError, match="the device meta cannot be used: it holds no numbers"):
         network(spec, device="meta")
 
 

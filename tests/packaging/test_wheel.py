@@ -64,7 +64,7 @@ def test_the_bare_wheel_lists_copies_and_trains_by_name(wheel: Path, tmp_path: P
     environment = {**os.environ, "PYTHONPATH": str(target)}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "hopfield: Continuous Hopfield network" in done.stdout and "no pictures" in done.stderr
+    assert "Continuous Hopfield network on digits" in done.stdout and "no pictures" in done.stderr
     assert (tmp_path / "run" / "checkpoints").is_dir() and (tmp_path / "other.energy").is_file()
 
 

@@ -175,9 +175,9 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_spec_is_measured_on_data_that_are_given(own: Path, capfd: Capture) -> None:
     found = json.loads(energyc(capfd, "verify", own, "--data", "own.py:samples", "--format", "json").out)
     assert found["passed"] and found["preset"] is None
-    assert found["inputs"] == "2 test samples of --data own.py:samples"
+    assert found["inputs"] == "2 test samples of own.py:samples"
     said = energyc(capfd, "verify", own, "--data", "own.py:samples").out
-    assert "measured on 2 test samples of --data own.py:samples" in said
+    assert "measured on 2 test samples of own.py:samples" in said
 
 
 def test_a_run_on_data_of_a_program_is_measured_on_them_if_they_are_given_again(own: Path, capfd: Capture) -> None:
