@@ -1,7 +1,7 @@
 """deep_hopfield: Deep Hopfield network on digits, two hidden layers (Scellier and Bengio 2017, section 5).
 
 Made by energyc 0.2.0 from deep_hopfield.energy
-SHA-256 of the spec: f2373bd5184b85b79c80e2a913af753906666fa0a2a9b16472b5821556a938cc
+SHA-256 of the spec: e0dd2838ff1b98c05dd7858d22557753f697de6fdd445985dd597a16c9aebd3a
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace
 """

@@ -2,7 +2,7 @@
 squared prediction error.
 
 Made by energyc 0.2.0 from predictive_coding.energy
-SHA-256 of the spec: 1bc1f8d36c9dd59027355756072c9aeb23b37bcfa1a592b79d09c3b5d72958a5
+SHA-256 of the spec: fc6d861acbbea42669aed3a53ebbd0bfac03b095e38662e13c4cbeb9d1202b2c
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace
 """
