@@ -10,9 +10,9 @@ from energyc.code.module.context import ClassNames, Context
 from energyc.code.plan import PlannedRoutine, statements_for
 from energyc.code.plan.routines import Prepared, Signature
 from energyc.code.plan.shared import Block
-from energyc.code.targets.torch.code import Code
+from energyc.code.targets.arrays.code import Code
+from energyc.code.targets.arrays.routines import Codes, RoutineWriter, last_name
 from energyc.code.targets.torch.nodes import TorchWriter
-from energyc.code.targets.torch.routines import Codes, RoutineWriter, last_name
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Constant, Dict, Expr, List, Name, Number, String, Tuple, call
 from energyc.code.tree.prose import wrapped
