@@ -28,6 +28,7 @@ from energyc.code.targets.arrays.einsum import (
 from energyc.code.targets.arrays.index import IndexWriter, axes_missing, constant
 from energyc.code.targets.arrays.sums import Term, full_axes, like_terms_collected, sum_of_terms
 from energyc.code.tree.expressions import Expr, number
+from energyc.mathematics.functions import Form, ScalarFunction
 from energyc.mathematics.ir import (
     ONE,
     Add,
@@ -126,6 +127,10 @@ class ArrayWriter:
             if isinstance(node, kind):
                 return rule(node)
         raise NoRule(self.kind.target, node)
+
+    def form(self, function: ScalarFunction) -> Form:
+        """How the library writes a function."""
+        return function.form(self.kind.target)
 
     def factor(self, coefficient: Coefficient) -> float:
         """An exact factor as a float."""
@@ -328,7 +333,7 @@ class ArrayWriter:
 
     def _map(self, node: Map) -> Code:
         argument = self.tensor(node.argument)
-        form = node.function.entry.form(self.kind.target)
+        form = self.form(node.function.entry)
         if self._in_place and (argument.fresh or node.argument in self.dying) and form.in_place:
             return functions.apply(form.in_place, argument)
         return functions.apply(form.text, argument)
