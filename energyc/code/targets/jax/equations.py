@@ -37,7 +37,7 @@ _TYPES: Mapping[str, str] = MappingProxyType(
         "minus": "States",
     }
 )
-_ARRAYS, _BOTH = quote("dict[str, Array]"), quote("tuple[States, dict[str, Array]]")
+_ARRAYS, _SLOPES, _BOTH = quote("dict[str, Array]"), quote("Slopes"), quote("tuple[States, Slopes]")
 _LETS = quote_body("lets = lets_at(params, states, fixed)")
 
 
@@ -139,7 +139,7 @@ class FunctionWriter(Routines):
             case _, ("list" | "states"):
                 return self._states(signature, single), Name("States")
             case _, "dict":
-                return self._by_name({**single, **summed}), _ARRAYS
+                return self._by_name({**single, **summed}), _SLOPES
         others = {key: code for key, code in single.items() if key not in signature.keys}
         return Tuple((self._states(signature, single), self._by_name({**others, **summed})), bare=True), _BOTH
 

@@ -56,7 +56,7 @@ _BETWEEN: Mapping[str, str] = {
     "_energy_gradient": "less(energy_gradient(params, plus, fixed), energy_gradient(params, minus, fixed))",
 }
 _SLOPES = '''
-def energy_slopes(params: Params, plus: States, minus: States, fixed: Fixed) -> list[dict[str, Array]]:
+def energy_slopes(params: Params, plus: States, minus: States, fixed: Fixed) -> list[Slopes]:
     """dE/dtheta at plus less that at minus."""
     return {parts}
 '''
@@ -104,7 +104,7 @@ class _Module:
     def text(self) -> str:
         """The text of the module."""
         equations, records = self._equations()
-        defined = {name for part in equations for name in facts.assigned(part)}
+        defined = {function.name for function in equations}
         network = self._class()
         roots = {*self._rules(), *_ROOTS, *facts.free_names(*equations, network)}
         roots |= {"answer"} if self.network.readouts and "implicit" in self.options.rules else set()

@@ -13,8 +13,7 @@ States: TypeAlias = Any
 Fixed: TypeAlias = Any
 Readouts: TypeAlias = Any
 Sums: TypeAlias = Any
-#: Slopes by param, summed over the batch.
-Slopes = dict[str, Array]
+Slopes: TypeAlias = dict[str, Array]
 
 STEP: States = None
 STEPS = CHUNK = MAX_STEPS = NUDGE_STEPS = SNAPSHOTS = 0

@@ -8,6 +8,9 @@ from jax import Array
 
 from energyc.code.targets.jax.parts.network import Params, States
 
+#: Slopes by the fields of params and clamps, those of params summed over the batch.
+Slopes = dict[str, Array]
+
 
 class Relaxed(NamedTuple):
     """Where a relaxation ended: states, and of each sample the residual, infinite if it exploded, and the steps."""

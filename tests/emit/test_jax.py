@@ -1,0 +1,239 @@
+"""The JAX target: what it writes without JAX, and, where JAX is installed, its numbers beside those of torch."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import energyc
+from energyc import pipeline
+from energyc.code.targets.jax.forms import RULES
+from energyc.code.targets.jax.functions import form
+from energyc.language.diagnostics import UserError
+from energyc.language.network import Network
+from energyc.mathematics.functions import FUNCTIONS
+from energyc.resources import shipped
+from energyc.surfaces.doctor.trial import SPEC
+from tests.emit.kernels import shipped as small
+
+SMALL = SPEC.replace("relax {", "target t[J]\ncost c = sum[j]((s[j] - t[j])^2)/2\nrelax {")
+PAGE = Path(__file__).parents[2] / "docs" / "from-jax.md"
+#: Rules whose contrast is taken at a set strength, so that rounding is not divided by a small one.
+CONTRASTS = frozenset({"ep", "centered-ep", "vf", "aep", "tracking-aep"})
+
+needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
+
+
+# ------------------------------------------------------------------ what is written
+
+
+def test_it_is_written_without_jax() -> None:
+    """JAX is imported by the module alone."""
+    made = pipeline.emit(pipeline.resolve(pipeline.read("hopfield")), target="jax")
+    assert "import jax.numpy as jnp" in made.text and made.fallback is None
+    assert "jax" not in sys.modules or importlib.util.find_spec("jax") is not None
+    assert made.text == pipeline.emit(pipeline.resolve(pipeline.read("hopfield")), target="jax").text
+
+
+def test_rules_without_a_form_are_named_or_refused() -> None:
+    network = pipeline.resolve(pipeline.read("hopfield"))
+    head = " ".join(pipeline.emit(network, ("all",), target="jax").text.split("from __future__")[0].split())
+    assert "Without, as they have no form in JAX yet: chl, dyadic-ep" in head
+    with pytest.raises(UserError, match="chl of hopfield has no form in JAX yet") as raised:
+        pipeline.emit(network, ("chl",), target="jax")
+    assert raised.value.help == "use another target, as --target torch"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_function_has_a_form(name: str) -> None:
+    assert form(FUNCTIONS[name]).text
+
+
+def table() -> str:
+    """The table of the page: specs by the rules of their modules, or by the reason why they have none."""
+    rows: dict[str, list[str]] = {}
+    for name in sorted(shipped()):
+        source = pipeline.read(name)
+        network = pipeline.resolve(source)
+        try:
+            made = pipeline.emit(network, ("all",), target="jax")
+        except UserError as error:
+            rows.setdefault(error.message.partition("yet: ")[2] or error.message, []).append(name)
+            continue
+        rules = next(line for line in made.text.splitlines() if line.startswith("Rules: "))
+        rows.setdefault(", ".join(f"`{rule}`" for rule in rules[7:].split(", ")), []).append(name)
+    ordered = sorted(rows.items(), key=lambda row: (not row[0].startswith("`"), -len(row[1]), row[0]))
+    lines = [f"| {', '.join(names)} | {says} |" for says, names in ordered]
+    return "\n".join(["| specs | rules, or why there is no module |", "|---|---|", *lines])
+
+
+@pytest.mark.slow
+def test_the_page_says_which_specs_have_a_module() -> None:
+    assert table() in PAGE.read_text(), table()
+
+
+# ------------------------------------------------------------------ its numbers
+
+
+@pytest.fixture
+def float64() -> Iterator[None]:
+    """JAX in float64, as long as the test takes."""
+    import jax
+
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+def given(network: Network, seed: int = 0, batch: int = 3) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Clamps and targets at random."""
+    random = np.random.default_rng(seed)
+
+    def one(node: Any) -> Any:
+        shape = (batch, *(network.extents[dim] for dim in node.dims))
+        return random.integers(0, network.extents[node.over], shape) if node.over else random.uniform(0.1, 0.9, shape)
+
+    return tuple({n: one(item.node) for n, item in kind.items()} for kind in (network.clamps, network.targets))  # type: ignore[return-value]
+
+
+class Pair:
+    """The modules of a network in torch and in JAX, with the same params."""
+
+    def __init__(self, spec: str, dtype: str = "float64") -> None:
+        self.network = small(shipped()[spec])
+        made = [pipeline.emit(self.network, ("all",), target=target) for target in ("torch", "jax")]
+        self.torch, self.jax = (pipeline.instantiate(each, "cpu", dtype, 0) for each in made)
+        for name, param in self.torch.params.items():
+            self.jax.params[name][...] = param.detach().numpy()
+        self.module = sys.modules[type(self.jax).__module__]
+        self.clamps, self.targets = given(self.network)
+
+    def gradients(self, rule: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """By a rule: torch's, and that of the function of the module."""
+        import jax
+
+        strength = {"beta": 0.01} if rule in CONTRASTS else {}
+        ours = self.torch.gradients(self.clamps, self.targets, rule, allow_biased=True, **strength)
+        params, clamps = self.jax.given(self.clamps)
+        targets = self.module.Targets(**self.jax.ordered("targets", self.targets))  # type: ignore[attr-defined]
+        found = jax.jit(self.jax.rules[rule])(params, clamps, targets, **strength)
+        return {n: x.numpy() for n, x in ours.params.items()}, dict(zip(self.network.params, found.params, strict=True))
+
+
+def difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> float:
+    """The largest, as a part of the largest entry of what was expected."""
+    apart = [np.abs(np.asarray(found[n]) - x).max() / (np.abs(x).max() or 1.0) for n, x in expected.items()]
+    return float(np.max(apart))
+
+
+def same(pair: Pair, rules: tuple[str, ...], close: float) -> None:
+    """The relaxation, the force, the energy and the gradients by rules."""
+    rest, expected = pair.jax.relax(pair.clamps), pair.torch.relax(pair.clamps)
+    assert difference(rest.states, {n: x.numpy() for n, x in expected.states.items()}) < close
+    params, clamps = pair.jax.given(pair.clamps)
+    fixed = pair.module.prepare(params, clamps)  # type: ignore[attr-defined]
+    states = pair.module.States(*(x.numpy() for x in expected.states.values()))  # type: ignore[attr-defined]
+    force = dict(zip(pair.network.states, pair.module.force(params, states, fixed), strict=True))  # type: ignore[attr-defined]
+    ours = pair.torch.force(expected.states, pair.clamps)
+    assert max(float(np.abs(np.asarray(force[n]) - x.numpy()).max()) for n, x in ours.items()) < close
+    if pair.network.energies:
+        energy = pair.module.energy(params, states, fixed)  # type: ignore[attr-defined]
+        assert difference({"E": energy}, {"E": pair.torch.energy(expected.states, pair.clamps).numpy()}) < close
+    for rule in rules:
+        theirs, found = pair.gradients(rule)
+        assert difference(found, theirs) < close, rule
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["hopfield", "thick"])
+def test_every_rule_of_two_networks(spec: str, float64: None) -> None:
+    pair = Pair(spec)
+    assert set(RULES) == set(pair.jax.rules)
+    same(pair, tuple(pair.jax.rules), 1e-10)
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", sorted(set(shipped()) - {"hopfield", "thick", "cem_literal"}))
+def test_other_specs(spec: str, float64: None) -> None:
+    try:
+        pair = Pair(spec)
+    except UserError:
+        pytest.skip("it has no form")
+    if pair.network.cost is None:
+        same(pair, (), 1e-10)
+        return
+    own = pair.network.train.rule
+    same(pair, tuple(rule for rule in (own, "adjoint") if rule in pair.jax.rules), 1e-9)
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["hopfield", "thick"])
+def test_float32_differs_by_rounding(spec: str) -> None:
+    same(Pair(spec, "float32"), ("bptt", "adjoint"), 1e-4)
+
+
+@needs_jax
+@pytest.mark.slow
+def test_the_strength_of_a_nudge_is_that_of_torch(float64: None) -> None:
+    pair = Pair("hopfield")
+    for rule in ("ep", "centered-ep"):
+        ours = pair.torch.gradients(pair.clamps, pair.targets, rule)
+        found = pair.jax.gradients(pair.clamps, pair.targets, rule)
+        assert difference(found, {n: x.numpy() for n, x in ours.params.items()}) < 1e-8
+
+
+@needs_jax
+@pytest.mark.slow
+def test_grad_goes_through_the_answer(float64: None) -> None:
+    import jax
+
+    pair = Pair("hopfield")
+    params, clamps = pair.jax.given(pair.clamps)
+    answer = pair.module.answer  # type: ignore[attr-defined]
+    by_params, by_clamps = jax.grad(lambda p, c: (answer(p, c).scores ** 2).sum(), (0, 1))(params, clamps)
+    given_x = torch.from_numpy(pair.clamps["x"]).requires_grad_()
+    (pair.torch({"x": given_x})["scores"] ** 2).sum().backward()
+    ours = {n: p.grad.numpy() for n, p in pair.torch.params.items()}
+    assert difference(dict(zip(pair.network.params, by_params, strict=True)), ours) < 1e-9
+    assert given_x.grad is not None and difference({"x": by_clamps.x}, {"x": given_x.grad.numpy()}) < 1e-9
+
+
+@needs_jax
+def test_names_of_a_spec_take_nothing_of_the_module(float64: None) -> None:
+    text = SPEC.replace("b", "jnp").replace("J", "lax").replace("W", "params")
+    x, jnp = np.ones((2, 3)), np.zeros((2, 4))
+    ours = energyc.load(text, target="torch", dtype="float64")
+    net = energyc.load(text, target="jax", dtype="float64")
+    for name, param in ours.params.items():
+        net.params[name][...] = param.detach().numpy()
+    expected = ours.relax({"x": x, "jnp": jnp}).states["s"].numpy()
+    np.testing.assert_allclose(net.relax({"x": x, "jnp": jnp}).states["s"], expected, rtol=0, atol=1e-12)
+
+
+@needs_jax
+def test_inputs_are_checked() -> None:
+    net = energyc.load(SMALL, target="jax")
+    with pytest.raises(ValueError, match="the clamps are x, b, not x"):
+        net.relax({"x": np.ones((2, 3))})
+    with pytest.raises(ValueError, match="there is no rule chl in this module"):
+        net.gradients({"x": np.ones((2, 3)), "b": np.ones((2, 4))}, {"t": np.ones((2, 4))}, "chl")
+
+
+@needs_jax
+def test_it_is_given_the_weights_of_a_run(tmp_path: Path) -> None:
+    random = torch.Generator().manual_seed(0)
+    data = {name: torch.rand(8, n, generator=random) for name, n in (("x", 3), ("b", 4), ("t", 4))}
+    run = energyc.train(SMALL, data, steps=2, settings={"train.batch": 4}, out=tmp_path / "run", quiet=True)
+    params = run.load(target="jax").params
+    assert np.array_equal(params["W"], energyc.load(run.folder).params["W"].detach().numpy())
