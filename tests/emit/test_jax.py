@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,15 @@ import energyc
 from energyc import pipeline
 from energyc.code.targets.jax.forms import RULES
 from energyc.code.targets.jax.functions import form
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import SpecError, UserError
 from energyc.language.network import Network
 from energyc.mathematics.functions import FUNCTIONS
 from energyc.resources import shipped
+from energyc.runtime.equations.inputs import prepared
 from energyc.surfaces.doctor.trial import SPEC
+from tests.drawing import seeds
 from tests.emit.kernels import shipped as small
+from tests.emit.random_specs import random_spec
 
 SMALL = SPEC.replace("relax {", "target t[J]\ncost c = sum[j]((s[j] - t[j])^2)/2\nrelax {")
 PAGE = Path(__file__).parents[2] / "docs" / "from-jax.md"
@@ -68,7 +72,7 @@ def table() -> str:
             rows.setdefault(error.message.partition("yet: ")[2] or error.message, []).append(name)
             continue
         rules = next(line for line in made.text.splitlines() if line.startswith("Rules: "))
-        rows.setdefault(", ".join(f"`{rule}`" for rule in rules[7:].split(", ")), []).append(name)
+        rows.setdefault(", ".join(f"`{rule}`" for rule in sorted(rules[7:].split(", "))), []).append(name)
     ordered = sorted(rows.items(), key=lambda row: (not row[0].startswith("`"), -len(row[1]), row[0]))
     lines = [f"| {', '.join(names)} | {says} |" for says, names in ordered]
     return "\n".join(["| specs | rules, or why there is no module |", "|---|---|", *lines])
@@ -107,13 +111,13 @@ def given(network: Network, seed: int = 0, batch: int = 3) -> tuple[dict[str, An
 class Pair:
     """The modules of a network in torch and in JAX, with the same params."""
 
-    def __init__(self, spec: str, dtype: str = "float64") -> None:
-        self.network = small(shipped()[spec])
+    def __init__(self, spec: str | Network, dtype: str = "float64") -> None:
+        self.network = small(shipped()[spec]) if isinstance(spec, str) else spec
         made = [pipeline.emit(self.network, ("all",), target=target) for target in ("torch", "jax")]
         self.torch, self.jax = (pipeline.instantiate(each, "cpu", dtype, 0) for each in made)
-        for name, param in self.torch.params.items():
-            self.jax.params[name][...] = param.detach().numpy()
-        self.module = sys.modules[type(self.jax).__module__]
+        for name, array in self.jax.params.items():
+            array[...] = self.torch.params[name].detach().numpy()
+        self.module: Any = sys.modules[type(self.jax).__module__]
         self.clamps, self.targets = given(self.network)
 
     def gradients(self, rule: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -123,7 +127,7 @@ class Pair:
         strength = {"beta": 0.01} if rule in CONTRASTS else {}
         ours = self.torch.gradients(self.clamps, self.targets, rule, allow_biased=True, **strength)
         params, clamps = self.jax.given(self.clamps)
-        targets = self.module.Targets(**self.jax.ordered("targets", self.targets))  # type: ignore[attr-defined]
+        targets = self.module.Targets(**self.jax.ordered("targets", self.targets))
         found = jax.jit(self.jax.rules[rule])(params, clamps, targets, **strength)
         return {n: x.numpy() for n, x in ours.params.items()}, dict(zip(self.network.params, found.params, strict=True))
 
@@ -139,13 +143,13 @@ def same(pair: Pair, rules: tuple[str, ...], close: float) -> None:
     rest, expected = pair.jax.relax(pair.clamps), pair.torch.relax(pair.clamps)
     assert difference(rest.states, {n: x.numpy() for n, x in expected.states.items()}) < close
     params, clamps = pair.jax.given(pair.clamps)
-    fixed = pair.module.prepare(params, clamps)  # type: ignore[attr-defined]
-    states = pair.module.States(*(x.numpy() for x in expected.states.values()))  # type: ignore[attr-defined]
-    force = dict(zip(pair.network.states, pair.module.force(params, states, fixed), strict=True))  # type: ignore[attr-defined]
+    fixed = pair.module.prepare(params, clamps)
+    states = pair.module.States(*(x.numpy() for x in expected.states.values()))
+    force = dict(zip(pair.network.states, pair.module.force(params, states, fixed), strict=True))
     ours = pair.torch.force(expected.states, pair.clamps)
     assert max(float(np.abs(np.asarray(force[n]) - x.numpy()).max()) for n, x in ours.items()) < close
     if pair.network.energies:
-        energy = pair.module.energy(params, states, fixed)  # type: ignore[attr-defined]
+        energy = pair.module.energy(params, states, fixed)
         assert difference({"E": energy}, {"E": pair.torch.energy(expected.states, pair.clamps).numpy()}) < close
     for rule in rules:
         theirs, found = pair.gradients(rule)
@@ -200,13 +204,87 @@ def test_grad_goes_through_the_answer(float64: None) -> None:
 
     pair = Pair("hopfield")
     params, clamps = pair.jax.given(pair.clamps)
-    answer = pair.module.answer  # type: ignore[attr-defined]
+    answer = pair.module.answer
     by_params, by_clamps = jax.grad(lambda p, c: (answer(p, c).scores ** 2).sum(), (0, 1))(params, clamps)
     given_x = torch.from_numpy(pair.clamps["x"]).requires_grad_()
     (pair.torch({"x": given_x})["scores"] ** 2).sum().backward()
     ours = {n: p.grad.numpy() for n, p in pair.torch.params.items()}
     assert difference(dict(zip(pair.network.params, by_params, strict=True)), ours) < 1e-9
     assert given_x.grad is not None and difference({"x": by_clamps.x}, {"x": given_x.grad.numpy()}) < 1e-9
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize(("spec", "rule"), [("hopfield", "centered-ep"), ("thick", "tracking-aep")])
+def test_optax_trains_it(spec: str, rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module by itself, as a file: the cost of one batch falls to half of what it was."""
+    jax, optax = pytest.importorskip("jax"), pytest.importorskip("optax")
+    network = small(shipped()[spec])
+    (tmp_path / f"{spec}_jax.py").write_text(pipeline.emit(network, (rule,), target="jax").text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    net = importlib.import_module(f"{spec}_jax")
+    learn, (clamps, targets) = getattr(net, rule.replace("-", "_")), given(network, batch=4)
+    clamps, targets = net.Clamps(**jax.tree.map(reals, clamps)), net.Targets(**jax.tree.map(reals, targets))
+    params, optimizer = net.init(jax.random.key(0), "float32"), optax.adam(1e-2)
+    state, costs = optimizer.init(params), []
+
+    @jax.jit
+    def update(params: Any, state: Any) -> Any:
+        found = learn(params, clamps, targets)
+        moves, state = optimizer.update(found.params, state, params)
+        return optax.apply_updates(params, moves), state, found.cost.mean()
+
+    for _ in range(60):
+        params, state, cost = update(params, state)
+        costs.append(float(cost))
+    assert costs[-1] < costs[0] / 2, costs[::10]
+
+
+def reals(x: Any) -> Any:
+    """Real numbers in float32; integers as they are."""
+    return x.astype("float32") if x.dtype == np.float64 else x
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", seeds(6))
+def test_random_specs(seed: int, float64: None) -> None:
+    """The equations of random specs beside torch's."""
+    text = random_spec(seed, real=bool(seed % 2))
+    print(f"seed {seed}\n{text}")
+    try:
+        pair = Pair(pipeline.resolve(pipeline.read(text)))
+    except (SpecError, UserError) as error:
+        pytest.skip(str(error).partition("\n")[0])
+    same_equations(pair, 1e-9)
+
+
+@torch.no_grad()
+def same_equations(pair: Pair, close: float) -> None:
+    """Force, energies, J^T v and the slopes by params, at random states and cotangents."""
+    random = np.random.default_rng(0)
+    shapes = [(3, *(pair.network.extents[dim] for dim in s.node.dims)) for s in pair.network.states.values()]
+    states, cotangents = ([random.uniform(0.1, 0.9, shape) for shape in shapes] for _ in range(2))
+    fixed = prepared(pair.torch, {n: torch.from_numpy(x) for n, x in pair.clamps.items()})
+    at, along = ([torch.from_numpy(x) for x in group] for group in (states, cotangents))
+    params, clamps = pair.jax.given(pair.clamps)
+    net = pair.module
+    own, place = net.prepare(params, clamps), net.States(*map(np.asarray, states))
+    same_arrays(net.force(params, place, own), pair.torch._force(at, fixed), close)
+    if pair.network.energies:
+        same_arrays(net.terms(params, place, own).values(), pair.torch._terms(at, fixed), close)
+    found, by_params = net.force_vjp(params, place, own, net.States(*cotangents))
+    back, slopes = pair.torch._force_vjp(at, fixed, along)
+    same_arrays(found, back, close)
+    fields = dict(zip(pair.network.params, params._fields, strict=True))
+    same_arrays([by_params[fields[name]] for name in slopes], list(slopes.values()), close)
+
+
+def same_arrays(found: Iterable[Any], expected: Sequence[torch.Tensor | None], close: float) -> None:
+    """Arrays are tensors, up to the largest entry of each."""
+    for x, y in zip(found, expected, strict=True):
+        if y is not None:
+            np.testing.assert_allclose(np.asarray(x), y, rtol=0, atol=close * max(1.0, float(y.abs().max())))
 
 
 @needs_jax
