@@ -22,6 +22,7 @@ from energyc.language.network import Network
 from energyc.mathematics.functions import FUNCTIONS
 from energyc.resources import shipped
 from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.tensors import indexing, reductions, segments
 from energyc.surfaces.doctor.trial import SPEC
 from tests.drawing import seeds
 from tests.emit.kernels import shipped as small
@@ -111,9 +112,9 @@ def given(network: Network, seed: int = 0, batch: int = 3) -> tuple[dict[str, An
 class Pair:
     """The modules of a network in torch and in JAX, with the same params."""
 
-    def __init__(self, spec: str | Network, dtype: str = "float64") -> None:
+    def __init__(self, spec: str | Network, dtype: str = "float64", rules: tuple[str, ...] = ("all",)) -> None:
         self.network = small(shipped()[spec]) if isinstance(spec, str) else spec
-        made = [pipeline.emit(self.network, ("all",), target=target) for target in ("torch", "jax")]
+        made = [pipeline.emit(self.network, rules, target=target) for target in ("torch", "jax")]
         self.torch, self.jax = (pipeline.instantiate(each, "cpu", dtype, 0) for each in made)
         for name, array in self.jax.params.items():
             array[...] = self.torch.params[name].detach().numpy()
@@ -253,7 +254,7 @@ def test_random_specs(seed: int, float64: None) -> None:
     text = random_spec(seed, real=bool(seed % 2))
     print(f"seed {seed}\n{text}")
     try:
-        pair = Pair(pipeline.resolve(pipeline.read(text)))
+        pair = Pair(pipeline.resolve(pipeline.read(text)), rules=("implicit",))
     except (SpecError, UserError) as error:
         pytest.skip(str(error).partition("\n")[0])
     same_equations(pair, 1e-9)
@@ -285,6 +286,59 @@ def same_arrays(found: Iterable[Any], expected: Sequence[torch.Tensor | None], c
     for x, y in zip(found, expected, strict=True):
         if y is not None:
             np.testing.assert_allclose(np.asarray(x), y, rtol=0, atol=close * max(1.0, float(y.abs().max())))
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["coupled_learning", "monotone"])
+def test_params_are_put_back_on_their_sets(spec: str, float64: None) -> None:
+    pair = Pair(spec, rules=("implicit",))
+    random = np.random.default_rng(3)
+    moved = {name: x + random.normal(size=x.shape) for name, x in pair.jax.params.items()}
+    gradients = {name: torch.from_numpy(random.normal(size=x.shape)) for name, x in moved.items()}
+    for name, x in moved.items():
+        pair.torch.params[name].data.copy_(torch.from_numpy(x))
+    pair.torch.project_params()
+    net = pair.module
+    params = net.project_params(net.Params(*moved.values()))
+    for found, expected in zip(params, pair.torch.params.values(), strict=True):
+        np.testing.assert_allclose(found, expected.detach(), rtol=0, atol=1e-12)
+    if hasattr(net, "project_gradients"):
+        along = net.project_gradients(params, net.Params(*(x.numpy() for x in gradients.values())))
+        for found, expected in zip(along, pair.torch.project_gradients(gradients).values(), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@needs_jax
+@pytest.mark.slow
+def test_operations_on_arrays_are_those_of_torch(float64: None) -> None:
+    """Windows, gathers, segments and reductions of the parts beside those of the runtime, on the same numbers."""
+    from energyc.code.targets.jax.parts import arrays
+
+    random = np.random.default_rng(0)
+    x, index, mask = random.normal(size=(2, 3, 7)), random.integers(0, 4, (2, 1, 7)), random.random((2, 3, 7)) < 0.6
+    places, rows = random.integers(0, 7, (2, 5)), random.integers(0, 6, (2, 3))
+    overlapping = random.normal(size=(2, 5, 3))
+    none = np.where(random.random((2, 3, 7)) < 0.8, -np.inf, x)
+    for name, given in {
+        "windows": (x, 2, -1, (4, 3), (2, 1)),
+        "overlap_add": (overlapping, 9, -1, (2, 1)),
+        "gather": (x, places, 2),
+        "segment_sum": (random.normal(size=(2, 3, 5)), places, 2, 7),
+        "scatter_add": (random.normal(size=(2, 3, 4)), rows, 6),
+        "batch_median": (x,),
+        "softmax": (none, (1, 2)),
+        "first_largest": (none, (1, 2)),
+        "largest_entry": (x, (1, 2)),
+        "segment_softmax": (x, index, 5, mask),
+        "segment_logsumexp": (x, index, 5, mask),
+        "segment_max": (x, index, 5, mask),
+        "segment_first_largest": (np.round(x), index, 5, mask),
+    }.items():
+        own = [torch.from_numpy(part) if isinstance(part, np.ndarray) else part for part in given]
+        module = next(part for part in (indexing, reductions, segments) if hasattr(part, name))
+        expected = getattr(module, name)(*own)
+        np.testing.assert_allclose(getattr(arrays, name)(*given), expected, rtol=0, atol=1e-12, err_msg=name)
 
 
 @needs_jax

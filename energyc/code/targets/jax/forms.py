@@ -77,6 +77,3 @@ def _without(network: Network, derivation: Derivation) -> Iterator[str]:
         yield "samples depend on others of their batch"
     if derivation.proximal:
         yield f"a kink of {listed(list(derivation.proximal))} moves by a proximal step"
-    structured = [name for name, param in network.params.items() if param.structure]
-    if structured:
-        yield f"{listed(structured)} {_has(structured)} structure"

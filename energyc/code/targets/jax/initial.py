@@ -7,8 +7,9 @@ from itertools import count
 from math import sqrt
 
 from energyc.code.targets.arrays.nodes import ArrayWriter
+from energyc.code.targets.jax.param_sets import on_sets
 from energyc.code.targets.torch.initial import fans
-from energyc.code.tree.expressions import Constant, Expr, Name, Number, call, literal, number
+from energyc.code.tree.expressions import Expr, Name, Number, call, literal, number
 from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Body
 from energyc.language.network import Network, Param, StartLaw
@@ -31,10 +32,7 @@ def init(network: Network, writer: ArrayWriter, fields: Mapping[str, str]) -> Bo
     numbers, values = count(), dict[str, Expr]()
     for name, param in network.params.items():
         value = _value(param, writer, numbers)
-        if param.low is not None or param.high is not None:
-            low, high = (Constant(None) if end is None else number(end) for end in (param.low, param.high))
-            value = call("jnp.clip", value, low, high)
-        values[fields[name]] = value
+        values[fields[name]] = on_sets(value, param, drawn=param.law is not None)
     drawn, params = next(numbers), call("Params", **values)
     if not drawn:
         return quote_body(_INIT_PLAIN, params=params)

@@ -18,6 +18,7 @@ from energyc.code.targets.jax.equations import ROUTINES, FunctionWriter, functio
 from energyc.code.targets.jax.forms import RULES, written
 from energyc.code.targets.jax.initial import init
 from energyc.code.targets.jax.nodes import JaxWriter
+from energyc.code.targets.jax.param_sets import param_sets
 from energyc.code.targets.jax.sets import bounded, projections
 from energyc.code.tree import facts, python
 from energyc.code.tree.expressions import Attribute, Dict, Expr, List, Name, String, call, literal, number
@@ -46,10 +47,14 @@ _IMPORTS: Mapping[str, tuple[str, bool]] = {
 }
 _RECORDS = ("Params", "Clamps", "Targets", "States", "Fixed", "Readouts", "Lets")
 _CONSTANTS = "STEP STEPS CHUNK MAX_STEPS TOLERANCE BETA NUDGE_STEPS SNAPSHOTS EXPLOSION FORCE_PARAMS".split()
-_OWN = "init prepare lets_at params clamps states fixed targets cotangents directions plus minus lets at".split()
+_OWN = (
+    "init prepare lets_at params clamps states fixed targets cotangents directions plus minus lets at gradients".split()
+)
 _ROOTS = ("relax", "Network")
 #: The functions that every module has, whoever reads them.
-_PUBLIC = frozenset(map(function_name, "init prepare _start _terms _force _readouts _cost _metrics project".split()))
+_PUBLIC = frozenset(
+    "init prepare start terms force readouts cost metrics project project_params project_gradients".split()
+)
 _STANDARD = frozenset({"math", "collections.abc", "typing"})
 _BETWEEN: Mapping[str, str] = {
     "_energy_contrast": "energy_contrast(params, plus, minus, fixed)",
@@ -89,7 +94,7 @@ class _Module:
 
     def __init__(self, planned: ModulePlan, options: Options, without: Sequence[str]) -> None:
         self.planned, self.network, self.options, self.without = planned, planned.network, options, without
-        reserved = {*_RECORDS, *_CONSTANTS, *_OWN, *_IMPORTS, *words(), *map(function_name, ROUTINES)}
+        reserved = {*_RECORDS, *_CONSTANTS, *_OWN, *_PUBLIC, *_IMPORTS, *words(), *map(function_name, ROUTINES)}
         names = module_names(*reserved)
         self.constants = {node: names.new(_wish(planned, node).upper()) for node in planned.plan.constants}
         called = {*_RECORDS, *_OWN, *_IMPORTS, *words("arrays", "functions"), *self.constants.values()}
@@ -134,7 +139,7 @@ class _Module:
             shared.append(record)
         planned = zip(context.prepared, context.plan.routines, strict=True)
         written += [functions.function(p, r) for p, r in planned if p.signature.name in ROUTINES]
-        written += _functions(projections(context))
+        written += _functions((*projections(context), *param_sets(self.network, context.params)))
         context.drop_unread(tuple(written))
         first = [*_functions(init(self.network, self.writer, context.params)), functions.prepare()]
         if "_start" not in self.routines:
@@ -182,7 +187,7 @@ class _Module:
             *(["force_params"] if forces else []),
             *(["descended"] if self.options.descends else []),
             *dict.fromkeys([*(RULES[name] for name in self.options.rules), "adjoints", "answer"]),
-            *("defaults", "functions", "sets", "arrays", "objects"),
+            *("defaults", "functions", "sets", "param_sets", "arrays", "objects"),
         ]
 
     def _settings(self) -> list[Assign]:
