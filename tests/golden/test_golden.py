@@ -70,9 +70,13 @@ ARTEFACTS: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType(
 KERNELS: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType(
     {"kernels.txt": lambda source: show(source, "kernels"), "triton.py": _triton}
 )
+#: Of these specs the module in JAX too: a flow, forces, sets, convolutions, a metric.
+WITH_JAX = ("cet", "deq", "et_image", "hopfield", "hopfield_conv", "thick")
 WITH_KERNELS = ("cem", "cet", "et_anomaly", "et_image", "hopfield", "hopfield_conv", "modern_hopfield", "sets", "thick")
-MAKERS = {**ARTEFACTS, **KERNELS}
-CASES = [(name, made) for name in SPECS for made in (MAKERS if name in WITH_KERNELS else ARTEFACTS)]
+JAX: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType({"jax.py": lambda source: show(source, "jax")})
+MAKERS = {**ARTEFACTS, **KERNELS, **JAX}
+SETS = ((SPECS, ARTEFACTS), (WITH_KERNELS, KERNELS), (WITH_JAX, JAX))
+CASES = [(name, made) for names, makers in SETS for name in names for made in makers]
 
 
 @pytest.mark.parametrize(("name", "artefact"), CASES)
@@ -95,7 +99,7 @@ def test_generated_code_lints_clean(tmp_path: Path) -> None:
     rules = "E,F,W,I,UP,B,C4,SIM,RUF,D1"
     ignored = "RUF001,RUF002,RUF003,RUF012,B905,D105,D107,E741"  # E741: a size is called as the spec calls it, I too
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--line-length", "120", "--target-version", "py311"]
-    files = [str(path) for path in sorted(HERE.glob("*/torch.py"))]
+    files = [str(path) for path in sorted([*HERE.glob("*/torch.py"), *HERE.glob("*/jax.py")])]
     written = [(name, "triton") for name in WITH_KERNELS] + [(name, "cpp") for name in ("hopfield", "thick", "cet")]
     for name, target in written:
         path = tmp_path / f"{name}_{target}.py"

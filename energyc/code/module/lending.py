@@ -18,8 +18,11 @@ OWN = frozenset({"Fixed"})
 
 
 def lent(module: ModuleType, tree: ast.Module) -> ast.Module:
-    """The program of a module without the runtime that it carries, whose names in ``module`` are those of energyc."""
-    definitions = library().definitions
+    """The program of a module without the runtime that it carries, whose names in ``module`` are those of energyc.
+
+    One that imports nothing of torch carries none, whatever its definitions are called.
+    """
+    definitions = library().definitions if any(map(_imports_torch, tree.body)) else {}
     carried = {name for node in tree.body if (name := _defined(node)) in definitions and name not in OWN}
     if carried:
         import_module("energyc.runtime.networks.layers")  # which registers all parts
@@ -27,6 +30,11 @@ def lent(module: ModuleType, tree: ast.Module) -> ast.Module:
         setattr(module, name, getattr(import_module(definitions[name].module), name))
     tree.body = [node for node in tree.body if _defined(node) not in carried]
     return tree
+
+
+def _imports_torch(node: ast.stmt) -> bool:
+    names = [name.name for name in node.names] if isinstance(node, ast.Import) else [getattr(node, "module", "")]
+    return "torch" in names
 
 
 def _defined(node: ast.stmt) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from energyc.code.targets import TARGETS
+from energyc.code.targets import TARGETS, find_target
 from energyc.surfaces.cli.console import Console
 from energyc.surfaces.cli.options import output_options, rule_option, spec_argument, spec_options
 
@@ -32,6 +32,6 @@ def command(spec: str, stage: str, rules: tuple[str, ...], choices: Choices, con
     from energyc.surfaces.report.show import show
 
     text = show(read(Path(spec)), stage, choices, rules or None)
-    if stage in TARGETS:
+    if stage in TARGETS and find_target(stage).learns:
         text += LEFT_OUT
     console.result({"stage": stage, "text": text}, text)

@@ -13,7 +13,7 @@ from energyc.surfaces.doctor.finding import Finding
 from energyc.surfaces.doctor.installing import pip_install
 
 #: Extras that are not reported: collections of others, and what has a finding of its own.
-_LEFT_OUT = frozenset({"all", "dev", "triton"})
+_LEFT_OUT = frozenset({"all", "dev", "jax", "triton"})
 _FORM = re.compile(r"([\w.-]+)(?:\[[^]]*\])?\s*([^;]*)(?:;.*extra\s*==\s*['\"]([\w-]+)['\"])?")
 _BOUND = re.compile(r"(>=|<)\s*([\d.]+)")
 

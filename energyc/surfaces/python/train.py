@@ -62,6 +62,10 @@ class Run:
         """The same on another device or in another dtype: the options of ``energyc.load``."""
         return load(self.folder, **options)
 
+    def params(self, target: str = "torch") -> dict[str, Any]:
+        """The weights of the best checkpoint by name: tensors, or the arrays of a target that does not learn."""
+        return dict(self.load(target=target).params)
+
     @property
     def rows(self) -> list[Row]:
         """The rows of ``metrics.jsonl``: updates (``kind`` ``train``) and evaluations (``eval``, ``validation``)."""

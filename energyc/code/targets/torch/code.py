@@ -1,78 +1,108 @@
-"""Expressions of tensors under construction: a tree, and what a writer wants to know of its tensor."""
+"""The vocabulary of PyTorch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Literal, Self
 
-from energyc.code.tree.expressions import Attribute, Binary, Expr, Slice, Unary, call, literal, number
-from energyc.code.tree.quotation import quote
+from energyc.code.targets.arrays.code import Code, Part, one_or_all
+from energyc.code.tree.expressions import Unary, number
+from energyc.code.tree.expressions import name as dotted
 
-#: ``:`` among the indices of a tensor.
-ALL = Slice()
-#: What stands for an expression: itself, code, or plain data.
-Part: TypeAlias = "Expr | Code | float | str | tuple[int, ...] | None"
-
-
-@dataclass(frozen=True)
-class Code:
-    """An expression of a tensor; ``fresh`` tells whether the tensor is nobody else's.
-
-    ``permuted`` tells what this is a permutation of, so that another one on top of it can take its place. A sum
-    has its ``mean`` beside it, for whoever divides by the sizes of what it is ``over``: labels of the product it
-    belongs to, and once that is written, dims.
-    """
-
-    expr: Expr
-    fresh: bool = False
-    permuted: tuple[Code, tuple[int, ...]] | None = field(default=None, compare=False)
-    mean: Code | None = field(default=None, compare=False)
-    over: tuple[int | str, ...] = field(default=(), compare=False)
-
-    @property
-    def plain(self) -> Code:
-        """The same without its mean."""
-        return replace(self, mean=None, over=())
-
-    def method(self, name: str, *arguments: Part, fresh: bool = False) -> Code:
-        """``self.name(arguments)``."""
-        return Code(self.expr.method(name, *map(tree, arguments)), fresh)
-
-    def attribute(self, name: str) -> Code:
-        """``self.name``."""
-        return Code(Attribute(self.expr, name))
-
-    def at(self, *indices: Part) -> Code:
-        """``self[indices]``."""
-        return Code(self.expr[tuple(map(tree, indices))])
+_DTYPES = {"real": ", dtype=self.dtype", "bool": ", dtype=torch.bool", "int": ""}
 
 
-def tree(part: Part) -> Expr:
-    """The expression that something stands for."""
-    if isinstance(part, Code):
-        return part.expr
-    return part if isinstance(part, Expr) else literal(part)
+class TorchCode(Code):
+    """An expression of a tensor."""
 
+    target: ClassVar[str] = "torch"
+    exchanges: ClassVar[bool] = True
 
-def quoted(text: str, /, *, fresh: bool = False, **holes: Part) -> Code:
-    """Python with holes, as :func:`energyc.code.tree.quotation.quote` reads it."""
-    return Code(quote(text, **{name: tree(part) for name, part in holes.items()}), fresh)
+    @classmethod
+    def full(cls, shape: Part, value: Part, kind: Literal["real", "bool", "int"] = "real") -> Self:
+        """``torch.full(shape, value)`` on the device."""
+        form = f"torch.full({{shape}}, {{value}}, device=self.device{_DTYPES[kind]})"
+        return cls.quoted(form, shape=shape, value=value)
 
+    @classmethod
+    def positions(cls, size: int, axis: int, rank: int) -> Self:
+        """``positions(size, axis, rank)`` of the runtime."""
+        return cls.called("positions", size, axis, rank, dotted("self.device"))
 
-def called(function: str, *arguments: Part, fresh: bool = False) -> Code:
-    """A call of a function of the runtime."""
-    return Code(call(function, *map(tree, arguments)), fresh)
+    @classmethod
+    def count(cls, index: Self, size: int) -> Self:
+        """``segment_count`` of the runtime."""
+        return cls.called("segment_count", index, size, dotted("self.dtype"), fresh=True)
 
+    def einsum(self, equation: str, *others: Self) -> Self:
+        """``torch.einsum``."""
+        return self.called("torch.einsum", equation, self, *others, fresh=bool(others))
 
-def product(a: Code, b: Code, operator: str = "*") -> Code:
-    """``a * b``."""
-    return Code(Binary(operator, a.expr, b.expr), True)
+    def swapped(self, first: int, second: int) -> Self:
+        """``x.transpose(first, second)``."""
+        return self.method("transpose", first, second)
 
+    def reordered(self, order: Sequence[int]) -> Self:
+        """``x.permute(order)``."""
+        return self.method("permute", *order)
 
-def scaled(factor: float, code: Code) -> Code:
-    """``factor * code``."""
-    if factor == 1:
-        return code
-    if factor == -1:
-        return Code(Unary("-", code.expr), True)
-    return Code(Binary("*", number(factor), code.expr), True)
+    def first_axis(self, axis: int) -> Self:
+        """``x.movedim(axis, 0)``."""
+        return self.method("movedim", axis, 0)
+
+    def expanded(self, *shape: Part) -> Self:
+        """``x.expand(shape)``."""
+        return self.method("expand", *shape)
+
+    def spread(self, batched: bool, sizes: Sequence[int]) -> Self:
+        """``x.expand(-1, sizes)``."""
+        return self.method("expand", *([-1] if batched else []), *sizes)
+
+    def merged(self, first: int, last: int | None = None) -> Self:
+        """``x.flatten(first, last)``."""
+        return self.method("flatten", first, *([] if last is None else [last]))
+
+    def rows(self, first: int, sizes: Sequence[int]) -> Self:
+        """``x.expand(-1, sizes).flatten(first)``."""
+        return self.method("expand", *[-1] * first, *sizes).method("flatten", first)
+
+    def parted(self, axis: int, sizes: Sequence[int]) -> Self:
+        """``x.unflatten(axis, sizes)``."""
+        return self.method("unflatten", axis, tuple(sizes))
+
+    def placed(self, before: int, after: int) -> Self:
+        """``F.pad(x[..., None])``."""
+        return self.quoted("F.pad({x}[..., None], {widths})", x=self, widths=(before, after), fresh=True)
+
+    def taken(self, index: Self, axis: int) -> Self:
+        """``x.take_along_dim(index, axis)``."""
+        return self.method("take_along_dim", index, axis, fresh=True)
+
+    def magnitude(self) -> Self:
+        """``x.abs()``."""
+        return self.method("abs")
+
+    def real(self) -> Self:
+        """``x.to(self.dtype)``."""
+        return self.method("to", dotted("self.dtype"))
+
+    def stopped(self) -> Self:
+        """``x.detach()``."""
+        return self.method("detach")
+
+    def masked(self, mask: Self, *, in_place: bool) -> Self:
+        """``x.masked_fill(~mask, -inf)``."""
+        fill = "masked_fill_" if in_place else "masked_fill"
+        return self.method(fill, Unary("~", mask.expr), number(-math.inf), fresh=True)
+
+    def softmax(self, axes: Sequence[int], sizes: Sequence[int]) -> Self:
+        """``x.softmax(axis)``, of several axes as one."""
+        if len(axes) == 1:
+            return self.method("softmax", axes[0], fresh=True)
+        flat = self.method("flatten", axes[0], axes[-1]).method("softmax", axes[0], fresh=True)
+        return flat.method("unflatten", axes[0], tuple(sizes), fresh=True)
+
+    def logsumexp(self, axes: Sequence[int]) -> Self:
+        """``x.logsumexp(axes)``."""
+        return self.method("logsumexp", one_or_all(axes), fresh=True)

@@ -11,9 +11,10 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from energyc.code.targets.torch.access import Access, access_of
-from energyc.code.targets.torch.code import Code, tree
-from energyc.code.targets.torch.einsum import BATCH, Label, arranged
+from energyc.code.targets.arrays.access import Access, access_of
+from energyc.code.targets.arrays.code import Code, tree
+from energyc.code.targets.arrays.einsum import BATCH, Label, arranged
+from energyc.code.targets.torch.code import TorchCode
 from energyc.code.tree.expressions import Expr, call
 from energyc.mathematics.ir import ONE, Einsum, Node, Operand
 from energyc.mathematics.ir.indexing import Affine
@@ -127,7 +128,7 @@ class ConvolutionWriter:
             return None
         x = self._pictures(image)
         weights = arranged(self.code(kernel.node), kernel.axes, [*features, channel, *offsets])
-        code = Code(call(f"F.conv{len(windows)}d", x.expr, weights.expr, **_options(windows)), fresh=True)
+        code = TorchCode(call(f"F.conv{len(windows)}d", x.expr, weights.expr, **_options(windows)), fresh=True)
         return arranged(code, [BATCH, *result], [BATCH, *node.out])
 
     def kernel_gradient(self, node: Einsum) -> Code | None:
@@ -154,7 +155,7 @@ class ConvolutionWriter:
         shape = tuple(sizes[label] for label in kernel)
         slopes = arranged(self.code(cotangents.node), [BATCH, *cotangents.axes], [BATCH, *features, *places])
         given = self._pictures(image).expr, tree(shape), slopes.expr
-        code = Code(call(f"torch.nn.grad.conv{len(windows)}d_weight", *given, **_options(windows)), fresh=True)
+        code = TorchCode(call(f"torch.nn.grad.conv{len(windows)}d_weight", *given, **_options(windows)), fresh=True)
         return arranged(code, kernel, list(node.out))
 
     def _pictures(self, image: Windowed) -> Code:
@@ -234,8 +235,8 @@ class ConvolutionWriter:
             return None
         x = arranged(self.code(image.node), [BATCH, *image.axes], [BATCH, *features, *places])
         weights = arranged(self.code(kernel.node), kernel.axes, [*features, *channels, *offsets])
-        code = Code(call(f"F.conv_transpose{len(windows)}d", x.expr, weights.expr, **_options(windows)), fresh=True)
-        return arranged(code, [BATCH, *result], [BATCH, *range(len(node.dims))])
+        made = call(f"F.conv_transpose{len(windows)}d", x.expr, weights.expr, **_options(windows))
+        return arranged(TorchCode(made, fresh=True), [BATCH, *result], [BATCH, *range(len(node.dims))])
 
 
 def _facing(window: Window, kernel: Operand) -> Window:

@@ -12,8 +12,8 @@ from dataclasses import replace
 from energyc.code.module.context import Context
 from energyc.code.module.symbols import Symbols
 from energyc.code.plan.statics import MOVING_KINDS, Statics
-from energyc.code.targets.torch import functions
-from energyc.code.targets.torch.code import Code, called
+from energyc.code.targets.arrays import functions
+from energyc.code.targets.arrays.code import Code
 from energyc.code.targets.torch.methods import MethodWriter
 from energyc.code.targets.torch.nodes import TorchWriter
 from energyc.code.tree import facts
@@ -76,7 +76,7 @@ class ComplexWriter(TorchWriter):
 
     def _shifted(self, node: Reduction, name: str) -> Code:
         mask = None if node.guard is None else self._guard(node.guard, node.argument)
-        return called(name, self.argument(node), mask, tuple(self._axes(node)), fresh=True)
+        return self.kind.called(name, self.argument(node), mask, tuple(self._axes(node)), fresh=True)
 
     def _softmax(self, node: Softmax) -> Code:
         return self._shifted(node, "complex_softmax")

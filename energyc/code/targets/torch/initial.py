@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod, sqrt
 
-from energyc.code.targets.torch.code import quoted
 from energyc.code.targets.torch.nodes import TorchWriter
 from energyc.code.targets.torch.param_sets import on_sets
 from energyc.code.tree.expressions import Attribute, Expr, Name, Number, Tuple, call, literal, number
 from energyc.code.tree.expressions import name as dotted
+from energyc.code.tree.quotation import quote
 from energyc.code.tree.statements import Assign
 from energyc.language.network import Network, Param, StartLaw
 
@@ -39,9 +39,9 @@ def _value(param: Param, shape: tuple[int, ...], single: tuple[int, ...], writer
     assert param.start is not None
     if (known := writer.constant_value(param.start)) is not None:
         value = Number(float(known))
-        return quoted("torch.full({shape}, {value}, dtype=torch.float64)", shape=shape, value=value).expr
+        return quote("torch.full({shape}, {value}, dtype=torch.float64)", shape=literal(shape), value=value)
     start = writer.code(param.start).expr
-    return quoted("{start}.double().expand({shape}).clone()", start=start, shape=shape).expr
+    return quote("{start}.double().expand({shape}).clone()", start=start, shape=literal(shape))
 
 
 def drawn(law: StartLaw, shape: tuple[Expr, ...], fans: tuple[int, int] = (1, 1)) -> Expr:

@@ -10,13 +10,14 @@ from energyc.code.module.names import Identifiers, class_name
 from energyc.code.module.symbols import Symbols, definitions, module_names
 from energyc.code.plan import ModulePlan, PlannedRoutine
 from energyc.code.plan.outer import BLOCKS, OuterNetwork, clamp_key, layer_inputs, next_key, param_key, start_key
+from energyc.code.targets.arrays.code import Code, tree
+from energyc.code.targets.arrays.methods import docstring, unpacked
+from energyc.code.targets.arrays.routines import RoutineWriter
 from energyc.code.targets.torch import classes as torch_class
-from energyc.code.targets.torch.code import Code, tree
-from energyc.code.targets.torch.methods import MethodWriter, docstring, unpacked
+from energyc.code.targets.torch.methods import MethodWriter
 from energyc.code.targets.torch.nodes import TorchWriter
 from energyc.code.targets.torch.param_sets import param_sets
 from energyc.code.targets.torch.part import Carried, equations_class, equations_part, final_class, fixed_record
-from energyc.code.targets.torch.routines import RoutineWriter
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Expr, List, Name, Number, Tuple, call, literal
 from energyc.code.tree.prose import wrapped

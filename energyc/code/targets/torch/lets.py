@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from energyc.code.plan.shared import Block
+from energyc.code.targets.arrays.methods import Lets
 from energyc.code.targets.torch.classes import record
-from energyc.code.targets.torch.methods import Lets, MethodWriter
+from energyc.code.targets.torch.methods import MethodWriter
 from energyc.code.tree.statements import Class, Function
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection
 from functools import cache
 
@@ -13,12 +12,12 @@ from energyc.code.module.context import Context, Options
 from energyc.code.module.imports import imports
 from energyc.code.module.printed import Printed
 from energyc.code.plan import ModulePlan
+from energyc.code.targets.arrays.head import head
 from energyc.code.targets.torch.classes import learning_rules
 from energyc.code.targets.torch.layers import layered_parts
 from energyc.code.targets.torch.param_sets import param_sets
 from energyc.code.targets.torch.part import final_class, network_part
 from energyc.code.tree import facts, python
-from energyc.code.tree.prose import wrapped
 from energyc.code.tree.statements import Body
 from energyc.resources import resource
 
@@ -41,9 +40,11 @@ def module(planned: ModulePlan, options: Options, parts: Parts, kernels: str = "
     own, classes = parts
     called = facts.free_names(*own, *classes)
     runtime = runtime_of(planned.network, options, (*own, *classes))
+    rules, of_kernels = [rule.name for rule in planned.features.rules], [f"Kernels: {kernels}"] if kernels else []
+    about = head(planned.network, rules, options, of_kernels)
     imported = imports(called | facts.free_names(*runtime), _imported(options, called))
     return _template().render(
-        head="\n".join(python.docstring(_head(planned, options, kernels), "")),
+        head="\n".join(python.docstring(about, "")),
         network=_text((*imported, *own)),
         runtime=_text(runtime),
         classes=_text(classes),
@@ -73,20 +74,3 @@ def _parts(planned: ModulePlan, options: Options) -> Parts:
 def _imported(options: Options, called: Collection[str]) -> Collection[str]:
     """The names that are imported from energyc: none where the module carries its runtime."""
     return () if options.runtime != "import" else [name for name in called if name != "Fixed"]
-
-
-def _head(planned: ModulePlan, options: Options, kernels: str) -> tuple[str, ...]:
-    """The head of the module: its network, and where it comes from."""
-    network = planned.network
-    about = f"{network.name}: {network.description}" if network.description else network.name
-    digest = hashlib.sha256(network.source.text.encode()).hexdigest()
-    return (
-        *wrapped(about),
-        "",
-        f"Made by energyc {options.version} from {options.label}",
-        f"SHA-256 of the spec: {digest}",
-        *wrapped(f"Rules: {', '.join(rule.name for rule in planned.features.rules)}", "    "),
-        f"Passes: {options.passes}",
-        *([f"Options: {options.settings}"] if options.settings else []),
-        *([f"Kernels: {kernels}"] if kernels else []),
-    )

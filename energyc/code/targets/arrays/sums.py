@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from energyc.code.targets.torch.code import Code, scaled
+from energyc.code.targets.arrays.code import Code, scaled
 from energyc.code.tree.expressions import Binary, Expr, number
 
 
@@ -61,7 +61,8 @@ def sum_of_terms(terms: Sequence[Term]) -> Code:
     first, *rest = terms
     if not rest:
         return first.signed
-    whole = first.signed.expr
+    start = first.signed
+    whole = start.expr
     for term in rest:
         whole = Binary("-" if term.factor < 0 else "+", whole, term.unsigned.expr)
-    return Code(whole, True)
+    return type(start)(whole, True)

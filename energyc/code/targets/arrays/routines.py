@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from energyc.code.module.names import Identifiers
 from energyc.code.plan import Passes, PlannedRoutine
 from energyc.code.plan.late import summed_late
-from energyc.code.targets.torch.access import access_of
-from energyc.code.targets.torch.code import Code, called, product, quoted, tree
-from energyc.code.targets.torch.einsum import BATCH, pairwise, reduction, summed_where_unshared
-from energyc.code.targets.torch.nodes import TorchWriter
-from energyc.code.targets.torch.sums import Term, like_terms_collected, sum_of_terms
-from energyc.code.targets.torch.wishes import Wishes
+from energyc.code.targets.arrays.access import access_of
+from energyc.code.targets.arrays.code import Code, product, tree
+from energyc.code.targets.arrays.einsum import BATCH, pairwise, reduction, summed_where_unshared
+from energyc.code.targets.arrays.nodes import ArrayWriter
+from energyc.code.targets.arrays.sums import Term, like_terms_collected, sum_of_terms
+from energyc.code.targets.arrays.wishes import Wishes
 from energyc.code.tree.expressions import Attribute, Expr, Name, Subscript, Tuple, number
 from energyc.code.tree.statements import Assign, Augment, Body, Do, Statement
 from energyc.derivation.derive import Output
@@ -28,7 +28,7 @@ class RoutineWriter:
     """Writes the body of one routine; names of inputs and of what is fixed are in the writer's scope already."""
 
     def __init__(
-        self, writer: TorchWriter, identifiers: Identifiers, names: Mapping[Node, str], passes: Passes, batch: Expr
+        self, writer: ArrayWriter, identifiers: Identifiers, names: Mapping[Node, str], passes: Passes, batch: Expr
     ) -> None:
         self.writer = writer
         self.identifiers = identifiers
@@ -126,9 +126,8 @@ class RoutineWriter:
         """An output; a constant or something without a batch is spread over the samples."""
         code = self.writer.code(node)
         if self.writer.constant_value(node) is not None:
-            full = "torch.full({shape}, {value}, device=self.device, dtype=self.dtype)"
-            return quoted(full, shape=Tuple(self._shape(node)), value=code)
-        return code if node.batched else code.method("expand", *self._shape(node))
+            return self.writer.kind.full(Tuple(self._shape(node)), code)
+        return code if node.batched else code.expanded(*self._shape(node))
 
     def _shape(self, node: Node) -> tuple[Expr, ...]:
         """The sizes of a node for all samples."""
@@ -138,7 +137,7 @@ class RoutineWriter:
         """An output added up over the batch, as part of its last product where there is one."""
         writer = self.writer
         if not node.batched:
-            return product(Code(self.batch), writer.tensor(node))
+            return product(writer.kind(self.batch), writer.tensor(node))
         if isinstance(node, Add) and node not in writer.names:
             return sum_of_terms(
                 like_terms_collected([self._summed_term(*term) for term in writer.flat(node)], fresh_first=False)
@@ -201,7 +200,7 @@ class RoutineWriter:
             return None
         source = reduction(self.writer.code(access.source.node), [BATCH, *axes], [BATCH, *read, *others])
         size = self.writer.sizes[node.labels[access.head]]
-        code = called("scatter_add", source, self.writer.code(reading), size, fresh=True)
+        code = self.writer.kind.called("scatter_add", source, self.writer.code(reading), size, fresh=True)
         return reduction(code, [access.head, *others], list(node.out))
 
 

@@ -1,4 +1,4 @@
-"""Sums of products in PyTorch: the plainest operation that computes each.
+"""Sums of products: the plainest operation that computes each.
 
 Layouts: a batched tensor has the batch axis first, then the dims of its node. A label ``"B"`` stands for it here.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from energyc.code.targets.torch.code import ALL, Code, called, product
+from energyc.code.targets.arrays.code import ALL, Code, product
 
 Label = int | str
 BATCH = "B"
@@ -48,9 +48,9 @@ def _permuted(code: Code, order: Sequence[int]) -> Code:
     if list(order) == [1, 0]:
         made = code.attribute("T")
     elif len(swapped) == 2:
-        made = code.method("transpose", *swapped)
+        made = code.swapped(*swapped)
     else:
-        made = code.method("permute", *order)
+        made = code.reordered(order)
     return replace(made, permuted=(code, tuple(order)))
 
 
@@ -76,7 +76,7 @@ def diagonal(code: Code, labels: Sequence[Label], wishes: Mapping[Label, str]) -
     distinct = list(dict.fromkeys(labels))
     names = letters(distinct, wishes)
     equation = "".join(names[x] for x in labels) + "->" + "".join(names[x] for x in distinct)
-    return called("torch.einsum", equation, code), distinct
+    return code.einsum(equation), distinct
 
 
 def reduction(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
@@ -110,7 +110,7 @@ def as_matrix_product(
     (n,) = set(lb) - {k}
     if la[-1] != k or k in out or list(out) != [*la[:-1], n]:
         return None
-    if len(la) == 2 and is_narrow(la[0], n, sizes):
+    if a.exchanges and len(la) == 2 and is_narrow(la[0], n, sizes):
         return exchanged(_permuted(b, [1, 0]) if lb[0] == k else b, _permuted(a, [1, 0]))
     return product(a, b if lb[0] == k else b.attribute("T"), "@")
 
@@ -121,7 +121,7 @@ def as_gram(
     """``a.T @ b`` of two matrices summed over their first axes."""
     if len(la) != 2 or len(lb) != 2 or la[0] != lb[0] or list(out) != [la[1], lb[1]] or len({*la, *lb}) != 3:
         return None
-    if is_narrow(la[1], lb[1], sizes):
+    if a.exchanges and is_narrow(la[1], lb[1], sizes):
         return exchanged(_permuted(b, [1, 0]), a)
     return product(a.attribute("T"), b, "@")
 
@@ -168,4 +168,4 @@ def pairwise(
     equation = (
         ",".join("".join(names[x] for x in labels) for labels in (la, lb)) + "->" + "".join(names[x] for x in out)
     )
-    return called("torch.einsum", equation, a, b, fresh=True)
+    return a.einsum(equation, b)

@@ -1,10 +1,10 @@
-"""Guards and positions in PyTorch: index expressions over the axes of their node, broadcast against each other."""
+"""Guards and positions: index expressions over the axes of their node, broadcast against each other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from energyc.code.targets.torch.code import ALL, Code, called, quoted, tree
+from energyc.code.targets.arrays.code import ALL, Code, tree
 from energyc.code.tree.expressions import Binary, Comparison, Unary
 from energyc.mathematics.ir import IndexExpr, Node
 from energyc.mathematics.ir.indexing import Affine
@@ -21,10 +21,12 @@ class IndexWriter:
         extents: Sequence[int],
         size_of: Callable[[str], int],
         read: Callable[[Node], Code],
+        kind: type[Code],
     ) -> None:
         self.extents = extents
         self.size_of = size_of
         self.read = read
+        self.kind = kind
 
     def write(self, expr: IndexExpr) -> Code:
         """The expression; its tensor has the node's axes (some of size 1) behind a batch axis if it reads a sample.
@@ -32,27 +34,27 @@ class IndexWriter:
         What reads neither axes nor inputs is a Python number or truth value.
         """
         if (known := constant(expr, self.size_of)) is not None:
-            return Code(tree(known))
+            return self.kind(tree(known))
         parts = [self.write(part) for part in expr.parts]
         match expr.op:
             case "axis":
                 at, rank = number_of(expr), len(self.extents)
-                return quoted("positions({size}, {at}, {rank}, self.device)", size=self.extents[at], at=at, rank=rank)
+                return self.kind.positions(self.extents[at], at, rank)
             case "read" | "related":
                 return self._read(expr, parts)
             case "neg":
-                return Code(Unary("-", parts[0].expr))
+                return self.kind(Unary("-", parts[0].expr))
             case "abs":
-                return parts[0].method("abs")
+                return parts[0].magnitude()
             case "not":
-                return Code(Unary("~", parts[0].expr))
+                return self.kind(Unary("~", parts[0].expr))
             case "+" | "-" | "*":
-                return Code(Binary(expr.op, parts[0].expr, parts[1].expr))
+                return self.kind(Binary(expr.op, parts[0].expr, parts[1].expr))
             case "and" | "or":
                 return self._logical(expr, parts)
             case op if op in _COMPARE:
-                return Code(Comparison(op, parts[0].expr, parts[1].expr))
-        raise TypeError(f"no torch form of index operation {expr.op!r}")
+                return self.kind(Comparison(op, parts[0].expr, parts[1].expr))
+        raise TypeError(f"no form of the index operation {expr.op!r}")
 
     def _read(self, expr: IndexExpr, parts: Sequence[Code]) -> Code:
         """``idx[t]``: the input's own axes moved to where the node has them."""
@@ -68,7 +70,7 @@ class IndexWriter:
             return name if len(plain) == rank else name.at(ALL, *(ALL if k in plain else None for k in range(rank)))
         if not all(self._inside(part, size) for part, size in zip(expr.parts, self._sizes(node), strict=True)):
             at = [self._of_a_sample(part, code) for part, code in zip(expr.parts, parts, strict=True)]
-            return called("element", name, *at)
+            return self.kind.called("element", name, *at)
         moving = any(part.axes() for part in expr.parts) or any(part.inputs for part in expr.parts)
         return name.at(ALL, *parts, *([] if moving else [None] * rank))
 
@@ -76,7 +78,7 @@ class IndexWriter:
         """A place with the batch in front, of size 1 where it is the same for all samples."""
         if (known := constant(place, self.size_of)) is not None:
             shape = (1,) * (1 + len(self.extents))
-            return quoted("torch.full({shape}, {known}, device=self.device)", shape=shape, known=known)
+            return self.kind.full(shape, known, "int")
         return code if place.inputs else code.at(None)
 
     def _sizes(self, node: Node) -> list[int]:
@@ -97,11 +99,11 @@ class IndexWriter:
         open_parts = [code for code, value in zip(parts, known, strict=True) if value is None]
         decisive = expr.op == "or"
         if decisive in [value for value in known if value is not None]:
-            open_parts.append(Code(tree(decisive)))
+            open_parts.append(self.kind(tree(decisive)))
         whole = open_parts[0].expr
         for part in open_parts[1:]:
             whole = Binary("|" if decisive else "&", whole, part.expr)
-        return Code(whole)
+        return self.kind(whole)
 
 
 class _Sizes(dict[str, int]):

@@ -1,13 +1,13 @@
-"""Windows, fixed positions, gathers, their adjoints in PyTorch: an einsum of one tensor with an equality of indices."""
+"""Windows, fixed positions, gathers, their adjoints: an einsum of one tensor with an equality of indices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from energyc.code.targets.torch.code import ALL, Code, called, quoted
-from energyc.code.targets.torch.einsum import BATCH, Label, arranged, reduction
-from energyc.code.targets.torch.index import IndexWriter
+from energyc.code.targets.arrays.code import ALL, Code
+from energyc.code.targets.arrays.einsum import BATCH, Label, arranged, reduction
+from energyc.code.targets.arrays.index import IndexWriter
 from energyc.code.tree.expressions import Number, Slice
 from energyc.mathematics.ir import Einsum, IndexExpr, Indicator, Node, Operand
 from energyc.mathematics.ir.indexing import Affine
@@ -82,9 +82,10 @@ def selected(node: Einsum, equality: Operand, source: Operand | None) -> Access 
 class AccessWriter:
     """Writes accesses."""
 
-    def __init__(self, sizes: Mapping[str, int], code: Callable[[Node], Code]) -> None:
+    def __init__(self, sizes: Mapping[str, int], code: Callable[[Node], Code], kind: type[Code]) -> None:
         self.sizes = sizes
         self.code = code
+        self.kind = kind
 
     def write(self, access: Access) -> Code | None:
         """The access, or None where only the dense form is right."""
@@ -134,7 +135,7 @@ class AccessWriter:
             step = Number(strides[0]) if strides[0] != 1 else None
             code = code.at(*before, Slice(Number(affine.offset), Number(last + 1), step))
         else:
-            code = called("windows", code, at + batched, affine.offset, tuple(counts), tuple(strides))
+            code = self.kind.called("windows", code, at + batched, affine.offset, tuple(counts), tuple(strides))
         return self._finished(access, code, labels)
 
     def _overlap_add(self, access: Access, affine: Affine) -> Code | None:
@@ -155,7 +156,7 @@ class AccessWriter:
             dict(affine.strides)[axis] for axis, label in sorted(access.axis_label.items()) if label != access.head
         ]
         size = self.sizes[access.node.labels[access.head]]
-        code = called("overlap_add", code, size, affine.offset, tuple(strides), fresh=True)
+        code = self.kind.called("overlap_add", code, size, affine.offset, tuple(strides), fresh=True)
         return self._finished(access, code, [*others, access.head])
 
     def _placed(self, access: Access, at: int, code: Code, labels: list[int]) -> Code | None:
@@ -163,7 +164,7 @@ class AccessWriter:
         size = self.sizes[access.node.labels[access.head]]
         if not 0 <= at < size:
             return None
-        code = quoted("F.pad({x}[..., None], {widths})", x=code, widths=(at, size - 1 - at), fresh=True)
+        code = code.placed(at, size - 1 - at)
         return self._finished(access, code, [*labels, access.head])
 
     # ------------------------------------------------------------ gathers and sums over segments
@@ -173,7 +174,7 @@ class AccessWriter:
         number = {label: k for k, label in enumerate(labels)}
         extents = [self._extent(access, label) for label in labels]
         place = access.index.renumbered({axis: number[a] for axis, a in access.axis_label.items() if a in number})
-        return IndexWriter(extents, self.sizes.__getitem__, self.code).write(place)
+        return IndexWriter(extents, self.sizes.__getitem__, self.code, self.kind).write(place)
 
     def _aligned(self, access: Access, labels: Sequence[int]) -> Code:
         """The index with an axis for each of the labels, of size 1 for those that it does not run over."""
@@ -202,12 +203,12 @@ class AccessWriter:
         if not access.source.node.batched:
             source = source.at(None)
         if new and new == access.rest:
-            code = called("gather", source, self.index(access, new), at + 1, fresh=True)
+            code = self.kind.called("gather", source, self.index(access, new), at + 1, fresh=True)
             return _laid_out(code, [BATCH, *labels[:at], *new, *labels[at + 1 :]], [BATCH, *access.node.out])
         if len(new) > 1:
             return None
         taken = [*labels[:at], *(new or [access.head]), *labels[at + 1 :]]
-        code = source.method("take_along_dim", self._aligned(access, taken), at + 1, fresh=True)
+        code = source.taken(self._aligned(access, taken), at + 1)
         if not new:
             code = code.method("squeeze", at + 1, fresh=True)
         return _laid_out(code, [BATCH, *(a for a in taken if a != access.head)], [BATCH, *access.node.out])
@@ -217,7 +218,7 @@ class AccessWriter:
         index = self.index(access, access.rest)
         code = replace(self.code(access.source.node).at(*[ALL] * at, index), fresh=True)
         if at:  # the batch axis of the index stands in the middle: bring it to the front
-            code = code.method("movedim", at, 0)
+            code = code.first_axis(at)
         labels[at : at + 1] = access.rest
         return _laid_out(code, [BATCH, *labels], [BATCH, *access.node.out])
 
@@ -243,9 +244,9 @@ class AccessWriter:
         else:
             return None
         if len(gone) > 1:
-            index = index.method("flatten", 1)
-            code = code.method("flatten", first + 1, first + len(gone))
-        code = called("segment_sum", code, index, first + 1, size, fresh=True)
+            index = index.merged(1)
+            code = code.merged(first + 1, first + len(gone))
+        code = self.kind.called("segment_sum", code, index, first + 1, size, fresh=True)
         labels[first : first + len(gone)] = [access.head]
         return _laid_out(code, [BATCH, *labels], [BATCH, *out])
 
@@ -256,7 +257,7 @@ class AccessWriter:
             return None
         index = self.index(access, access.rest)
         count = self._extent(access, access.head)
-        return quoted("segment_count({index}, {count}, self.dtype)", index=index, count=count, fresh=True)
+        return self.kind.count(index, count)
 
 
 def _laid_out(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:

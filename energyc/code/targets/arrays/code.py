@@ -1,0 +1,179 @@
+"""Expressions of arrays under construction: a tree, what a writer wants to know of its array, and a vocabulary.
+
+A library of arrays is a class of codes: the operations that libraries write in their own ways are its methods. What
+all write alike (``a + b``, ``a @ b``, ``a.sum(1)``, ``a.T``, ``a[:, None]``) is written here, and so are calls of
+functions that each library's runtime has under one name (``windows``, ``gather``, ``first_largest``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Self, TypeAlias
+
+from energyc.code.tree.expressions import Attribute, Binary, Expr, Slice, Unary, call, literal, number
+from energyc.code.tree.quotation import quote
+
+#: ``:`` among the indices of a tensor.
+ALL = Slice()
+#: What stands for an expression: itself, code, or plain data.
+Part: TypeAlias = "Expr | Code | float | str | tuple[int, ...] | None"
+
+
+@dataclass(frozen=True)
+class Code:
+    """An expression of an array; ``fresh`` tells whether the array is nobody else's.
+
+    ``permuted`` tells what this is a permutation of, so that another one on top of it can take its place. A sum
+    has its ``mean`` beside it, for whoever divides by the sizes of what it is ``over``: labels of the product it
+    belongs to, and once that is written, dims.
+    """
+
+    expr: Expr
+    fresh: bool = False
+    permuted: tuple[Self, tuple[int, ...]] | None = field(default=None, compare=False)
+    mean: Self | None = field(default=None, compare=False)
+    over: tuple[int | str, ...] = field(default=(), compare=False)
+
+    #: The name of the library in the table of functions.
+    target: ClassVar[str]
+    #: Whether products of matrices with few columns are computed with rows and columns exchanged.
+    exchanges: ClassVar[bool] = False
+
+    @property
+    def plain(self) -> Self:
+        """The same without its mean."""
+        return replace(self, mean=None, over=())
+
+    def method(self, name: str, *arguments: Part, fresh: bool = False) -> Self:
+        """``self.name(arguments)``."""
+        return type(self)(self.expr.method(name, *map(tree, arguments)), fresh)
+
+    def attribute(self, name: str) -> Self:
+        """``self.name``."""
+        return type(self)(Attribute(self.expr, name))
+
+    def at(self, *indices: Part) -> Self:
+        """``self[indices]``."""
+        return type(self)(self.expr[tuple(map(tree, indices))])
+
+    @classmethod
+    def quoted(cls, text: str, /, *, fresh: bool = False, **holes: Part) -> Self:
+        """Python with holes, as :func:`energyc.code.tree.quotation.quote` reads it."""
+        return cls(quote(text, **{name: tree(part) for name, part in holes.items()}), fresh)
+
+    @classmethod
+    def called(cls, function: str, *arguments: Part, fresh: bool = False) -> Self:
+        """A call of a function, of the runtime by its name alone."""
+        return cls(call(function, *map(tree, arguments)), fresh)
+
+    # ------------------------------------------------------------ what each library writes in its own way
+
+    @classmethod
+    def full(cls, shape: Part, value: Part, kind: Literal["real", "bool", "int"] = "real") -> Self:
+        """An array of one value."""
+        raise NotImplementedError
+
+    @classmethod
+    def positions(cls, size: int, axis: int, rank: int) -> Self:
+        """``0 ... size - 1`` along one of ``rank`` axes, of size 1 along the others."""
+        raise NotImplementedError
+
+    @classmethod
+    def count(cls, index: Self, size: int) -> Self:
+        """How often each of ``0 ... size - 1`` is in the index of a sample."""
+        raise NotImplementedError
+
+    def einsum(self, equation: str, *others: Self) -> Self:
+        """The product of this and others."""
+        raise NotImplementedError
+
+    def swapped(self, first: int, second: int) -> Self:
+        """Two axes in each other's place."""
+        raise NotImplementedError
+
+    def reordered(self, order: Sequence[int]) -> Self:
+        """The axes in an order."""
+        raise NotImplementedError
+
+    def first_axis(self, axis: int) -> Self:
+        """An axis in front of the others."""
+        raise NotImplementedError
+
+    def expanded(self, *shape: Part) -> Self:
+        """Broadcast to a shape."""
+        raise NotImplementedError
+
+    def spread(self, batched: bool, sizes: Sequence[int]) -> Self:
+        """Broadcast to sizes, behind the batch where there is one."""
+        raise NotImplementedError
+
+    def merged(self, first: int, last: int | None = None) -> Self:
+        """Neighbouring axes as one, up to the last."""
+        raise NotImplementedError
+
+    def rows(self, first: int, sizes: Sequence[int]) -> Self:
+        """Broadcast to sizes from an axis on, and those as one."""
+        raise NotImplementedError
+
+    def parted(self, axis: int, sizes: Sequence[int]) -> Self:
+        """One axis as several."""
+        raise NotImplementedError
+
+    def placed(self, before: int, after: int) -> Self:
+        """A last axis, of zeros but in one place."""
+        raise NotImplementedError
+
+    def taken(self, index: Self, axis: int) -> Self:
+        """The entries at an index along an axis; the index has all axes."""
+        raise NotImplementedError
+
+    def magnitude(self) -> Self:
+        """Without signs."""
+        raise NotImplementedError
+
+    def real(self) -> Self:
+        """Truth values or integers as real numbers."""
+        raise NotImplementedError
+
+    def stopped(self) -> Self:
+        """The same, a constant to differentiation."""
+        raise NotImplementedError
+
+    def masked(self, mask: Self, *, in_place: bool) -> Self:
+        """-inf where the mask is false."""
+        raise NotImplementedError
+
+    def softmax(self, axes: Sequence[int], sizes: Sequence[int]) -> Self:
+        """The softmax along neighbouring axes of these sizes; nowhere is every entry -inf."""
+        raise NotImplementedError
+
+    def logsumexp(self, axes: Sequence[int]) -> Self:
+        """log sum exp along axes."""
+        raise NotImplementedError
+
+
+def tree(part: Part) -> Expr:
+    """The expression that something stands for."""
+    if isinstance(part, Code):
+        return part.expr
+    return part if isinstance(part, Expr) else literal(part)
+
+
+def one_or_all(axes: Sequence[int]) -> int | tuple[int, ...]:
+    """Axes as libraries take them: one alone, several as a tuple."""
+    return axes[0] if len(axes) == 1 else tuple(axes)
+
+
+def product(a: Code, b: Code, operator: str = "*") -> Code:
+    """``a * b``."""
+    return type(b)(Binary(operator, a.expr, b.expr), True)
+
+
+def scaled(factor: float, code: Code) -> Code:
+    """``factor * code``."""
+    if factor == 1:
+        return code
+    if factor == -1:
+        return type(code)(Unary("-", code.expr), True)
+    return type(code)(Binary("*", number(factor), code.expr), True)

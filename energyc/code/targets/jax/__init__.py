@@ -1,0 +1,1 @@
+"""The JAX target: a module of pure functions on arrays."""

@@ -1,0 +1,75 @@
+"""The parts that a module carries beside its equations: definitions that people wrote, by the names that are read."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from energyc.code.module.library import Reads
+from energyc.code.tree.statements import Body, Verbatim
+
+_FOLDER = Path(__file__).parent / "parts"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A definition of a part: its name, its source, and the names that it reads."""
+
+    name: str
+    text: str
+    reads: frozenset[str]
+
+
+def carried(files: Iterable[str], read: Collection[str], defined: Collection[str]) -> Body:
+    """The definitions in files that names, and they themselves, reach; what a module has ``defined`` is not carried.
+
+    Of two files that define one name the first one counts.
+    """
+    known: dict[str, Piece] = {}
+    for piece in (piece for file in files for piece in _pieces(file)):
+        known.setdefault(piece.name, piece)
+    reached, waiting = set[str](), [name for name in read if name in known]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached and name not in defined:
+            reached.add(name)
+            waiting += [other for other in known[name].reads if other in known]
+    chosen = [piece for piece in known.values() if piece.name in reached]
+    return tuple(Verbatim(piece.text, piece.reads, frozenset({piece.name})) for piece in chosen)
+
+
+@cache
+def words(*files: str) -> frozenset[str]:
+    """The names that are defined in files, by default in all of them."""
+    files = files or tuple(path.stem for path in _FOLDER.glob("*.py") if path.stem not in ("__init__", "network"))
+    return frozenset(piece.name for file in files for piece in _pieces(file))
+
+
+@cache
+def _pieces(file: str) -> tuple[Piece, ...]:
+    """The definitions of a file in order; a call at its end, as of ``defvjp``, belongs to what it is called on."""
+    text = (_FOLDER / f"{file}.py").read_text(encoding="utf-8")
+    lines, found = text.splitlines(), list[Piece]()
+    for node in ast.parse(text).body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found.append(_piece(name, node, lines))
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                found.append(_piece(name, node, lines))
+            case ast.Expr(ast.Call(func=ast.Attribute(value=ast.Name(id=owner)))):
+                own = _piece(owner, node, lines)
+                found = [replace(p, reads=p.reads | own.reads) if p.name == owner else p for p in found]
+                found[-1] = replace(found[-1], text=f"{found[-1].text}\n\n\n{own.text}")
+    return tuple(found)
+
+
+def _piece(name: str, node: ast.stmt, lines: list[str]) -> Piece:
+    """A statement with its decorators and the remark above it."""
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]) - 1
+    while first and lines[first - 1].startswith("#:"):
+        first -= 1
+    text = "\n".join(lines[first : node.end_lineno])
+    return Piece(name, text, Reads.of(text).names - {name})

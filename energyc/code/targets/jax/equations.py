@@ -1,0 +1,200 @@
+"""The routines of a plan as pure functions, and the records that they take and give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from energyc.code.module.context import Context
+from energyc.code.plan import PlannedRoutine, statements_for
+from energyc.code.plan.routines import Prepared, Signature
+from energyc.code.plan.shared import Block
+from energyc.code.targets.arrays.methods import Lets, Record, Routines, docstring, needed, unpacked
+from energyc.code.targets.arrays.nodes import ArrayWriter
+from energyc.code.targets.arrays.routines import Codes, last_name
+from energyc.code.tree.expressions import Attribute, Dict, Expr, Name, String, Tuple, call, literal
+from energyc.code.tree.prose import wrapped
+from energyc.code.tree.quotation import quote, quote_body
+from energyc.code.tree.statements import Annotated, Assign, Class, Function, Parameter, Return
+from energyc.mathematics.ir import Indicator, Node
+
+#: The routines that a module may have; the others are for what it has no form for.
+ROUTINES = frozenset(
+    """
+    _start _terms _force _readouts _cost _metrics _cost_vjp _force_vjp _clamp_gradient _start_vjp _readout_vjp
+    _energy_gradient _energy_contrast _user_force_gradient _nudge _descent_gradient _correction
+    """.split()
+)
+#: What arguments are.
+_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        "states": "States",
+        "fixed": "Fixed",
+        "targets": "Targets",
+        "cotangents": "States",
+        "directions": "States",
+        "plus": "States",
+        "minus": "States",
+    }
+)
+_ARRAYS, _SLOPES, _BOTH = quote("dict[str, Array]"), quote("Slopes"), quote("tuple[States, Slopes]")
+_LETS = quote_body("lets = lets_at(params, states, fixed)")
+
+
+class FunctionWriter(Routines):
+    """Writes the functions of a module; ``constants`` are its constants by name, ``dtype`` is that of the params."""
+
+    def __init__(self, context: Context, writer: ArrayWriter, constants: Mapping[Node, str], dtype: Expr) -> None:
+        super().__init__(context, writer)
+        self.constants, self.dtype = constants, dtype
+
+    def own_names(self) -> tuple[dict[Node, Expr], dict[Node, Expr]]:
+        """Params are fields of ``params``; a constant that is no truth value takes their dtype."""
+        c, own = self.context, Name("params")
+        params: dict[Node, Expr] = {p.node: Attribute(own, c.params[n]) for n, p in c.network.params.items()}
+        masks: dict[Node, Expr] = {n: Name(name) for n, name in self.constants.items() if isinstance(n, Indicator)}
+        others = {n: name for n, name in self.constants.items() if n not in masks}
+        cast = {n: quote("jnp.asarray({x}, {dtype})", x=Name(name), dtype=self.dtype) for n, name in others.items()}
+        return {**params, **cast}, masks
+
+    # ------------------------------------------------------------ functions
+
+    def prepare(self) -> Function:
+        """``prepare``: clamps in; clamps and what depends on clamps and params alone out."""
+        c = self.context
+        clamps: dict[Node, str] = {item.node: c.local[n] for n, item in c.given.items()}
+        wishes = {**c.plan.names, **c.fields}
+        statements = statements_for(list(c.fields), set(c.plan.constants), c.plan.names, c.options.passes)
+        given: dict[Node, Expr] = {node: Name(name) for node, name in clamps.items()}
+        body, _ = self.body(PlannedRoutine("_prepare", statements, ()), given, wishes, quote("len(clamps[0])"))
+        made = {name: body.named.get(node, name) for node, name in c.fields.items()}
+        first = Assign(unpacked(tuple(map(Name, clamps.values()))), Name("clamps"))
+        returned = Return(call("Fixed", *map(Name, [*clamps.values(), *made.values()])))
+        lines = needed([first] if clamps else [], [*body.body, returned])
+        doc = ("What no step changes.",)
+        return Function("prepare", (_params(), Parameter("clamps", Name("Clamps"))), lines, Name("Fixed"), doc)
+
+    def zeros(self) -> Function:
+        """``start`` where the spec has none: zeros."""
+        c = self.context
+        shapes = {name: tuple(c.sizes[dim] for dim in state.node.dims) for name, state in c.network.states.items()}
+        batch = quote("len(fixed[0])") if c.given else literal(1)
+        form = "jnp.zeros({shape}, {dtype})"
+        made = [quote(form, shape=Tuple((batch, *map(literal, shape))), dtype=self.dtype) for shape in shapes.values()]
+        parameters = (_params(), Parameter("fixed", Name("Fixed")))
+        return Function("start", parameters, (Return(call("States", *made)),), Name("States"), ("Zeros.",))
+
+    def shared(self, block: Block) -> tuple[Function, Class]:
+        """``lets_at`` and its record; the functions that are written afterwards begin with it."""
+        names, loads = self.inputs(Signature("_lets", ("states", "fixed"), "list", "", ()))
+        routine, c = PlannedRoutine("_lets", tuple(block.statements), ()), self.context
+        body, _ = self.body(routine, names, c.plan.names, quote("len(states[0])"), part_of=block.outputs)
+        fields = {node: body.named.get(node) or last_name(names[node]) for node in block.gives}
+        *others, last = (function_name(routine) for routine in block.routines)
+        doc = f"The lets, and parts of them, that {', '.join(others)} and {last} share."
+        lines = needed(loads, [*body.body, Return(call("Lets", *map(Name, fields.values())))])
+        parameters = (_params(), Parameter("states", Name("States")), Parameter("fixed", Name("Fixed")))
+        self.lets = Lets(block, Record(fields, body.owned))
+        record = array_record("Lets", "The lets at some states, and parts of them.", fields.values())
+        return Function("lets_at", parameters, lines, Name("Lets"), tuple(wrapped(doc))), record
+
+    def function(self, prepared: Prepared, planned: PlannedRoutine) -> Function:
+        """A routine as a function."""
+        signature = prepared.signature
+        names, loads = self.inputs(signature)
+        batched = next((c for c in ("states", "cotangents", "plus") if c in signature.arguments), None)
+        batch = self.context.samples_fixed if batched is None else quote("len({x}[0])", x=Name(batched))
+        lets = self.lets if self.lets is not None and signature.name in self.lets.block.routines else None
+        if lets is not None:
+            planned = lets.block.without(planned)
+        body, codes = self.body(planned, names, self.context.plan.names, batch, None, lets)
+        returned, result = self._returned(signature, planned, codes)
+        return Function(
+            function_name(signature.name),
+            (_params(), *(Parameter(a, Name(self._type(signature, a))) for a in signature.arguments)),
+            needed(loads, [*(() if lets is None else _LETS), *body.body, Return(returned)]),
+            result,
+            docstring(_sentence(signature), self.formulas(signature)),
+        )
+
+    @staticmethod
+    def _type(signature: Signature, argument: str) -> str:
+        return "Readouts" if argument == "cotangents" and signature.of_readouts else _TYPES[argument]
+
+    def _returned(self, signature: Signature, planned: PlannedRoutine, codes: Codes) -> tuple[Expr, Expr]:
+        """What a function gives, and the type of that."""
+        single = {key: code.expr for key, code in codes[0].items()}
+        summed = {key: code.expr for key, code in codes[1].items()}
+        match signature.name, signature.gives:
+            case "_cost", _:
+                return next(iter(single.values())), Name("Array")
+            case "_readouts", _:
+                return call("Readouts", *single.values()), Name("Readouts")
+            case (("_terms" | "_metrics"), _):
+                return Dict(tuple((String(key), code) for key, code in single.items())), _ARRAYS
+            case "_start", _:
+                constant = {o.key for o in planned.outputs if self.writer.constant_value(o.node) is not None}
+                cast = {k: x.method("astype", self.dtype) if k in constant else x for k, x in single.items()}
+                return self._states(signature, cast), Name("States")
+            case _, ("list" | "states"):
+                return self._states(signature, single), Name("States")
+            case _, "dict":
+                return self._by_name({**single, **summed}), _SLOPES
+        others = {key: code for key, code in single.items() if key not in signature.keys}
+        return Tuple((self._states(signature, single), self._by_name({**others, **summed})), bare=True), _BOTH
+
+    def _states(self, signature: Signature, parts: Mapping[str, Expr]) -> Expr:
+        """One array a state, zeros where there is none."""
+        own = Name(next(a for a in ("states", "cotangents", "fixed") if a in signature.arguments))
+        local = self.context.local
+        none = {name: quote("jnp.zeros_like({x})", x=Attribute(own, local[name])) for name in signature.keys}
+        return call("States", *(parts.get(name, none[name]) for name in signature.keys))
+
+    def _by_name(self, parts: Mapping[str, Expr]) -> Expr:
+        """Slopes by the fields of params and clamps."""
+        fields = {**self.context.local, **self.context.params}
+        return Dict(tuple((String(fields[key]), code) for key, code in parts.items()))
+
+
+def function_name(routine: str) -> str:
+    """``_force_vjp`` is ``force_vjp``."""
+    return routine.removeprefix("_")
+
+
+def _sentence(signature: Signature) -> str:
+    """The docstring of a routine, whose states are all there."""
+    return signature.doc.replace(", None where the cost does not read a state", "")
+
+
+def _params() -> Parameter:
+    return Parameter("params", Name("Params"))
+
+
+def array_record(name: str, doc: str, fields: Iterable[str]) -> Class:
+    """A NamedTuple of arrays."""
+    return Class(name, tuple(Annotated(field, Name("Array")) for field in fields), (Name("NamedTuple"),), (doc,))
+
+
+def records(context: Context) -> list[Class]:
+    """The records of a network but for its lets."""
+    network, local = context.network, context.local
+    states = ", ".join(f"{name}[{', '.join(s.node.dims)}]" for name, s in network.states.items())
+    made: Sequence[tuple[str, str, Iterable[str]]] = (
+        ("Params", "What is learned.", context.params.values()),
+        ("Clamps", "What is given, a row for each sample.", (local[name] for name in context.given)),
+        ("Targets", "What the cost compares with.", (local[name] for name in network.targets)),
+        ("States", f"{states}, a row for each sample.", (local[name] for name in network.states)),
+        ("Fixed", "Clamps, and what depends on clamps and params alone.", _fixed(context)),
+        ("Readouts", "The answers.", (readout_fields(context).values())),
+    )
+    return [array_record(name, doc, fields) for name, doc, fields in made]
+
+
+def _fixed(context: Context) -> list[str]:
+    return [*(context.local[name] for name in context.given), *context.fields.values()]
+
+
+def readout_fields(context: Context) -> dict[str, str]:
+    """The fields of the readouts; names of a spec that are no fields get a near one."""
+    chosen = context.globals.child()
+    return {name: chosen.new(name) for name in context.network.readouts}

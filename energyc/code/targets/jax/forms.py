@@ -1,0 +1,79 @@
+"""The networks and the rules that the target has a form for; for any other, the reason in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from energyc.derivation.derive import Derivation
+from energyc.language.diagnostics import UserError, listed
+from energyc.language.network import Network
+from energyc.runtime.rules import Declaration
+
+#: The functions of rules, by the files of parts that hold them.
+RULES: Mapping[str, str] = MappingProxyType(
+    {
+        "ep": "contrasts",
+        "centered-ep": "contrasts",
+        "vf": "contrasts",
+        "aep": "contrasts",
+        "tracking-aep": "contrasts",
+        "implicit": "adjoints",
+        "adjoint": "adjoint",
+        "bptt": "trajectories",
+        "tbptt": "trajectories",
+    }
+)
+#: Rules that run a nudged phase, or as many steps as one has.
+_NUDGED = frozenset(RULES) - {"implicit", "bptt"}
+
+
+def written(network: Network, derivation: Derivation, rules: Sequence[Declaration]) -> tuple[str, ...]:
+    """The rules that are written of those that are asked for, in order.
+
+    Raises UserError where the network has no form, or none of the rules has.
+    """
+    reason = next(_without(network, derivation), None)
+    if reason is not None:
+        raise _no_form(f"{network.name} has no form in JAX yet: {reason}")
+    possible = [rule.name for rule in rules if rule.name in RULES]
+    if network.nudge.steps is None:
+        possible = [name for name in possible if name not in _NUDGED]
+    asked = [rule.name for rule in rules if rule.name != "implicit"]
+    if asked and not set(asked) & set(possible):
+        of_phases = " with nudged phases to convergence" if network.nudge.steps is None else ""
+        raise _no_form(f"{listed(asked)} of {network.name}{of_phases} {_has(asked)} no form in JAX yet")
+    return tuple(possible)
+
+
+def _has(names: Sequence[str]) -> str:
+    return "has" if len(names) == 1 else "have"
+
+
+def _no_form(message: str) -> UserError:
+    return UserError(message, help="use another target, as --target torch")
+
+
+def _without(network: Network, derivation: Derivation) -> Iterator[str]:
+    """Why a network has no form."""
+    relax = network.relax
+    if network.blocks:
+        yield "it is made of layers"
+    if relax.solver != "gradient":
+        yield f"its solver is {relax.solver}"
+    if relax.step is None:
+        yield "each relaxation chooses its step"
+    if relax.exit != "settled" or relax.measure != "residual" or relax.patience > 1:
+        yield f"its relaxation ends by exit = {relax.exit}, measure = {relax.measure}, patience = {relax.patience}"
+    if relax.products or network.train.products:
+        yield "its products are rounded"
+    if network.noises:
+        yield "it has noise"
+    if network.numbered:
+        yield "its force reads the number of the step"
+    if network.training is not None:
+        yield "it is another network in training"
+    if network.batch_mates:
+        yield "samples depend on others of their batch"
+    if derivation.proximal:
+        yield f"a kink of {listed(list(derivation.proximal))} moves by a proximal step"

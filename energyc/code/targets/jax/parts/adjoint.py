@@ -1,0 +1,48 @@
+"""The adjoint equation, relaxed beside the states."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from energyc.code.targets.jax.parts.adjoints import along
+from energyc.code.targets.jax.parts.bounded import free_phase
+from energyc.code.targets.jax.parts.gradients import averaged
+from energyc.code.targets.jax.parts.network import (
+    NUDGE_STEPS,
+    Clamps,
+    Params,
+    States,
+    Targets,
+    cost_vjp,
+    force,
+    force_vjp,
+    prepare,
+    project,
+    project_vjp,
+)
+from energyc.code.targets.jax.parts.records import Gradients
+from energyc.code.targets.jax.parts.steps import moved
+
+
+def adjoint(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
+    """The limit of ``tracking_aep`` as beta -> 0.
+
+    a <- P^T (a + step (J^T a + dC/dz))  while the states go on,    dC/dtheta = <a, dF/dtheta>
+    """
+    fixed = prepare(params, clamps)
+    free = free_phase(params, fixed)
+
+    def both(_: Array, pair: tuple[States, States]) -> tuple[States, States]:
+        states, a = pair
+        slopes = cost_vjp(params, states, fixed, targets)[0]
+        back = force_vjp(params, states, fixed, a)[0]
+        at = moved(states, force(params, states, fixed))
+        after = jax.tree.map(jnp.add, a, along(jax.tree.map(jnp.add, back, slopes)))
+        return project(at), project_vjp(at, after)
+
+    zeros = jax.tree.map(jnp.zeros_like, free.states)
+    _, a = lax.fori_loop(0, NUDGE_STEPS, both, (free.states, zeros))
+    direct = cost_vjp(params, free.states, fixed, targets)[1]
+    return averaged(params, free, fixed, targets, [force_vjp(params, free.states, fixed, a)[1], direct])

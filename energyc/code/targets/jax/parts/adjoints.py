@@ -1,0 +1,86 @@
+"""The adjoint equation of the states at rest, and the gradient by it."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+from jax.scipy.sparse.linalg import gmres
+
+from energyc.code.targets.jax.parts.bounded import free_phase
+from energyc.code.targets.jax.parts.gradients import averaged
+from energyc.code.targets.jax.parts.network import (
+    STEP,
+    Clamps,
+    Fixed,
+    Params,
+    States,
+    Targets,
+    cost_vjp,
+    force,
+    force_vjp,
+    prepare,
+    project_vjp,
+)
+from energyc.code.targets.jax.parts.records import Gradients
+from energyc.code.targets.jax.parts.steps import length, moved
+
+
+def implicit(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
+    """The exact gradient at an equilibrium.
+
+    lambda = dC/dz + (I + step J)^T P^T lambda,    dC/dtheta = <step P^T lambda, dF/dtheta> + direct
+    """
+    fixed = prepare(params, clamps)
+    free = free_phase(params, fixed)
+    seeds, direct = cost_vjp(params, free.states, fixed, targets)
+    pushed = solved(params, free.states, fixed, seeds)
+    return averaged(params, free, fixed, targets, [force_vjp(params, free.states, fixed, pushed)[1], direct])
+
+
+def solved(params: Params, states: States, fixed: Fixed, seeds: States) -> States:
+    """``step P^T lambda`` of the adjoint equation, by repeating the transposed step, then by GMRES.
+
+    NaN of all samples where neither comes to rest: there may be no isolated equilibrium.
+    """
+    goal = 1e-12 if states[0].dtype == jnp.float64 else 1e-5
+    at, size = moved(states, force(params, states, fixed)), norm(seeds)
+
+    def back(a: States) -> States:
+        """(I + step J)^T P^T a."""
+        projected = project_vjp(at, a)
+        pushed = force_vjp(params, states, fixed, along(projected))[0]
+        return jax.tree.map(jnp.add, projected, pushed)
+
+    def rest(a: States) -> States:
+        return jax.tree.map(jnp.subtract, a, back(a))
+
+    def goes_on(run: tuple[States, Array, Array]) -> Array:
+        _, left, count = run
+        return (left > goal * size).any() & (count < 200)
+
+    def further(run: tuple[States, Array, Array]) -> tuple[States, Array, Array]:
+        a, _, count = run
+        after = jax.tree.map(jnp.add, seeds, back(a))
+        return after, norm(jax.tree.map(jnp.subtract, after, a)), count + 1
+
+    a, left, _ = lax.while_loop(goes_on, further, (seeds, jnp.full_like(size, jnp.inf), jnp.asarray(0)))
+    near = jnp.isfinite(left).all() & (left <= size).all()
+    first = jax.tree.map(lambda x, s: jnp.where(near, x, s), a, seeds)
+
+    def by_gmres(_: States) -> States:
+        return gmres(rest, seeds, first, tol=goal / 10, restart=60, maxiter=40)[0]
+
+    a = lax.cond((left <= goal * size).all(), lambda x: x, by_gmres, first)
+    wrong = norm(jax.tree.map(jnp.subtract, rest(a), seeds)) > 1e3 * goal * size
+    return jax.tree.map(lambda x: jnp.where(wrong.any(), jnp.nan, x), along(project_vjp(at, a)))
+
+
+def along(states: States) -> States:
+    """Each state times its step size."""
+    return jax.tree.map(lambda x, h: h * x, states, STEP)
+
+
+def norm(states: States) -> Array:
+    """The Euclidean norm of all states of a sample."""
+    return jnp.sqrt(sum(length(x) ** 2 for x in states))

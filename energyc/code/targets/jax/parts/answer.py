@@ -1,0 +1,59 @@
+"""The answers at rest as a function that ``jax.grad`` goes through."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from energyc.code.targets.jax.parts.adjoints import solved
+from energyc.code.targets.jax.parts.bounded import free_phase
+from energyc.code.targets.jax.parts.gradients import added
+from energyc.code.targets.jax.parts.network import (
+    Clamps,
+    Fixed,
+    Params,
+    Readouts,
+    States,
+    clamp_gradient,
+    force_vjp,
+    prepare,
+    readout_vjp,
+    readouts,
+)
+
+
+@jax.custom_vjp
+def answer(params: Params, clamps: Clamps) -> Readouts:
+    """The readouts at rest, differentiable by the implicit function theorem in params and real clamps."""
+    fixed = prepare(params, clamps)
+    return readouts(params, free_phase(params, fixed).states, fixed)
+
+
+def answer_forward(params: Params, clamps: Clamps) -> tuple[Readouts, tuple[Params, Clamps, Fixed, States]]:
+    """The readouts, and what the way back needs."""
+    fixed = prepare(params, clamps)
+    states = free_phase(params, fixed).states
+    return readouts(params, states, fixed), (params, clamps, fixed, states)
+
+
+def answer_backward(kept: tuple[Params, Clamps, Fixed, States], cotangents: Readouts) -> tuple[Params, Clamps]:
+    """The cotangents of params and clamps."""
+    params, clamps, fixed, states = kept
+    seeds, direct = readout_vjp(params, states, fixed, cotangents)
+    pushed = solved(params, states, fixed, seeds)
+    slopes = [direct, force_vjp(params, states, fixed, pushed)[1], clamp_gradient(params, states, fixed, pushed)]
+    of_params = {name: added(name, x, slopes) for name, x in params._asdict().items()}
+    of_clamps = {name: cotangent(name, x, slopes) for name, x in clamps._asdict().items()}
+    return type(params)(**of_params), type(clamps)(**of_clamps)
+
+
+def cotangent(name: str, clamp: Array, slopes: list[dict[str, Array]]) -> Array | np.ndarray:
+    """That of a clamp: integers have none."""
+    if jnp.issubdtype(clamp.dtype, jnp.floating):
+        return added(name, clamp, slopes)
+    return np.zeros(clamp.shape, jax.dtypes.float0)
+
+
+answer.defvjp(answer_forward, answer_backward)

@@ -1,0 +1,18 @@
+"""The contrast of two phases of a network of energies."""
+
+from __future__ import annotations
+
+import jax
+from jax import Array
+
+from energyc.code.targets.jax.parts.gradients import averaged
+from energyc.code.targets.jax.parts.network import Fixed, Params, States, Targets, cost_vjp, energy_slopes
+from energyc.code.targets.jax.parts.records import Gradients, Relaxed
+
+
+def contrasted(
+    params: Params, free: Relaxed, plus: States, minus: States, fixed: Fixed, targets: Targets, width: Array | float
+) -> Gradients:
+    """The gradient by two phases whose nudges differ by ``width``."""
+    slopes = jax.tree.map(lambda x: x / width, energy_slopes(params, plus, minus, fixed))
+    return averaged(params, free, fixed, targets, [*slopes, cost_vjp(params, free.states, fixed, targets)[1]])

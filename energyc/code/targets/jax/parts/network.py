@@ -1,0 +1,116 @@
+"""The names that a module has of its network, for the parts beside them to be checked with; none is carried."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from jax import Array
+
+Params: TypeAlias = Any
+Clamps: TypeAlias = Any
+Targets: TypeAlias = Any
+States: TypeAlias = Any
+Fixed: TypeAlias = Any
+Readouts: TypeAlias = Any
+Sums: TypeAlias = Any
+Slopes: TypeAlias = dict[str, Array]
+
+STEP: States = None
+STEPS = CHUNK = MAX_STEPS = NUDGE_STEPS = SNAPSHOTS = 0
+TOLERANCE = BETA = EXPLOSION = 0.0
+FORCE_PARAMS: tuple[str, ...] = ()
+
+
+def init(key: Array, dtype: Any = float) -> Params:
+    """Draw params."""
+    raise NotImplementedError
+
+
+def prepare(params: Params, clamps: Clamps) -> Fixed:
+    """Give what no step changes."""
+    raise NotImplementedError
+
+
+def start(params: Params, fixed: Fixed) -> States:
+    """Give the states before the first step."""
+    raise NotImplementedError
+
+
+def terms(params: Params, states: States, fixed: Fixed) -> dict[str, Array]:
+    """Give each energy."""
+    raise NotImplementedError
+
+
+def force(params: Params, states: States, fixed: Fixed) -> States:
+    """Give the force."""
+    raise NotImplementedError
+
+
+def force_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -> tuple[States, Slopes]:
+    """Give J^T cotangents, and the slopes by params."""
+    raise NotImplementedError
+
+
+def step_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -> tuple[States, Sums, Slopes]:
+    """Give J^T cotangents, what is added up over steps, and other slopes by params."""
+    raise NotImplementedError
+
+
+def sums_gradient(params: Params, fixed: Fixed, sums: Sums) -> Slopes:
+    """Give the slopes of all steps together."""
+    raise NotImplementedError
+
+
+def start_vjp(params: Params, fixed: Fixed, cotangents: States) -> Slopes:
+    """Give the slopes of the start."""
+    raise NotImplementedError
+
+
+def clamp_gradient(params: Params, states: States, fixed: Fixed, cotangents: States) -> Slopes:
+    """Give the slopes by clamps."""
+    raise NotImplementedError
+
+
+def readouts(params: Params, states: States, fixed: Fixed) -> Readouts:
+    """Give the answers."""
+    raise NotImplementedError
+
+
+def readout_vjp(params: Params, states: States, fixed: Fixed, cotangents: Readouts) -> tuple[States, Slopes]:
+    """Give the slopes of the answers."""
+    raise NotImplementedError
+
+
+def cost(params: Params, states: States, fixed: Fixed, targets: Targets) -> Array:
+    """Give the cost of each sample."""
+    raise NotImplementedError
+
+
+def cost_vjp(params: Params, states: States, fixed: Fixed, targets: Targets) -> tuple[States, Slopes]:
+    """Give dC/dz, and the direct slopes by params."""
+    raise NotImplementedError
+
+
+def nudge(params: Params, states: States, fixed: Fixed, targets: Targets) -> States:
+    """Give what a nudge subtracts from the force."""
+    raise NotImplementedError
+
+
+def correction(params: Params, states: States, fixed: Fixed, directions: States) -> States:
+    """Give (J_nc - J_nc^T) directions."""
+    raise NotImplementedError
+
+
+def energy_slopes(params: Params, plus: States, minus: States, fixed: Fixed) -> list[Slopes]:
+    """Give dE/dtheta at plus less that at minus."""
+    raise NotImplementedError
+
+
+def project(states: States) -> States:
+    """Put states on their sets."""
+    raise NotImplementedError
+
+
+def project_vjp(at: States, cotangents: States) -> States:
+    """Give the adjoint of the projection."""
+    raise NotImplementedError

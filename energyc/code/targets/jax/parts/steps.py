@@ -1,0 +1,45 @@
+"""One step of the states, and how far it leads."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from energyc.code.targets.jax.parts.network import STEP, Fixed, Params, States, force, project, terms
+
+
+def energy(params: Params, states: States, fixed: Fixed) -> Array:
+    """The energy of each sample."""
+    return sum(terms(params, states, fixed).values(), jnp.zeros(len(states[0]), states[0].dtype))
+
+
+def moved(states: States, slopes: States) -> States:
+    """Each state by its step size along a force."""
+    return jax.tree.map(lambda z, f, h: z + h * f, states, slopes, STEP)
+
+
+def step(params: Params, states: States, fixed: Fixed) -> States:
+    """One step: each state along its force, then onto its set."""
+    return project(moved(states, force(params, states, fixed)))
+
+
+def residual(params: Params, states: States, fixed: Fixed) -> Array:
+    """The largest relative change of a state in the next step, of each sample."""
+    return change(step(params, states, fixed), states)
+
+
+def change(after: States, before: States) -> Array:
+    """The largest ``|after - before| / (|before| + 1e-12)`` of a state, infinite where it is not finite."""
+    ratios = [length(a - b) / (length(b) + 1e-12) for a, b in zip(after, before, strict=True)]
+    return jnp.nan_to_num(jnp.stack(ratios).max(0), nan=jnp.inf)
+
+
+def length(x: Array) -> Array:
+    """The Euclidean norm of each sample."""
+    return jnp.sqrt((x * x).reshape(len(x), -1).sum(1))
+
+
+def chosen(rows: Array, yes: States, no: States) -> States:
+    """Of some samples one, of the others another."""
+    return jax.tree.map(lambda y, n: jnp.where(rows.reshape(-1, *[1] * (y.ndim - 1)), y, n), yes, no)

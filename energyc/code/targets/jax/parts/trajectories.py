@@ -1,0 +1,84 @@
+"""Backpropagation through the steps of the free phase, by the derived adjoint of a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from energyc.code.targets.jax.parts.adjoints import along
+from energyc.code.targets.jax.parts.bounded import free_phase
+from energyc.code.targets.jax.parts.gradients import averaged
+from energyc.code.targets.jax.parts.network import (
+    MAX_STEPS,
+    NUDGE_STEPS,
+    Clamps,
+    Fixed,
+    Params,
+    Slopes,
+    States,
+    Targets,
+    cost_vjp,
+    force,
+    force_vjp,
+    prepare,
+    project,
+    project_vjp,
+    start,
+    start_vjp,
+)
+from energyc.code.targets.jax.parts.records import Gradients, Relaxed
+from energyc.code.targets.jax.parts.steps import chosen, moved, step
+
+
+def bptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
+    """The gradient of what was run: backpropagation through all steps, the start included.
+
+    lambda_k = (I + step J)^T P^T lambda_(k+1),    dC/dtheta = sum_k <step P^T lambda_(k+1), dF/dtheta(z_k)>
+    """
+    fixed = prepare(params, clamps)
+    free = free_phase(params, fixed)
+    seeds, direct = cost_vjp(params, free.states, fixed, targets)
+    first, through = back(params, free, fixed, seeds, MAX_STEPS)
+    first = project_vjp(start(params, fixed), first)
+    return averaged(params, free, fixed, targets, [through, start_vjp(params, fixed, first), direct])
+
+
+def tbptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
+    """Backpropagation through the last NUDGE_STEPS steps of each sample alone."""
+    fixed = prepare(params, clamps)
+    free = free_phase(params, fixed)
+    seeds, direct = cost_vjp(params, free.states, fixed, targets)
+    _, through = back(params, free, fixed, seeds, NUDGE_STEPS)
+    return averaged(params, free, fixed, targets, [through, direct])
+
+
+def back(params: Params, free: Relaxed, fixed: Fixed, seeds: States, last: int) -> tuple[States, Slopes]:
+    """Cotangents of the states before the last steps of each sample, and the slopes by params of these steps."""
+    before, last = project(start(params, fixed)), min(last, MAX_STEPS)
+    stored = jax.tree.map(lambda x: jnp.zeros((last, *x.shape), x.dtype), before)
+
+    def forward(k: Array, run: Any) -> Any:
+        states, stored = run
+        at = k - free.steps + last  # the place of this step among the last ones of each sample
+        put = jax.vmap(lambda own, x, i: own.at[i].set(x, mode="drop"), (1, 0, 0), 1)
+        kept = jnp.where((at >= 0) & (k < free.steps), at, last)
+        stored = jax.tree.map(lambda own, x: put(own, x, kept), stored, states)
+        return chosen(k < free.steps, step(params, states, fixed), states), stored
+
+    _, stored = lax.fori_loop(0, free.steps.max(), forward, (before, stored))
+
+    def backward(k: Array, run: Any) -> Any:
+        cotangents, slopes = run
+        states = jax.tree.map(lambda x: x[last - 1 - k], stored)
+        projected = project_vjp(moved(states, force(params, states, fixed)), cotangents)
+        taken = k < free.steps
+        pushed = chosen(taken, along(projected), jax.tree.map(jnp.zeros_like, projected))
+        through, more = force_vjp(params, states, fixed, pushed)
+        earlier = chosen(taken, jax.tree.map(jnp.add, projected, through), cotangents)
+        return earlier, jax.tree.map(jnp.add, slopes, more)
+
+    none = jax.tree.map(jnp.zeros_like, force_vjp(params, before, fixed, seeds)[1])
+    return lax.fori_loop(0, jnp.minimum(last, free.steps.max()), backward, (seeds, none))

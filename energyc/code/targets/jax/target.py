@@ -1,0 +1,42 @@
+"""JAX as a target."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+
+from energyc.code.module.context import Options
+from energyc.code.module.printed import Printed
+from energyc.code.plan import ModulePlan
+from energyc.code.targets.interface import Missing, Needs, Ready, Trial
+from energyc.code.targets.jax.module import jax_module
+
+
+class JaxTarget:
+    """Pure functions on arrays of JAX, by themselves: no runtime of energyc, and no torch."""
+
+    name: str = "jax"
+    title: str = "JAX"
+    learns: bool = False
+    phases: str | None = "functions of JAX"
+    usual_on: frozenset[str] = frozenset()
+    takes_bfloat16: bool = False
+    needs: Needs = Needs(extra="jax")
+    settled: str = "{version}, settled in {seconds} s"
+
+    def module(self, planned: ModulePlan, options: Options) -> Printed:
+        """Write the module. Raises UserError for a network, or rules, that it has no form for."""
+        return Printed(jax_module(planned, options))
+
+    def ready(self, printed: Printed, device: str, dtype: str) -> Ready:
+        """It is where JAX is installed."""
+        return Ready() if importlib.util.find_spec("jax") else Ready(reason="jax is not installed")
+
+    def trial(self) -> Trial:
+        """The CPU in JAX's usual float32, whatever else is set."""
+        if importlib.util.find_spec("jax") is None:
+            raise Missing("jax is not installed")
+        return Trial(dtype="float32", close=1e-5, facts={"version": importlib.metadata.version("jax")})
+
+
+TARGET = JaxTarget()

@@ -1,0 +1,371 @@
+"""The JAX target: what it writes without JAX, and, where JAX is installed, its numbers beside those of torch."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import energyc
+from energyc import pipeline
+from energyc.code.targets.jax.forms import RULES
+from energyc.code.targets.jax.functions import form
+from energyc.language.diagnostics import SpecError, UserError
+from energyc.language.network import Network
+from energyc.mathematics.functions import FUNCTIONS
+from energyc.resources import shipped
+from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.tensors import indexing, reductions, segments
+from energyc.surfaces.doctor.trial import SPEC
+from tests.drawing import seeds
+from tests.emit.kernels import shipped as small
+from tests.emit.random_specs import random_spec
+
+SMALL = SPEC.replace("relax {", "target t[J]\ncost c = sum[j]((s[j] - t[j])^2)/2\nrelax {")
+PAGE = Path(__file__).parents[2] / "docs" / "from-jax.md"
+#: Rules whose contrast is taken at a set strength, so that rounding is not divided by a small one.
+CONTRASTS = frozenset({"ep", "centered-ep", "vf", "aep", "tracking-aep"})
+
+needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
+
+
+# ------------------------------------------------------------------ what is written
+
+
+def test_it_is_written_without_jax() -> None:
+    """JAX is imported by the module alone."""
+    made = pipeline.emit(pipeline.resolve(pipeline.read("hopfield")), target="jax")
+    assert "import jax.numpy as jnp" in made.text and made.fallback is None
+    assert "jax" not in sys.modules or importlib.util.find_spec("jax") is not None
+    assert made.text == pipeline.emit(pipeline.resolve(pipeline.read("hopfield")), target="jax").text
+
+
+def test_rules_without_a_form_are_named_or_refused() -> None:
+    network = pipeline.resolve(pipeline.read("hopfield"))
+    head = " ".join(pipeline.emit(network, ("all",), target="jax").text.split("from __future__")[0].split())
+    assert "Without, as they have no form in JAX yet: chl, dyadic-ep" in head
+    with pytest.raises(UserError, match="chl of hopfield has no form in JAX yet") as raised:
+        pipeline.emit(network, ("chl",), target="jax")
+    assert raised.value.help == "use another target, as --target torch"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_function_has_a_form(name: str) -> None:
+    assert form(FUNCTIONS[name]).text
+
+
+def table() -> str:
+    """The table of the page: specs by the rules of their modules, or by the reason why they have none."""
+    rows: dict[str, list[str]] = {}
+    for name in sorted(shipped()):
+        source = pipeline.read(name)
+        network = pipeline.resolve(source)
+        try:
+            made = pipeline.emit(network, ("all",), target="jax")
+        except UserError as error:
+            rows.setdefault(error.message.partition("yet: ")[2] or error.message, []).append(name)
+            continue
+        rules = next(line for line in made.text.splitlines() if line.startswith("Rules: "))
+        rows.setdefault(", ".join(f"`{rule}`" for rule in sorted(rules[7:].split(", "))), []).append(name)
+    ordered = sorted(rows.items(), key=lambda row: (not row[0].startswith("`"), -len(row[1]), row[0]))
+    lines = [f"| {', '.join(names)} | {says} |" for says, names in ordered]
+    return "\n".join(["| specs | rules, or why there is no module |", "|---|---|", *lines])
+
+
+@pytest.mark.slow
+def test_the_page_says_which_specs_have_a_module() -> None:
+    assert table() in PAGE.read_text(), table()
+
+
+# ------------------------------------------------------------------ its numbers
+
+
+@pytest.fixture
+def float64() -> Iterator[None]:
+    """JAX in float64, as long as the test takes."""
+    import jax
+
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+def given(network: Network, seed: int = 0, batch: int = 3) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Clamps and targets at random."""
+    random = np.random.default_rng(seed)
+
+    def one(node: Any) -> Any:
+        shape = (batch, *(network.extents[dim] for dim in node.dims))
+        return random.integers(0, network.extents[node.over], shape) if node.over else random.uniform(0.1, 0.9, shape)
+
+    return tuple({n: one(item.node) for n, item in kind.items()} for kind in (network.clamps, network.targets))  # type: ignore[return-value]
+
+
+class Pair:
+    """The modules of a network in torch and in JAX, with the same params."""
+
+    def __init__(self, spec: str | Network, dtype: str = "float64", rules: tuple[str, ...] = ("all",)) -> None:
+        self.network = small(shipped()[spec]) if isinstance(spec, str) else spec
+        made = [pipeline.emit(self.network, rules, target=target) for target in ("torch", "jax")]
+        self.torch, self.jax = (pipeline.instantiate(each, "cpu", dtype, 0) for each in made)
+        for name, array in self.jax.params.items():
+            array[...] = self.torch.params[name].detach().numpy()
+        self.module: Any = sys.modules[type(self.jax).__module__]
+        self.clamps, self.targets = given(self.network)
+
+    def gradients(self, rule: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """By a rule: torch's, and that of the function of the module."""
+        import jax
+
+        strength = {"beta": 0.01} if rule in CONTRASTS else {}
+        ours = self.torch.gradients(self.clamps, self.targets, rule, allow_biased=True, **strength)
+        params, clamps = self.jax.given(self.clamps)
+        targets = self.module.Targets(**self.jax.ordered("targets", self.targets))
+        found = jax.jit(self.jax.rules[rule])(params, clamps, targets, **strength)
+        return {n: x.numpy() for n, x in ours.params.items()}, dict(zip(self.network.params, found.params, strict=True))
+
+
+def difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> float:
+    """The largest, as a part of the largest entry of what was expected."""
+    apart = [np.abs(np.asarray(found[n]) - x).max() / (np.abs(x).max() or 1.0) for n, x in expected.items()]
+    return float(np.max(apart))
+
+
+def same(pair: Pair, rules: tuple[str, ...], close: float) -> None:
+    """The relaxation, the force, the energy and the gradients by rules."""
+    rest, expected = pair.jax.relax(pair.clamps), pair.torch.relax(pair.clamps)
+    assert difference(rest.states, {n: x.numpy() for n, x in expected.states.items()}) < close
+    params, clamps = pair.jax.given(pair.clamps)
+    fixed = pair.module.prepare(params, clamps)
+    states = pair.module.States(*(x.numpy() for x in expected.states.values()))
+    force = dict(zip(pair.network.states, pair.module.force(params, states, fixed), strict=True))
+    ours = pair.torch.force(expected.states, pair.clamps)
+    assert max(float(np.abs(np.asarray(force[n]) - x.numpy()).max()) for n, x in ours.items()) < close
+    if pair.network.energies:
+        energy = pair.module.energy(params, states, fixed)
+        assert difference({"E": energy}, {"E": pair.torch.energy(expected.states, pair.clamps).numpy()}) < close
+    for rule in rules:
+        theirs, found = pair.gradients(rule)
+        assert difference(found, theirs) < close, rule
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["hopfield", "thick"])
+def test_every_rule_of_two_networks(spec: str, float64: None) -> None:
+    pair = Pair(spec)
+    assert set(RULES) == set(pair.jax.rules)
+    same(pair, tuple(pair.jax.rules), 1e-10)
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", sorted(set(shipped()) - {"hopfield", "thick", "cem_literal"}))
+def test_other_specs(spec: str, float64: None) -> None:
+    try:
+        pair = Pair(spec)
+    except UserError:
+        pytest.skip("it has no form")
+    if pair.network.cost is None:
+        same(pair, (), 1e-10)
+        return
+    own = pair.network.train.rule
+    same(pair, tuple(rule for rule in (own, "adjoint") if rule in pair.jax.rules), 1e-9)
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["hopfield", "thick"])
+def test_float32_differs_by_rounding(spec: str) -> None:
+    same(Pair(spec, "float32"), ("bptt", "adjoint"), 1e-4)
+
+
+@needs_jax
+@pytest.mark.slow
+def test_the_strength_of_a_nudge_is_that_of_torch(float64: None) -> None:
+    pair = Pair("hopfield")
+    for rule in ("ep", "centered-ep"):
+        ours = pair.torch.gradients(pair.clamps, pair.targets, rule)
+        found = pair.jax.gradients(pair.clamps, pair.targets, rule)
+        assert difference(found, {n: x.numpy() for n, x in ours.params.items()}) < 1e-8
+
+
+@needs_jax
+@pytest.mark.slow
+def test_grad_goes_through_the_answer(float64: None) -> None:
+    import jax
+
+    pair = Pair("hopfield")
+    params, clamps = pair.jax.given(pair.clamps)
+    answer = pair.module.answer
+    by_params, by_clamps = jax.grad(lambda p, c: (answer(p, c).scores ** 2).sum(), (0, 1))(params, clamps)
+    given_x = torch.from_numpy(pair.clamps["x"]).requires_grad_()
+    (pair.torch({"x": given_x})["scores"] ** 2).sum().backward()
+    ours = {n: p.grad.numpy() for n, p in pair.torch.params.items()}
+    assert difference(dict(zip(pair.network.params, by_params, strict=True)), ours) < 1e-9
+    assert given_x.grad is not None and difference({"x": by_clamps.x}, {"x": given_x.grad.numpy()}) < 1e-9
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize(("spec", "rule"), [("hopfield", "centered-ep"), ("thick", "tracking-aep")])
+def test_optax_trains_it(spec: str, rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module by itself, as a file: the cost of one batch falls to half of what it was."""
+    jax, optax = pytest.importorskip("jax"), pytest.importorskip("optax")
+    network = small(shipped()[spec])
+    (tmp_path / f"{spec}_jax.py").write_text(pipeline.emit(network, (rule,), target="jax").text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    net = importlib.import_module(f"{spec}_jax")
+    learn, (clamps, targets) = getattr(net, rule.replace("-", "_")), given(network, batch=4)
+    clamps, targets = net.Clamps(**jax.tree.map(reals, clamps)), net.Targets(**jax.tree.map(reals, targets))
+    params, optimizer = net.init(jax.random.key(0), "float32"), optax.adam(1e-2)
+    state, costs = optimizer.init(params), []
+
+    @jax.jit
+    def update(params: Any, state: Any) -> Any:
+        found = learn(params, clamps, targets)
+        moves, state = optimizer.update(found.params, state, params)
+        return optax.apply_updates(params, moves), state, found.cost.mean()
+
+    for _ in range(60):
+        params, state, cost = update(params, state)
+        costs.append(float(cost))
+    assert costs[-1] < costs[0] / 2, costs[::10]
+
+
+def reals(x: Any) -> Any:
+    """Real numbers in float32; integers as they are."""
+    return x.astype("float32") if x.dtype == np.float64 else x
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", seeds(6))
+def test_random_specs(seed: int, float64: None) -> None:
+    """The equations of random specs beside torch's."""
+    text = random_spec(seed, real=bool(seed % 2))
+    print(f"seed {seed}\n{text}")
+    try:
+        pair = Pair(pipeline.resolve(pipeline.read(text)), rules=("implicit",))
+    except (SpecError, UserError) as error:
+        pytest.skip(str(error).partition("\n")[0])
+    same_equations(pair, 1e-9)
+
+
+@torch.no_grad()
+def same_equations(pair: Pair, close: float) -> None:
+    """Force, energies, J^T v and the slopes by params, at random states and cotangents."""
+    random = np.random.default_rng(0)
+    shapes = [(3, *(pair.network.extents[dim] for dim in s.node.dims)) for s in pair.network.states.values()]
+    states, cotangents = ([random.uniform(0.1, 0.9, shape) for shape in shapes] for _ in range(2))
+    fixed = prepared(pair.torch, {n: torch.from_numpy(x) for n, x in pair.clamps.items()})
+    at, along = ([torch.from_numpy(x) for x in group] for group in (states, cotangents))
+    params, clamps = pair.jax.given(pair.clamps)
+    net = pair.module
+    own, place = net.prepare(params, clamps), net.States(*map(np.asarray, states))
+    same_arrays(net.force(params, place, own), pair.torch._force(at, fixed), close)
+    if pair.network.energies:
+        same_arrays(net.terms(params, place, own).values(), pair.torch._terms(at, fixed), close)
+    found, by_params = net.force_vjp(params, place, own, net.States(*cotangents))
+    back, slopes = pair.torch._force_vjp(at, fixed, along)
+    same_arrays(found, back, close)
+    fields = dict(zip(pair.network.params, params._fields, strict=True))
+    same_arrays([by_params[fields[name]] for name in slopes], list(slopes.values()), close)
+
+
+def same_arrays(found: Iterable[Any], expected: Sequence[torch.Tensor | None], close: float) -> None:
+    """Arrays are tensors, up to the largest entry of each."""
+    for x, y in zip(found, expected, strict=True):
+        if y is not None:
+            np.testing.assert_allclose(np.asarray(x), y, rtol=0, atol=close * max(1.0, float(y.abs().max())))
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["coupled_learning", "monotone"])
+def test_params_are_put_back_on_their_sets(spec: str, float64: None) -> None:
+    pair = Pair(spec, rules=("implicit",))
+    random = np.random.default_rng(3)
+    moved = {name: x + random.normal(size=x.shape) for name, x in pair.jax.params.items()}
+    gradients = {name: torch.from_numpy(random.normal(size=x.shape)) for name, x in moved.items()}
+    for name, x in moved.items():
+        pair.torch.params[name].data.copy_(torch.from_numpy(x))
+    pair.torch.project_params()
+    net = pair.module
+    params = net.project_params(net.Params(*moved.values()))
+    for found, expected in zip(params, pair.torch.params.values(), strict=True):
+        np.testing.assert_allclose(found, expected.detach(), rtol=0, atol=1e-12)
+    if hasattr(net, "project_gradients"):
+        along = net.project_gradients(params, net.Params(*(x.numpy() for x in gradients.values())))
+        for found, expected in zip(along, pair.torch.project_gradients(gradients).values(), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@needs_jax
+@pytest.mark.slow
+def test_operations_on_arrays_are_those_of_torch(float64: None) -> None:
+    """Windows, gathers, segments and reductions of the parts beside those of the runtime, on the same numbers."""
+    from energyc.code.targets.jax.parts import arrays
+
+    random = np.random.default_rng(0)
+    x, index, mask = random.normal(size=(2, 3, 7)), random.integers(0, 4, (2, 1, 7)), random.random((2, 3, 7)) < 0.6
+    places, rows = random.integers(0, 7, (2, 5)), random.integers(0, 6, (2, 3))
+    overlapping = random.normal(size=(2, 5, 3))
+    none = np.where(random.random((2, 3, 7)) < 0.8, -np.inf, x)
+    for name, given in {
+        "windows": (x, 2, -1, (4, 3), (2, 1)),
+        "overlap_add": (overlapping, 9, -1, (2, 1)),
+        "gather": (x, places, 2),
+        "segment_sum": (random.normal(size=(2, 3, 5)), places, 2, 7),
+        "scatter_add": (random.normal(size=(2, 3, 4)), rows, 6),
+        "batch_median": (x,),
+        "softmax": (none, (1, 2)),
+        "first_largest": (none, (1, 2)),
+        "largest_entry": (x, (1, 2)),
+        "segment_softmax": (x, index, 5, mask),
+        "segment_logsumexp": (x, index, 5, mask),
+        "segment_max": (x, index, 5, mask),
+        "segment_first_largest": (np.round(x), index, 5, mask),
+    }.items():
+        own = [torch.from_numpy(part) if isinstance(part, np.ndarray) else part for part in given]
+        module = next(part for part in (indexing, reductions, segments) if hasattr(part, name))
+        expected = getattr(module, name)(*own)
+        np.testing.assert_allclose(getattr(arrays, name)(*given), expected, rtol=0, atol=1e-12, err_msg=name)
+
+
+@needs_jax
+def test_names_of_a_spec_take_nothing_of_the_module(float64: None) -> None:
+    text = SPEC.replace("b", "jnp").replace("J", "lax").replace("W", "params")
+    x, jnp = np.ones((2, 3)), np.zeros((2, 4))
+    ours = energyc.load(text, target="torch", dtype="float64")
+    net = energyc.load(text, target="jax", dtype="float64")
+    for name, param in ours.params.items():
+        net.params[name][...] = param.detach().numpy()
+    expected = ours.relax({"x": x, "jnp": jnp}).states["s"].numpy()
+    np.testing.assert_allclose(net.relax({"x": x, "jnp": jnp}).states["s"], expected, rtol=0, atol=1e-12)
+
+
+@needs_jax
+def test_inputs_are_checked() -> None:
+    net = energyc.load(SMALL, target="jax")
+    with pytest.raises(ValueError, match="the clamps are x, b, not x"):
+        net.relax({"x": np.ones((2, 3))})
+    with pytest.raises(ValueError, match="there is no rule chl in this module"):
+        net.gradients({"x": np.ones((2, 3)), "b": np.ones((2, 4))}, {"t": np.ones((2, 4))}, "chl")
+
+
+@needs_jax
+def test_it_is_given_the_weights_of_a_run(tmp_path: Path) -> None:
+    random = torch.Generator().manual_seed(0)
+    data = {name: torch.rand(8, n, generator=random) for name, n in (("x", 3), ("b", 4), ("t", 4))}
+    run = energyc.train(SMALL, data, steps=2, settings={"train.batch": 4}, out=tmp_path / "run", quiet=True)
+    params = run.load(target="jax").params
+    assert np.array_equal(params["W"], energyc.load(run.folder).params["W"].detach().numpy())
