@@ -135,8 +135,8 @@ NOT_PROVED = {
         ("bounded below",),
     ),
     "a square as often as an index that it does not read": (
-        "param p = 1 in [1/10, 3]\nstate y[D], u[N] in sphere[N]\nstart u[n] = 1\n"
-        "energy e = 2*sum[d](y[d]^2)*sum[n](u[n]^2) - 1/2*sum[d,n](p*(y[d] - u[n])^2)",
+        "param g = 1 in [1/10, 3]\nstate y[D], u[N] in sphere[N]\nstart u[n] = 1\n"
+        "energy e = 2*sum[d](y[d]^2)*sum[n](u[n]^2) - 1/2*sum[d,n](g*(y[d] - u[n])^2)",
         ("bounded below",),
     ),
     "a normaliser with a negative epsilon": (
