@@ -148,7 +148,7 @@ class Trees:
         return tree
 
     def _positive(self, proof: Step) -> Json:
-        if isinstance(proof.by, Squares):
+        if isinstance(proof.by, Squares) and len(proof.about) == 1:
             return self._semidefinite(proof.about[0], proof.by)
         if len(proof.about) != 2:
             raise NoTree("the format has no rules for this matrix")
