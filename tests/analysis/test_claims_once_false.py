@@ -134,6 +134,11 @@ NOT_PROVED = {
         "state z\nenergy e = z^2/2 - z*log(exp(50*z) + exp(-50*z))",
         ("bounded below",),
     ),
+    "a square as often as an index that it does not read": (
+        "param g = 1 in [1/10, 3]\nstate y[D], u[N] in sphere[N]\nstart u[n] = 1\n"
+        "energy e = 2*sum[d](y[d]^2)*sum[n](u[n]^2) - 1/2*sum[d,n](g*(y[d] - u[n])^2)",
+        ("bounded below",),
+    ),
     "a normaliser with a negative epsilon": (
         "state z[D]\nenergy e = sum[d](z[d]^2) - sum[d](z[d]*(mean[d](z[d]^2) - 1)^(-1/2))",
         ("bounded below",),

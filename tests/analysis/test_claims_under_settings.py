@@ -132,6 +132,7 @@ ATTACKS: dict[str, tuple[str, tuple[str, ...], dict[str, object]]] = {
     ),
 }  # fmt: skip
 
+
 def text_of(body: str) -> str:
     return f"network n\ndim D = 3, N = 4\nclamp x[D]\n{body}\nreadout r = sum[d](x[d])\n"
 

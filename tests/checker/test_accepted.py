@@ -39,6 +39,8 @@ for path in sorted(Path().glob("*.json")):
         print(answer.verdict, path)
 """
 QUICK = ("deep_hopfield", "hopfield", "kuramoto", "modern_hopfield", "predictive_coding", "resistive", "sphere")
+
+
 def names() -> list[object]:
     return [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in (*SHIPPED, *MODELS)]
 

@@ -12,6 +12,7 @@ from typing import cast
 
 from energyc.language.network import Structure
 from energyc.mathematics.calculus import monomials
+from energyc.mathematics.calculus.monomials import Monomial
 from energyc.mathematics.ir import Coefficient, Indicator, Input, Node, Operand
 from energyc.mathematics.ir.indexing import axis, equal
 from energyc.proofs.fields.structured import NONE, Structures
@@ -37,8 +38,15 @@ def multiplied_out(
     parts = monomials(node, apart, MOST)
     if parts is None:
         return None
-    products = (Product(part.coefficient, tuple(Operand(*factor) for factor in part.factors)) for part in parts)
-    return [_without_directions(_identified(product), structures) for product in products]
+    return [_without_directions(_identified(_counted(part)), structures) for part in parts]
+
+
+def _counted(part: Monomial) -> Product:
+    """A monomial as a product: a label that it is summed over and no factor reads counts its dim."""
+    coefficient, read = part.coefficient, {label for _, axes in part.factors for label in axes}
+    for dim in (dim for label, dim in part.labels.items() if label not in read and label not in part.out):
+        coefficient = coefficient * Coefficient.symbol(dim)
+    return Product(coefficient, tuple(Operand(*factor) for factor in part.factors))
 
 
 def _identified(product: Product) -> Product:

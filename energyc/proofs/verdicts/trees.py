@@ -102,9 +102,7 @@ class Trees:
         most = self._slopes.steepest(bends, lengths, sizes) if steep else None
         written = {name: str(length) for name, length in lengths.items()}
         statement = {"kind": "curved", "steps": steps, "lengths": written, "m": str(m)}
-        return _node(
-            "form", {**statement, "L": None if most is None else str(most)}, (), {"squares": squares, **kinks}
-        )
+        return _node("form", {**statement, "L": None if most is None else str(most)}, (), {"squares": squares, **kinks})
 
     def _kinks(self) -> list[list[str]]:
         """The parts of energies that have no continuous slope."""
@@ -150,7 +148,7 @@ class Trees:
         return tree
 
     def _positive(self, proof: Step) -> Json:
-        if isinstance(proof.by, Squares):
+        if isinstance(proof.by, Squares) and len(proof.about) == 1:
             return self._semidefinite(proof.about[0], proof.by)
         if len(proof.about) != 2:
             raise NoTree("the format has no rules for this matrix")
