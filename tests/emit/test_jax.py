@@ -367,5 +367,5 @@ def test_it_is_given_the_weights_of_a_run(tmp_path: Path) -> None:
     random = torch.Generator().manual_seed(0)
     data = {name: torch.rand(8, n, generator=random) for name, n in (("x", 3), ("b", 4), ("t", 4))}
     run = energyc.train(SMALL, data, steps=2, settings={"train.batch": 4}, out=tmp_path / "run", quiet=True)
-    params = run.load(target="jax").params
-    assert np.array_equal(params["W"], energyc.load(run.folder).params["W"].detach().numpy())
+    params = run.params("jax")
+    assert np.array_equal(params["W"], run.params()["W"].detach().numpy())
