@@ -17,7 +17,7 @@ import torch
 import energyc
 from energyc.running.data import FieldSchema, Schema
 from energyc.running.data.arrays import ArraySplit, SplitDataset
-from energyc.running.data.registry import Registry
+from energyc.running.data.registry import DATA, Registry
 from energyc.running.training.formats import RunInfo, parse
 from energyc.surfaces.cli.main import main
 
@@ -545,6 +545,7 @@ def installed(folder: Path, package: str, name: str, value: str, monkeypatch: py
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[energyc.data]\n{name} = {value}\n")
     monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(DATA, "_adapters", dict(DATA._adapters))  # what is found there ends with the test
 
 
 PACKAGE = """
