@@ -20,6 +20,7 @@ Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``loops``, ``module`
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -305,13 +306,15 @@ def compile_spec(
 
 
 def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
-    """A generated module as a living network. Raises UserError for a device, dtype or seed that cannot be used."""
+    """A generated module as a living network.
+
+    Raises UserError for a device, dtype or seed that cannot be used, and where a library that it is for is missing.
+    """
     from energyc.code.module import instantiate as instantiate_text
 
     check_device(str(device))
-    if not compiled.learns and str(device) not in ("None", "cpu"):
-        message = f"modules in {find_target(compiled.target).title} run on the cpu, not on {device}"
-        raise UserError(message, code="E0902", help=spoken("use {}", Option("device", "cpu")))
+    if not compiled.learns:
+        _check_alone(compiled, device)
     check_seed(seed)
     kind = torch_dtype(dtype)
     with stage("load", compiled.network.source.name), arithmetic("drawing the first weights"):
@@ -320,6 +323,18 @@ def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
     net.force_class = compiled.classes.verdict
     net.target = "torch" if compiled.fallback is not None else compiled.target
     return net
+
+
+def _check_alone(compiled: Compiled, device: Any) -> None:
+    """Raise UserError where a module that is not one of torch cannot run: it is on the CPU, in a library of its own."""
+    target = find_target(compiled.target)
+    if str(device) not in ("None", "cpu"):
+        message = f"modules in {target.title} run on the cpu, not on {device}"
+        raise UserError(message, code="E0902", help=spoken("use {}", Option("device", "cpu")))
+    missing = target.needs.extra is not None and importlib.util.find_spec(target.needs.extra) is None
+    if missing:
+        message = f"{target.needs.extra} is not installed, which modules in {target.title} need"
+        raise UserError(message, help=f"pip install 'energyc[{target.needs.extra}]'")
 
 
 def training_dtype(network: Network) -> torch.dtype:

@@ -369,3 +369,10 @@ def test_it_is_given_the_weights_of_a_run(tmp_path: Path) -> None:
     run = energyc.train(SMALL, data, steps=2, settings={"train.batch": 4}, out=tmp_path / "run", quiet=True)
     params = run.params("jax")
     assert np.array_equal(params["W"], run.params()["W"].detach().numpy())
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is not None, reason="jax is installed")
+def test_without_jax_it_is_not_loaded() -> None:
+    with pytest.raises(UserError, match="jax is not installed, which modules in JAX need") as caught:
+        energyc.load("hopfield", target="jax")
+    assert caught.value.help == "pip install 'energyc[jax]'"

@@ -344,7 +344,7 @@ LOADING: dict[str, tuple[dict[str, Any], str]] = {
     "a setting's type": ({"settings": {"relax.step": object()}}, "relax.step"),
     "an unknown preset": ({"preset": "tiny"}, "tiny"),
     "a preset that is not a name": ({"preset": 3}, "preset"),
-    "an unknown target": ({"target": "jax"}, "jax"),
+    "an unknown target": ({"target": "numpy"}, "numpy"),
     "a target that is not a name": ({"target": ["torch"]}, "target"),
     "a device": ({"device": "gpu"}, "gpu"),
     "no device": ({"device": 3.5}, "3.5"),

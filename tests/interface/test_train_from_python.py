@@ -367,7 +367,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "steps: a word": ({"data": arrays(), "steps": "10"}, "steps is '10'"),
     "out": ({"data": arrays(), "out": 3}, "out is 3"),
     "callback": ({"data": arrays(), "callback": 3}, "callback is 3"),
-    "target": ({"data": arrays(), "target": "jax"}, "target is 'jax'"),
+    "target": ({"data": arrays(), "target": "numpy"}, "target is 'numpy'"),
     "device": ({"data": arrays(), "device": "gpu"}, "the device gpu cannot be used"),
     "dims": ({"data": arrays(), "dims": ["J"]}, "dims is list"),
     "seed": ({"data": arrays(), "seed": 1.5}, "seed is 1.5"),
@@ -432,8 +432,8 @@ def test_a_run_is_loaded_for_a_target_and_rules() -> None:
     compiled = energyc.load(run, target="cpp")
     assert compiled.target == "cpp" and energyc.load(run, rules=["ep"]).rules == ("ep", "implicit")
     torch.testing.assert_close(compiled(x)["scores"], run.network(x)["scores"])
-    with pytest.raises(energyc.UserError, match="there is no target jax"):
-        energyc.load(run, target="jax")
+    with pytest.raises(energyc.UserError, match="there is no target numpy"):
+        energyc.load(run, target="numpy")
     with pytest.raises(energyc.UserError, match="there is no rule backprop"):
         energyc.load(run, rules=["backprop"])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from energyc.derivation.derive import Derivation
-from energyc.language.diagnostics import UserError, listed
+from energyc.language.diagnostics import Option, UserError, listed, spoken
 from energyc.language.network import Network
 from energyc.runtime.rules import Declaration
 
@@ -51,7 +51,7 @@ def _has(names: Sequence[str]) -> str:
 
 
 def _no_form(message: str) -> UserError:
-    return UserError(message, help="use another target, as --target torch")
+    return UserError(message, help=spoken("use another target, as {}", Option("target", "torch")))
 
 
 def _without(network: Network, derivation: Derivation) -> Iterator[str]:
