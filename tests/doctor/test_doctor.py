@@ -84,7 +84,7 @@ def test_torch_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     found = trial_findings.run_trial(limit=3)
     assert found == {"torch": {"state": "broken", "reason": "the process that tried it did not end within 3 s"}}
     states = {finding.name: finding.state for finding in trial_findings.findings(found)}
-    assert states == dict.fromkeys(("torch", "specs", "a network", "C++ kernels", "Triton"), "broken")
+    assert states == dict.fromkeys(("torch", "specs", "a network", "C++ kernels", "Triton", "JAX"), "broken")
 
 
 def compiler(folder: Path, script: str) -> str:
