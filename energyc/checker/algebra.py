@@ -30,9 +30,11 @@ class Atom(NamedTuple):
 Product = tuple[tuple[Atom, ...], frozenset[tuple[Atom, Any]]]
 _KINKS = ("sign", "max", "entry", "first")
 _EVEN, _ODD, _CONDITIONS = ("cos", "lcosh"), ("sin", "sign", "tanh", "erf"), ("eq", "le", "training")
-#: The most orders of indices that look alike, terms of a product, new indices of a case, and the largest exponent.
-ORDERS, TERMS, INDICES, EXPONENT = 720, 1_000, 10_000, 1000
+#: The most orders of indices that look alike, terms of a product, new indices and products of a case, and the largest
+#: exponent. A case of the specs that ship takes 23,000 products at most.
+ORDERS, TERMS, INDICES, PRODUCTS, EXPONENT = 720, 1_000, 10_000, 60_000, 1000
 _named_so_far, _most_names = [0], [INDICES]
+_products_left = [PRODUCTS]
 
 
 class Poly(frozenset[tuple[Product, Any]]):
@@ -186,6 +188,9 @@ def _is_turned(whole: Poly) -> bool:
 
 def product(bound: tuple[Atom, ...], factors: Iterable[tuple[Atom, Any]], value: Any = 1) -> Poly:
     """A number times a product of powers, summed over ``bound``, which are new names."""
+    _products_left[0] -= 1
+    if _products_left[0] < 0:
+        raise NotCovered("it takes too many products")
     powers: dict[Atom, Any] = {}
     for atom, exponent in factors:
         powers[atom] = powers.get(atom, 0) + exponent
@@ -242,6 +247,7 @@ def new_index(dim: str) -> Atom:
 def begin() -> None:
     """Begin a case: the steps of one are limited."""
     _most_names[0] = _named_so_far[0] + INDICES
+    _products_left[0] = PRODUCTS
 
 
 def cleared(poly: Poly) -> Poly:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from energyc.checker import algebra
 from energyc.checker.judge import Answer
 from energyc.language.network import Network
 from energyc.pipeline import classify, read, resolve
 from energyc.proofs.claims.classes import Classes
 from energyc.proofs.conservativeness.classify import Classification
 from energyc.proofs.verdicts import gate, in_notation
-from tests.checker.proofs import FORCES, Json, path_of, text_of
+from tests.checker.proofs import FORCES, Json, certified, path_of, text_of
 from tests.cli.run import energyc
 
 BUG = "a bug in energyc"
@@ -135,3 +136,10 @@ def test_check_classifies_once(
     done = energyc(capfd, "check", path_of("modern_hopfield"), "--certificates", tmp_path / "proofs.json")
     assert done.status == 0, done.err
     assert len(calls) == 1
+
+
+def test_a_proof_of_too_many_products_is_not_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checker ends, whatever a spec asks of it."""
+    monkeypatch.setattr(algebra, "PRODUCTS", 3)
+    reasons = [entry["reason"] for entry in certified(text_of("thick") + "\n# read anew\n")["uncertified"]]
+    assert any("not covered: it takes too many products" in reason for reason in reasons)

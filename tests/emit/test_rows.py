@@ -71,3 +71,17 @@ def test_no_shipped_spec_reads_a_register_of_another_place(path: Path) -> None:
             for load in loads(statement.expr):
                 if load.buffer in written and len(load.buffer.sizes) > depth:
                     assert at_own_place(load, statement, depth), (load.buffer.name, statement.target.name)
+
+
+def test_a_step_that_nothing_reads_is_left_out() -> None:
+    """Nor is what only such a step reads; a group of them would read and write nothing."""
+    z, after, lost, further = (Buffer(name, (3,), True) for name in ("z", "after", "lost", "further"))
+    z.kind = "given"
+    place = labels_of(1)
+    steps = [
+        Statement(lost, (3,), Load(z, place)),
+        Statement(further, (3,), Load(lost, place)),
+        Statement(after, (3,), Load(z, place)),
+    ]
+    (group,) = grouped(steps, {after})
+    assert isinstance(group, Group) and [s.target for s in group.statements] == [after]

@@ -136,3 +136,26 @@ def test_an_answer_that_is_a_state_holds_nothing_alive() -> None:
         assert operation() is None
     finally:
         gc.enable()
+
+
+def test_terms_that_cancel_to_a_number_are_jumped_at() -> None:
+    """Over a dim of one entry a mean is the sum, so that the larger of ``m - 1/10`` and the sum is decided by 1/10."""
+    text = """
+dim I = 3, A = 1
+clamp x[I]
+target y
+param w[A] ~ normal(0.5)
+let larger = min(sum[a](w[a]), 1/10 + mean[a](w[a]))
+layer settle {
+  state z[I]
+  energy well = 1/2 * sum[i](z[i]^2) - sum[i](x[i] * z[i])
+  relax { step = 1/2, steps = 3 }
+}
+readout out = larger + sum[i](settle.z[i])
+cost mse = 1/2 * (out - y)^2
+train { rule = bptt }
+"""
+    net = loaded(text)
+    x = torch.ones(2, 3, dtype=torch.float64)
+    found = net(x)
+    torch.testing.assert_close(found["out"], net.params["w"].sum() + net.relax({"x": x}).states["settle.z"].sum(1))

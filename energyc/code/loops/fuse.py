@@ -22,11 +22,12 @@ LONGEST_ROW = 4096
 def grouped(steps: Sequence[Step], kept: Collection[Buffer], rows: Rows = "array") -> tuple[Block, ...]:
     """The steps as blocks, in an order that keeps what is computed together next to each other.
 
-    The buffers ``kept`` are read after the last step. What only one group reads becomes a row or a value of it. Where
-    rows are in registers, a group ends before a statement that reads a row of it at another place.
+    The buffers ``kept`` are read after the last step; a step that nothing reads is left out. What only one group reads
+    becomes a row or a value of it. Where rows are in registers, a group ends before a statement that reads a row of it
+    at another place.
     """
     blocks: list[Block] = []
-    waiting = Waiting(steps)
+    waiting = Waiting(_live(steps, kept))
     while (step := waiting.first()) is not None:
         waiting.take(step)
         if not isinstance(step, Statement):
@@ -42,6 +43,20 @@ def grouped(steps: Sequence[Step], kept: Collection[Buffer], rows: Rows = "array
                 written.add(joining.target)
     _place(blocks, set(kept))
     return tuple(blocks)
+
+
+def _live(steps: Sequence[Step], kept: Collection[Buffer]) -> list[Step]:
+    """The steps that write what is kept, or what one of them reads."""
+    writers: dict[Buffer, list[Step]] = {}
+    for step in steps:
+        writers.setdefault(step.target, []).append(step)
+    needed, found = list(kept), set[Buffer]()
+    while needed:
+        buffer = needed.pop()
+        if buffer not in found:
+            found.add(buffer)
+            needed += [read for step in writers.get(buffer, ()) for read in step.reads]
+    return [step for step in steps if step.target in found]
 
 
 def _outer(step: Statement) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ from energyc.code.targets.arrays.einsum import (
 )
 from energyc.code.targets.arrays.index import IndexWriter, axes_missing, constant
 from energyc.code.targets.arrays.sums import Term, full_axes, like_terms_collected, sum_of_terms
-from energyc.code.tree.expressions import Expr, number
+from energyc.code.tree.expressions import Expr, Number, number
 from energyc.mathematics.functions import Form, ScalarFunction
 from energyc.mathematics.ir import (
     ONE,
@@ -81,6 +81,7 @@ class ArrayWriter:
         self.names: dict[Node, Expr] = {}
         self.masks: dict[Node, Expr] = {}
         self.dying: set[Node] = set()
+        self._known: dict[Node, float | None] = {}
         self._in_place = False
         self._access = AccessWriter(self.sizes, self.code, self.kind)
         self._rules: tuple[tuple[type[Node], Callable[..., Code]], ...] = (
@@ -125,7 +126,10 @@ class ArrayWriter:
         """The node's own expression, whether it has a name or not."""
         for kind, rule in self._rules:
             if isinstance(node, kind):
-                return rule(node)
+                code = rule(node)
+                if isinstance(code.expr, Number):  # terms that cancelled
+                    self._known[node] = float(code.expr.value)
+                return code
         raise NoRule(self.kind.target, node)
 
     def form(self, function: ScalarFunction) -> Form:
@@ -317,14 +321,19 @@ class ArrayWriter:
         return Term(self.factor(factor), self.code(node), batch | set(range(len(node.dims))))
 
     def constant_value(self, node: Node) -> float | None:
-        """The value of a node that is one number everywhere."""
+        """The value of a node that is one number everywhere, whether it has a name or not."""
+        if node not in self._known:
+            self._known[node] = self._constant_value(node)
+        return self._known[node]
+
+    def _constant_value(self, node: Node) -> float | None:
         if isinstance(node, Einsum) and not node.operands:
             return self.factor(node.coefficient)
-        if isinstance(node, Einsum) and node not in self.names and not node.contracted:
+        if isinstance(node, Einsum) and not node.contracted:
             values = [self.constant_value(operand.node) for operand in node.operands]
             known = [value for value in values if value is not None]
             return self.factor(node.coefficient) * math.prod(known) if len(known) == len(values) else None
-        if isinstance(node, Add) and node not in self.names:
+        if isinstance(node, Add):
             parts = [(self.factor(c), self.constant_value(term)) for c, term in node.terms]
             return sum(c * v for c, v in parts if v is not None) if all(v is not None for _, v in parts) else None
         return None
