@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import chain, groupby, permutations
 from itertools import product as choices
-from math import factorial, gcd, isqrt, lcm, prod
+from math import factorial, gcd, inf, isqrt, lcm, prod
 from operator import mul
 from typing import Any, NamedTuple
 
@@ -33,8 +33,7 @@ _EVEN, _ODD, _CONDITIONS = ("cos", "lcosh"), ("sin", "sign", "tanh", "erf"), ("e
 #: The most orders of indices that look alike, terms of a product, new indices and products of a case, and the largest
 #: exponent. A case of the specs that ship takes 23,000 products at most.
 ORDERS, TERMS, INDICES, PRODUCTS, EXPONENT = 720, 1_000, 10_000, 60_000, 1000
-_named_so_far, _most_names = [0], [INDICES]
-_products_left = [PRODUCTS]
+_named_so_far, _most_names, _products_left = [0], [inf], [inf]
 
 
 class Poly(frozenset[tuple[Product, Any]]):
@@ -246,8 +245,12 @@ def new_index(dim: str) -> Atom:
 
 def begin() -> None:
     """Begin a case: the steps of one are limited."""
-    _most_names[0] = _named_so_far[0] + INDICES
-    _products_left[0] = PRODUCTS
+    _most_names[0], _products_left[0] = _named_so_far[0] + INDICES, PRODUCTS
+
+
+def end() -> None:
+    """End a case: whoever writes certificates by this arithmetic has no limit."""
+    _most_names[0] = _products_left[0] = inf
 
 
 def cleared(poly: Poly) -> Poly:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from energyc.checker.algebra import Atom, Poly, begin, lone, summed, total
+from energyc.checker.algebra import Atom, Poly, begin, end, lone, summed, total
 from energyc.checker.case import Case, Refused, require
 from energyc.checker.claims import reader
 from energyc.checker.syntax import Left, NotCovered, expression, left_side
@@ -46,6 +46,8 @@ def _answer(check: Callable[..., None], entry: Mapping[str, Any], text: str, con
         return Answer(claim, "no", str(step))
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         return Answer(claim, "no", f"it is malformed: {error!r}")
+    finally:
+        end()
     return Answer(claim, "yes")
 
 

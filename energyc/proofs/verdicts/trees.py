@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from energyc.checker.algebra import begin, total
+from energyc.checker.algebra import total
 from energyc.checker.case import Refused
 from energyc.checker.claims import Claims, reader
 from energyc.checker.forms import root
@@ -226,7 +226,6 @@ class Trees:
     @cached_property
     def _reader(self) -> Claims:
         """The checker's own reading of the spec."""
-        begin()
         return reader(self.layer, self.text, tuple(self.consts.items()))
 
     def _facts(self, part: Part) -> Facts:
