@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import chain, groupby, permutations
@@ -243,14 +244,14 @@ def new_index(dim: str) -> Atom:
     return Atom("index", f"#{_named_so_far[0]}", (), dim)
 
 
-def begin() -> None:
-    """Begin a case: the steps of one are limited."""
+@contextmanager
+def limited() -> Iterator[None]:
+    """A case: the steps in it are limited. Outside of one, as for who writes certificates, they are not."""
     _most_names[0], _products_left[0] = _named_so_far[0] + INDICES, PRODUCTS
-
-
-def end() -> None:
-    """End a case: whoever writes certificates by this arithmetic has no limit."""
-    _most_names[0] = _products_left[0] = inf
+    try:
+        yield
+    finally:
+        _most_names[0] = _products_left[0] = inf
 
 
 def cleared(poly: Poly) -> Poly:

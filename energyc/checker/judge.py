@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from energyc.checker.algebra import Atom, Poly, begin, end, lone, summed, total
+from energyc.checker.algebra import Atom, Poly, limited, lone, summed, total
 from energyc.checker.case import Case, Refused, require
 from energyc.checker.claims import reader
 from energyc.checker.syntax import Left, NotCovered, expression, left_side
@@ -37,17 +37,15 @@ def judge(file: Mapping[str, Any], text: str) -> list[Answer]:
 
 def _answer(check: Callable[..., None], entry: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> Answer:
     claim = str(entry.get("claim"))
-    begin()
     try:
-        check(entry, text, consts)
+        with limited():
+            check(entry, text, consts)
     except (NotCovered, RecursionError) as reason:
         return Answer(claim, "not covered", str(reason))
     except Refused as step:
         return Answer(claim, "no", str(step))
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         return Answer(claim, "no", f"it is malformed: {error!r}")
-    finally:
-        end()
     return Answer(claim, "yes")
 
 
