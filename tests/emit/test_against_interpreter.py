@@ -59,6 +59,24 @@ cost c = (z[0] - t)^2
     assert disagreements(judged(network, np.random.default_rng(0))) == {}
 
 
+def test_terms_that_cancel_once_they_are_written() -> None:
+    """Whether a larger value is reached asks for the sign of a difference that is a number, negated."""
+    network = resolved(
+        """
+network cancelled
+dim D = 1, E = 2
+clamp q
+target t
+param p[D, D] ~ normal(1)
+state y[E]
+energy own = 1/2 * sum[m](y[m]^2) - sum[m](y[m] * q * p[0, 0])
+readout larger = where(p[0, 0] < 1/20, max(p[0, 0], 1/20 + p[0, 0]), y[0])
+cost c = (y[0] - t)^2
+"""
+    )
+    assert disagreements(judged(network, np.random.default_rng(0))) == {}
+
+
 @pytest.mark.parametrize("dims, read", [("D, D", "m,m"), ("D, E, D", "m,k,m")])
 def test_a_diagonal_is_read_where_a_param_is_gathered(dims: str, read: str) -> None:
     """Each column was added up as though ``s[m,n]`` were read."""

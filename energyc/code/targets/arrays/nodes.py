@@ -127,7 +127,8 @@ class ArrayWriter:
         for kind, rule in self._rules:
             if isinstance(node, kind):
                 code = rule(node)
-                if isinstance(code.expr, Number):  # terms that cancelled
+                if isinstance(code.expr, Number):  # terms that cancelled; what they are part of may be a number now
+                    self._known = {n: value for n, value in self._known.items() if value is not None}
                     self._known[node] = float(code.expr.value)
                 return code
         raise NoRule(self.kind.target, node)
@@ -189,9 +190,10 @@ class ArrayWriter:
 
     def tensor(self, node: Node) -> Code:
         """The node as an expression that is an array, where :meth:`code` may be a number."""
+        code = self.code(node)
         if (known := self.constant_value(node)) is not None:
             return self._full(node, known, "real")
-        return self.code(node)
+        return code
 
     def _indicator(self, node: Indicator) -> Code:
         return self.mask(node).real()
