@@ -483,6 +483,44 @@ def test_factories_on_the_command_line(capfd: pytest.CaptureFixture[str]) -> Non
     assert status == 1 and "error[E0934]" in err and "--data module:factory" in err
 
 
+def test_an_npz_with_an_array_for_each_input(capfd: pytest.CaptureFixture[str]) -> None:
+    """It feeds a spec with data of its own or without, and a run finds it again."""
+    np.savez("own.npz", **arrays())
+    expected = energyc.train(SPEC, arrays(), out="expected", **OPTIONS)
+    for name, spec in {"own": SPEC, "table": TABLE}.items():
+        Path(f"{name}.energy").write_text(spec)
+        arguments = ("train", f"{name}.energy", "--data", "own.npz", "--out", name, "--steps", "6")
+        status, _, err = run_main(capfd, *arguments, "--quiet", "--target", "torch")
+        assert status == 0, err
+        assert energyc.load(name).W.tolist() == energyc.load(expected).W.tolist()
+    status, out, _ = run_main(capfd, "eval", "own", "--format", "json")
+    assert status == 0 and f'"accuracy": {expected.best["accuracy"]}' in out
+    run = energyc.train(SPEC, Path("own.npz"), out="program", **OPTIONS)
+    Path("own.npz").rename("moved.npz")
+    status, _, err = run_main(capfd, "eval", str(run.folder))
+    assert status == 1 and "error[E0913]" in err and "give the new path: --data PATH" in err
+    assert energyc.resume(run, "moved.npz", steps=7, quiet=True).steps == 7
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"x": np.zeros((40, 4))}, "an npz of your own has an array for each input: x and label"),
+        ({"x": np.zeros((40, 4)), "label": np.array([None] * 40)}, "not a valid npz of numbers"),
+        ({"x": np.zeros((40, 4)), "label": np.zeros(39, int)}, "differ in their number of samples"),
+        ({"x": np.zeros((40, 4)), "label": np.zeros(40, int), "more": np.zeros(40)}, "there is no more here"),
+    ],
+)
+def test_an_npz_that_is_not_the_data(
+    content: dict[str, np.ndarray], message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    np.savez("own.npz", **content)
+    Path("table.energy").write_text(TABLE)
+    status, _, err = run_main(capfd, "train", "table.energy", "--data", "own.npz")
+    assert status == 1 and message in err and "Traceback" not in err
+    assert not Path("runs").exists()
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

@@ -58,10 +58,10 @@ def is_array(value: Any) -> bool:
     return hasattr(value, "__array__") and hasattr(value, "shape")
 
 
-def dataset_of(name: str, schema: Schema, parts: Parts) -> Dataset:
+def dataset_of(name: str, schema: Schema, parts: Parts, origin: str | None = None) -> Dataset:
     """The dataset of some samples that are to have a schema; a fixed fifth is held out where there is no test part.
 
-    ``name`` is what messages call it. Raises UserError E0932.
+    ``name`` is what messages call it, ``origin`` the file it was read from. Raises UserError E0932.
     """
     notes: dict[str, None] = {}
     splits = {part: _split(f"{name} ({part})", schema, value, notes) for part, value in parts.given()}
@@ -76,7 +76,7 @@ def dataset_of(name: str, schema: Schema, parts: Parts) -> Dataset:
         rows = fixed_split(len(splits["train"]), float(HELD_OUT))
         splits["train"], splits["test"] = (_Rows(splits["train"], part) for part in rows)
         notes["no test part was given: a fixed random fifth of the samples is held out"] = None
-    origin = f"given by the program: {type(parts.train).__name__}"
+    origin = origin or f"given by the program: {type(parts.train).__name__}"
     return SplitDataset(schema, origin, splits["train"], splits["test"], tuple(notes), splits.get("validation"))
 
 

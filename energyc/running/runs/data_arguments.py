@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -16,6 +16,7 @@ from energyc.pipeline import parse
 from energyc.running.data import Adapter, Dataset, Schema, find_adapter, open_dataset, read_schema
 from energyc.running.data.factory import called, made_by, names_factory
 from energyc.running.data.in_memory import Parts, dataset_of, is_array, is_samples, parts_of
+from energyc.running.data.named_arrays import named_arrays
 from energyc.running.data.validate import check_dataset
 from energyc.running.runs.data import field_of
 from energyc.running.training.feeds import Field
@@ -30,7 +31,7 @@ Item = tuple[str | None, Any]
 class DataArguments:
     """Data by binding: paths, adapters, opened datasets, samples; and samples for inputs by their own names.
 
-    ``adapters_of`` are the names of the adapters of all bindings of the spec.
+    ``adapters_of`` are the names of the adapters of all bindings of the spec; ``arrays`` is the npz of ``direct``.
     """
 
     adapters_of: Mapping[str, str] = field(default_factory=dict)
@@ -39,12 +40,13 @@ class DataArguments:
     datasets: Mapping[str, Dataset] = field(default_factory=dict)
     samples: Mapping[str, Parts] = field(default_factory=dict)
     direct: Parts | None = None
+    arrays: str | None = None
 
     @property
     def origins(self) -> dict[str, str]:
         """The type of what a program gave, by binding; the name of what feeds inputs directly is ``DIRECT``."""
         things = {**self.adapters, **self.datasets, **{name: parts.train for name, parts in self.samples.items()}}
-        direct = {} if self.direct is None else {DIRECT: self.direct.train}
+        direct = {} if self.direct is None or self.arrays else {DIRECT: self.direct.train}
         return {name: type(thing).__name__ for name, thing in {**things, **direct}.items()}
 
     def schemas(self, recorded: Mapping[str, Schema] | None = None) -> Schemas:
@@ -74,7 +76,17 @@ def of_arguments(source: Source, arguments: Sequence[str]) -> DataArguments:
         if not text:
             raise UserError(f"--data {argument or repr(argument)} gives no path", code="E0903", help=_help(adapters))
         items.append((binding, made_by(text) if names_factory(text) else text))
-    return _sorted_out(adapters, items)
+    return _sorted_out(adapters, items, _inputs_of(source))
+
+
+def with_arrays(given: DataArguments, source: Source, path: str) -> DataArguments:
+    """Data with the npz of a run beside them, which feeds inputs by their names. Raises UserError E0914."""
+    inputs = _inputs_of(source)
+    if not (arrays := named_arrays(path, inputs)):
+        names = listed(inputs)
+        message = f"{path}: not the npz that the run was made with; expected one with the arrays {names}"
+        raise UserError(message, code="E0914", help=spoken("give it anew: {}", Given(None, python='"PATH"')))
+    return replace(given, direct=parts_of(arrays), arrays=path)
 
 
 def of_program(source: Source, data: Any, test: Any = None, validation: Any = None) -> DataArguments:
@@ -87,7 +99,7 @@ def of_program(source: Source, data: Any, test: Any = None, validation: Any = No
         return DataArguments()
     adapters = adapters_of(source)
     if not isinstance(data, Mapping) or not data or not set(data) <= set(adapters):
-        return _sorted_out(adapters, [(None, _with(data, test, validation))])
+        return _sorted_out(adapters, [(None, _with(data, test, validation))], _inputs_of(source))
     for name, part in (("test", test), ("validation", validation)):
         if part is not None and not (isinstance(part, Mapping) and set(part) <= set(data)):
             message = f"{name} is {type(part).__name__}, and data is by binding"
@@ -107,12 +119,22 @@ def adapters_of(source: Source) -> dict[str, str]:
     return {s.name.text: s.adapter.text for s in statements if isinstance(s, ast.Data)}
 
 
-def _sorted_out(adapters: Mapping[str, str], items: Sequence[Item]) -> DataArguments:
+def _inputs_of(source: Source) -> list[str]:
+    """The names of a spec's clamps and targets."""
+    lines = (s for s in parse(source).statements if isinstance(s, ast.Inputs))
+    return [item.name.text for line in lines for item in line.items]
+
+
+def _sorted_out(adapters: Mapping[str, str], items: Sequence[Item], inputs: Collection[str] = ()) -> DataArguments:
+    """Data by their kinds; an npz without a binding that has an array for each of ``inputs`` feeds these."""
     paths: dict[str, str] = {}
+    arrays: str | None = None
     found: dict[str, dict[str, Any]] = {"adapters": {}, "datasets": {}, "samples": {}}
     direct: Parts | None = None
     for binding, value in items:
         value = called(value, getattr(value, "__name__", "data")) if not isinstance(value, str | PathLike) else value
+        if binding is None and isinstance(value, str | PathLike) and (own := named_arrays(value, inputs)):
+            arrays, value = str(Path(value).absolute()), own
         if isinstance(value, str | PathLike):
             name = binding or _only_binding(adapters, fspath(value))
             _refuse_twice(name, paths)
@@ -134,7 +156,7 @@ def _sorted_out(adapters: Mapping[str, str], items: Sequence[Item]) -> DataArgum
         else:
             _refuse_twice(DIRECT, {} if direct is None else {DIRECT: direct})
             direct = thing
-    return DataArguments(adapters, paths, **found, direct=direct)
+    return DataArguments(adapters, paths, **found, direct=direct, arrays=arrays)
 
 
 def _refuse_twice(name: str, given: Mapping[str, Any]) -> None:
@@ -176,7 +198,7 @@ def _only_binding(adapters: Mapping[str, str], text: str) -> str:
 
 def _help(adapters: Mapping[str, str]) -> str:
     if not adapters:
-        return "the spec has no data line"
+        return "the spec has no data line; an npz with an array for each input feeds them by their names"
     return spoken(f"write {' or '.join(['{}'] * len(adapters))}", *(Given(name) for name in adapters))
 
 
@@ -194,7 +216,7 @@ def opened(network: Network, given: DataArguments, seed: int) -> tuple[dict[str,
             datasets[name] = _open(network, name, binding, given, seed)
     if given.direct is not None:
         schema = Schema({field: field_of(network, inputs[field]) for _, field in fed.values()})
-        datasets[DIRECT] = dataset_of(DIRECT, schema, given.direct)
+        datasets[DIRECT] = dataset_of(DIRECT, schema, given.direct, given.arrays)
     _refuse_other_fields(network, datasets, fed)
     return datasets, fed
 
@@ -258,5 +280,12 @@ def _open(network: Network, name: str, binding: Binding, given: DataArguments, s
         return dataset_of(name, schema, given.samples[name])
     if name in given.datasets:
         return check_dataset(given.datasets[name])
-    adapter = given.adapters.get(name) or find_adapter(binding.adapter)
-    return open_dataset(adapter, binding.options, given.paths.get(name), seed=seed)
+    adapter, path = given.adapters.get(name) or find_adapter(binding.adapter), given.paths.get(name)
+    try:
+        return open_dataset(adapter, binding.options, path, seed=seed)
+    except UserError as error:
+        if path is None or Path(path).suffix.lower() != ".npz" or error.code not in ("E0913", "E0914"):
+            raise
+        names = listed([*network.clamps, *network.targets])
+        own = f"an npz of your own has an array for each input: {names}"
+        raise UserError(error.message, code=error.code, help=f"{own}; for {binding.adapter}, {error.help}") from None

@@ -130,6 +130,7 @@ class Prepared:
             "forces": list(self.network.forces),
             **({"layers": list(self.network.layers)} if self.network.layers else {}),
             "data": dict(self.given.paths),
+            **({"arrays": self.given.arrays} if self.given.arrays else {}),
             **({"given": self.given.origins} if self.given.origins else {}),
             **({"schemas": schemas} if (schemas := self._schemas()) else {}),
             **({"loggers": names} if (names := names_of(self.loggers)) else {}),

@@ -16,7 +16,7 @@ from energyc.language.network import Network as Resolved
 from energyc.language.settings import TrainOptions
 from energyc.pipeline import Choices, resolve
 from energyc.running.data import FieldSchema, Schema
-from energyc.running.runs.data_arguments import DIRECT, DataArguments
+from energyc.running.runs.data_arguments import DIRECT, DataArguments, with_arrays
 from energyc.running.runs.recorded import refuse_other_record
 from energyc.running.training.checkpoint import Checkpoint, load_best, load_last
 from energyc.running.training.disk import unreadable
@@ -102,10 +102,10 @@ class SavedRun:
         now = {*given.paths, *given.origins}
         recorded = {name: path for name, path in self.info.get("data", {}).items() if name not in now}
         for name, path in recorded.items():
-            if not Path(path).exists():
-                message = f"{self.folder.path} was made with the data {name} from {path}, and nothing is there now"
-                help_text = spoken("give the new path: {}", Given(name, python='"PATH"'))
-                raise UserError(message, code="E0913", help=help_text)
+            self._refuse_moved(name, path)
+        if (arrays := self.info.get("arrays")) and given.direct is None:
+            self._refuse_moved(None, arrays)
+            given = with_arrays(given, self.source, arrays)
         missing = {name: kind for name, kind in self.info.get("given", {}).items() if name not in now}
         if missing and given.direct is None:
             shown = listed(f"{name} ({kind})" for name, kind in missing.items())
@@ -114,6 +114,14 @@ class SavedRun:
             help_text = spoken("give them again: {}", Given(None if first == DIRECT else first, "module:factory"))
             raise UserError(message, code="E0934", help=help_text)
         return replace(given, paths={**recorded, **given.paths})
+
+    def _refuse_moved(self, name: str | None, path: str) -> None:
+        """Raise UserError E0913 where nothing is at the path of a binding, or with None of the arrays of all inputs."""
+        if not Path(path).exists():
+            of = "" if name is None else f" {name}"
+            message = f"{self.folder.path} was made with the data{of} from {path}, and nothing is there now"
+            help_text = spoken("give the new path: {}", Given(name, python='"PATH"'))
+            raise UserError(message, code="E0913", help=help_text)
 
     def rows(self) -> list[Row]:
         """Read all rows of metrics.jsonl."""

@@ -152,6 +152,7 @@ class RunInfo(TypedDict, total=False):
     versions: dict[str, str]
     target: str
     data: dict[str, str]
+    arrays: str
     given: dict[str, str]
     schemas: dict[str, StoredSchema]
     made_of: MadeOf

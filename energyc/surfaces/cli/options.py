@@ -117,6 +117,7 @@ data_option = click.option(
     "--data",
     metavar="D",
     multiple=True,
-    help="A path, or module:factory (file.py:factory); BINDING=... if the spec has several bindings.",
+    help="A path, an npz with an array for each input, or module:factory (file.py:factory); BINDING=... if the spec has"
+    " several bindings.",
     shell_complete=candidates.paths,
 )
