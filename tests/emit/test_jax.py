@@ -87,6 +87,14 @@ def test_the_page_says_which_specs_have_a_module() -> None:
 # ------------------------------------------------------------------ its numbers
 
 
+@pytest.fixture(autouse=True)
+def compiled_functions_go() -> Iterator[None]:
+    """JAX keeps what it compiled; the modules of all specs are gigabytes."""
+    yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
+
+
 @pytest.fixture
 def float64() -> Iterator[None]:
     """JAX in float64, as long as the test takes."""
