@@ -50,7 +50,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Decided:
-    """What the networks of a module settle: attributes with one value, and the parts that it carries, by their names.
+    """Facts settled when a module is made: attributes with one value, and the parts that it carries, by their names.
 
     Where networks of one module differ in what chooses a part, the parts are looked up when the module runs: ``apart``.
     """
@@ -65,7 +65,7 @@ class Decided:
 
     @cached_property
     def words(self) -> re.Pattern[str]:
-        """What a text has that may be decided."""
+        """The tests in a text that may be decided."""
         attributes = "|".join([*self.values, *FOLLOWS])
         return re.compile(
             rf"\.(?:{attributes})\b|\b(?:chosen|carries)\(|^@(?:{'|'.join(sorted(DECLARING))})\(", re.MULTILINE
@@ -177,7 +177,7 @@ class _Text:
             yield from self._in_expression(child)
 
     def _instead(self, node: ast.expr) -> str | None:
-        """What stands in the place of an expression; None: it stays, or something in it changes."""
+        """The replacement of an expression; None: it stays, or something in it changes."""
         match node:
             case ast.IfExp(test=test, body=body, orelse=orelse) if (known := self._known(test)) is not None:
                 return self._source(body if known.value else orelse)
@@ -190,7 +190,7 @@ class _Text:
         return None
 
     def _shorter(self, conjunction: bool, values: Sequence[ast.expr]) -> str | None:
-        """What is left of a conjunction or a disjunction."""
+        """The rest of a conjunction or a disjunction."""
         left: list[ast.expr] = []
         for value in values:
             known = None if isinstance(value, ast.Constant) else self._known(value)

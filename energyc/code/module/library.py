@@ -49,7 +49,7 @@ class Member:
 
     @cached_property
     def reads(self) -> Reads:
-        """What it reads. Arguments are a method's own; in the body of a class its names come before the module's."""
+        """The names that it reads. Arguments are a method's own; a class's names come before the module's."""
         return Reads.of(self.text)
 
 
@@ -70,7 +70,7 @@ class Definition:
 
     @cached_property
     def reads(self) -> Reads:
-        """What it reads, of a class its head."""
+        """The names that it reads, of a class those of its head."""
         return Reads.of(f"{self.head}\n    pass" if self.head else self.text)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What an operator does with real tensors: the network's own methods, on the params that it is given."""
+"""The work of an operator on real tensors: the network's own methods, on the params that it is given."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from energyc.code.operators.known import Handle, network
 
 
 class Call(NamedTuple):
-    """What a graph holds of a call beside its tensors.
+    """The part of a call that a graph holds beside its tensors.
 
     ``there`` says of each clamp and then of each noise whether it is among the inputs.
     """

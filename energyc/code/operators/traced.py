@@ -146,7 +146,7 @@ def _rule(net: Any, rule: str | None) -> str:
 
 
 def _operated(net: Any, operator: Any, clamps: Mapping[str, Tensor], rule: str, settings: Mapping[str, Any]) -> Any:
-    """What an operator gives."""
+    """The results of an operator."""
     states = settings["states"]
     start = [] if states is None else [states[name] for name in net.state_shapes]
     missing = [name for name in net.noise_shapes if name not in clamps] if net.training else []
@@ -169,7 +169,7 @@ def _operated(net: Any, operator: Any, clamps: Mapping[str, Tensor], rule: str, 
 
 
 def _handle(net: Any) -> Handle:
-    """What stands for a network in the graph that is made."""
+    """The stand-in for a network in the graph that is made."""
     handle: Handle = getattr(net, HANDLE)
     return exported(handle, net) if torch.compiler.is_exporting() else handle
 

@@ -178,7 +178,7 @@ class For(Statement):
 
     @property
     def parts_read(self) -> tuple[Node, ...]:
-        """What it runs over, its body, and what the target is a part of."""
+        """The iterable, the body, and the container of the target."""
         return (*_read_of_target(self.target), self.iterable, *self.body)
 
 

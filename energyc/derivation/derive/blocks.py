@@ -104,7 +104,7 @@ def _negative(graph: Graph, node: Node) -> Node:
 
 
 def _joint(constraint: ConstraintSet | None, kinks: Proximal | None) -> str:
-    """What joins the entries of a state, whose nearest point is the minimiser where D is one number; else nothing."""
+    """The set that joins the entries of a state, if any; its nearest point is the minimiser where D is one number."""
     if constraint is not None and constraint.kind not in APART:
         return f"it is kept in a {constraint.kind} set"
     return "a norm of it is in the energies" if kinks is not None and kinks.norm is not None else ""

@@ -49,7 +49,7 @@ def _quoted(text: str) -> str:
 
 
 class Given(NamedTuple):
-    """What is given for a binding of a spec, or with None for its only one: ``--data d=PATH``, ``data={"d": PATH}``.
+    """The data for a binding of a spec, or with None for its only one: ``--data d=PATH``, ``data={"d": PATH}``.
 
     ``value`` is what the reader is to put there on the command line, ``python`` what in a program.
     """

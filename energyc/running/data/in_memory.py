@@ -345,7 +345,7 @@ def _shaped(place: str, array: np.ndarray, field: FieldSchema, notes: dict[str, 
 
 
 def _to_fit(own: tuple[int, ...], field: FieldSchema) -> str:
-    """What helps where an array has other axes than a field."""
+    """The remedy where an array has other axes than a field."""
     if field.kind == "integer" and len(own) == len(field.shape) + 1 and field.classes == own[-1]:
         return "give the number of each class, as .argmax(-1) of one-hot rows"
     text = "reshape it, or set the dims of the spec: "

@@ -47,7 +47,7 @@ def _wrong_params(saved: Mapping[str, Sequence[int]], network: Network) -> Itera
 
 
 def _wrong_bindings(kind: str, saved: Mapping[str, Sequence[str]], inputs: Mapping[str, DataInput]) -> Iterator[str]:
-    """What a program gave by the names of inputs may feed any of them."""
+    """Data that a program gave by the names of inputs may feed any of them."""
     yield from _other_names(kind, saved, inputs)
     for name, item in inputs.items():
         if saved[name][0] != DIRECT and tuple(saved[name]) != item.source:

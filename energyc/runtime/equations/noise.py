@@ -27,7 +27,7 @@ def noises(net: Equations, clamps: Mapping[str, Tensor], beside: Sequence[Tensor
 
 @part("inputs", "noise of layers")
 class LayerNoise:
-    """What is given of the noises of layers: ``block.eps`` [batch, copies, ...], without the copies where none are."""
+    """The noises of layers that are given: ``block.eps`` [batch, copies, ...], without the copies where none are."""
 
     def __init__(self, net: Any, clamps: Mapping[str, Tensor], beside: Mapping[str, Tensor]) -> None:
         shapes = {name: shape for name, shape in noise_shapes(net).items() if name in clamps}

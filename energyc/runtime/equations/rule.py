@@ -16,7 +16,7 @@ Estimator = Callable[[Equations, list[Tensor], Fixed, Tensors, RuleSettings], Es
 
 
 class Declared(NamedTuple):
-    """What a learning rule is worth, and what it needs; the compiler reads it, and no network does.
+    """The worth of a learning rule, and its needs; the compiler reads it, and no network does.
 
     ``place`` orders the rules in reports; those of the library are ten apart, so that one fits between two of them.
     ``exact`` is the force it is exact for: ``gradient`` (conservative) or ``any``; on others it is biased, and

@@ -142,7 +142,7 @@ class Relaxation:
 
     @property
     def estimates(self) -> list[Estimate]:
-        """What the phases of a rule that nudges gave, for the layers that something came back to."""
+        """The results of the phases of a rule that nudges, for the layers that a cotangent reached."""
         return [found for way in self.ways for found in getattr(way, "found", ())]
 
     @property
@@ -156,7 +156,7 @@ class Relaxation:
         return torch.stack([cost.isfinite(), *map(not_exploded, self.all_phases()), *back]).all(0)
 
     def health(self, count: int) -> dict[str, Tensor]:
-        """What was measured of each sample, the largest of the layers': [batch]."""
+        """A measure of each sample, the largest of the layers': [batch]."""
         frozen = torch.stack([phase.frozen for phase in self.all_phases()]).any(0)
         names = dict.fromkeys(name for found in self.estimates for name in found.health)
         own = {n: [found.health[n].expand(count) for found in self.estimates if n in found.health] for n in names}
@@ -301,7 +301,7 @@ class LayeredNetwork(Answering):
         return self.non_convergence(clamps)
 
     def _given_noise(self, clamps: Mapping[str, Tensor], fixed: Fixed) -> Any:
-        """What is given of the noises of layers among the clamps; None where they have none. Raises ValueError."""
+        """The noises of layers among the clamps that are given; None where they have none. Raises ValueError."""
         if not self.noise_shapes:
             return None
         beside = dict(zip(self.clamp_shapes, fixed[: len(self.clamp_shapes)]))

@@ -1,4 +1,4 @@
-"""What is proved at given params and samples: one equilibrium, the rate of a step, and how far EP is from the gradient.
+"""Proofs at given params and samples: one equilibrium, the rate of a step, and how far EP is from the gradient.
 
 The bounds are those of :mod:`energyc.proofs.claims`, with the numbers of params and clamps in the place of their sets.
 They hold up to rounding in float64.

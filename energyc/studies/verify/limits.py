@@ -59,7 +59,7 @@ class Limit:
 
 
 class Sweepable(Protocol):
-    """What a sweep of beta needs of a network in float64 at rest; without ``nudge_steps`` its phases converge."""
+    """The parts of a network at rest that a sweep of beta needs; its phases converge without ``nudge_steps``."""
 
     progress: Progress
     reference: Gradient

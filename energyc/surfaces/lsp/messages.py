@@ -17,7 +17,7 @@ _CHUNK = 1 << 16
 
 
 class Messages:
-    """What an editor sends, as pygls reads it: headers by line, then as many bytes as they say.
+    """The messages of an editor, as pygls reads them: headers by line, then as many bytes as they say.
 
     A message that is too long is passed over, and ``refuse`` is told why.
     """

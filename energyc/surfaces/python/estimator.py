@@ -33,7 +33,7 @@ except ImportError:
 
 @dataclass(frozen=True)
 class Task:
-    """What a spec learns: its clamp and its target, with their dims, and the readout that answers.
+    """The task of a spec: its clamp and its target, with their dims, and the readout that answers.
 
     ``inputs`` and ``answers`` are the sizes of the dims by name: of a sample, and of its target or classes.
     ``probable``: the cost is a cross entropy, so that the softmax of the readout is a distribution over classes.
@@ -220,12 +220,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return {name: value for name, value in super().__getstate__().items() if name != "_read"}
 
     def _task(self) -> Task:
-        """What it was fitted to; before, what its spec learns as it stands now."""
+        """The task it was fitted to; before, that of its spec as it stands now."""
         task: Task = self.task_ if hasattr(self, "task_") else self._asked()
         return task
 
     def _asked(self) -> Task:
-        """What the spec learns, which is resolved once for a text and its choices."""
+        """The task of the spec, which is resolved once for a text and its choices."""
         source, choices = read_spec(self.spec), Choices.of(self.preset, self.dims, self.consts, self.settings)
         asked = (source.text, str(choices))
         if getattr(self, "_read", (None, None))[0] != asked:

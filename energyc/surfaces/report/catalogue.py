@@ -50,7 +50,7 @@ class Entry:
 
     @property
     def command(self) -> str:
-        """What trains it as it was measured."""
+        """The rule that trains it as it was measured."""
         return " ".join(filter(None, ["energyc train", self.name, self.measured.train if self.measured else ""]))
 
     def to_json(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Entry:
 
     @property
     def figure(self) -> str:
-        """What was measured, empty where nothing was."""
+        """The measured figure, empty where there is none."""
         if self.measured is None:
             return ""
         number = f"{self.measured.metric} {format_number(self.measured.metric, self.measured.value)}"
@@ -75,12 +75,12 @@ class Entry:
         return word.lower() in " ".join([self.name, *self.told(), *self.more()]).lower()
 
     def told(self) -> tuple[str, ...]:
-        """What it is; its class, the rule that trains it, its data; what was measured."""
+        """Its description; its class, the rule that trains it, its data; its figure."""
         facts = f"{self.verdict.replace('-', ' ')}; {self.rule}; {', '.join(self.data) or 'data of your own'}"
         return tuple(filter(None, (self.about, facts, self.figure)))
 
     def more(self) -> tuple[str, ...]:
-        """What was run for the figure, and what the figure does not say."""
+        """The command behind the figure, and the limits of the figure."""
         return tuple(filter(None, (self.command if self.measured else "", self.remark)))
 
 

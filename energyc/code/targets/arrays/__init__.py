@@ -1,1 +1,1 @@
-"""What the targets share that write equations as operations on whole arrays, whatever their library."""
+"""The parts that targets share which write equations as operations on whole arrays, whatever their library."""
