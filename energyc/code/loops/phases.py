@@ -49,6 +49,21 @@ class Adjoint:
 
 
 @dataclass(frozen=True)
+class Back:
+    """A step in reverse: J^T times vectors by state, ``back``, of ``cotangents``; and the ``slopes`` by param.
+
+    ``sums`` are what is added up over steps, for each sample. ``moved`` is where the force led the states that are in
+    a set.
+    """
+
+    back: Slopes
+    sums: Mapping[str, Node]
+    slopes: Mapping[str, Node]
+    cotangents: Mapping[str, Input]
+    moved: Mapping[str, Input]
+
+
+@dataclass(frozen=True)
 class Equations:
     """The equations that kernels are made from: nodes by state, after planning.
 
@@ -58,7 +73,7 @@ class Equations:
     and ``directions``, ``kinks`` move proximally. ``offered`` are nodes that are computed before a relaxation, with
     their names; ``text`` writes any. ``rows`` is where a group keeps them, ``prefix`` what the kernels' names begin
     with. ``blocks`` are those of a sweep, none where the states move at once. ``adjoint`` is that of the force, where
-    a rule solves for it.
+    a rule solves for it; ``back`` is a step in reverse, where a rule goes back through steps.
     """
 
     network: Network
@@ -78,6 +93,7 @@ class Equations:
     prefix: str = ""
     blocks: Sequence[Block] = ()
     adjoint: Adjoint | None = None
+    back: Back | None = None
 
 
 class Builder:
@@ -122,10 +138,12 @@ class Builder:
         at: Mapping[str, Buffer],
         forces: Mapping[str, Sequence[Expr]],
         divisors: Mapping[str, Expr] = MappingProxyType({}),
+        kept: dict[str, Buffer] | None = None,
     ) -> dict[str, Buffer]:
         """The states after a step: each moves by its step times its forces, then to its proximal point.
 
-        The step is the one that is set, or one over that of the ``divisors``.
+        The step is the one that is set, or one over that of the ``divisors``. Where the forces led those that are in a
+        set is ``kept``, if that is wanted.
         """
         after = {}
         for name, state in at.items():
@@ -135,6 +153,9 @@ class Builder:
             constraint = self.network.states[name].constraint
             if constraint is not None and constraint.kind == "simplex":
                 check_simplex(name, [state.sizes[k] for k in constraint.axes])
+            if kept is not None and constraint is not None:
+                kept[name] = self.put(f"moved_{name}", state.sizes, value)
+                value = Load(kept[name], place)
             shrinking = self.shrinking(name, step)
             after[name] = proximal(self.put, f"next_{state.name}", state.sizes, value, constraint, shrinking)
         return after

@@ -42,6 +42,32 @@ class Derivatives(Flow):
         """
         return False
 
+    def _kept_steps_(
+        self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]
+    ) -> tuple[list[Tensor], list[Tensor]] | None:
+        """Steps by a kernel, in place, and what is before each of them: the states, and where the force then leads.
+
+        [count, batch, ...] each, the second of the states that are in a set alone. None where no kernel takes them.
+        """
+        return None
+
+    def _steps_back_(
+        self,
+        cotangents: list[Tensor],
+        sums: list[Tensor],
+        slopes: Tensor,
+        kept: tuple[list[Tensor], list[Tensor]],
+        fixed: Fixed,
+        first: int,
+        step: Sequence[float],
+    ) -> bool:
+        """Whether a kernel went back through steps: ``cotangents`` in place, ``sums`` and ``slopes`` added to.
+
+        ``kept`` is what ``_kept_steps_`` gave, ``first`` the number of the first of them. The slopes are those of
+        ``_step_vjp``, one behind the other.
+        """
+        return False
+
     def _step_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[Sequence[Tensor | None], dict[str, Tensor]]:

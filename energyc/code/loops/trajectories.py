@@ -1,0 +1,116 @@
+"""The kernels of a trajectory: steps with all states kept, and steps back through them with the slopes by params."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from energyc.code.loops.adjoints import check_diagonal, passed
+from energyc.code.loops.affine import labels_of
+from energyc.code.loops.arrange import arranged
+from energyc.code.loops.expressions import applied
+from energyc.code.loops.fuse import grouped
+from energyc.code.loops.lower import NotLowered
+from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Scalar
+from energyc.code.loops.phases import Builder, Equations, free_phase
+from energyc.code.loops.totals import add_up
+from energyc.language.network import ConstraintSet
+from energyc.mathematics.expressions import Product, Sum
+from energyc.mathematics.functions import scalar_function
+
+
+def recorded_phase(equations: Equations) -> Kernel:
+    """z <- P(z + step F(z)), where each z is kept, and z + step F(z) of a state that is in a set."""
+    back = equations.back
+    assert back is not None
+    if not back.moved:
+        return replace(free_phase(equations), name=f"{equations.prefix}recorded", walk="record", like=f"{equations.prefix}free")
+    builder = Builder(equations)
+    states = builder.states()
+    (force,) = builder.slopes(builder.lowering(states), equations.force)
+    kept: dict[str, Buffer] = {}
+    after = builder.moved(states, {name: [entry] for name, entry in force.items()}, kept=kept)
+    before = [Buffer(f"last_{buffer.name}", buffer.sizes, True, "state") for buffer in kept.values()]
+    at, moves = [*states.values(), *before], [*after.values(), *kept.values()]
+    doc = "Steps of the free phase that are kept."
+    kernel = builder.kernel("recorded", doc, at, moves, [f"step_{name}" for name in states])
+    return replace(kernel, walk="record")
+
+
+def steps_back(equations: Equations) -> Kernel:
+    """lambda <- P lambda + J^T (step P lambda) at kept states, and the slopes by params of step P lambda, added up.
+
+    P is the derivative of the projection: an entry moves or is held. Raises NotLowered where it is no diagonal.
+    """
+    back, network, builder = equations.back, equations.network, Builder(equations)
+    assert back is not None
+    if equations.kinks:
+        raise NotLowered("kinks move proximally")
+    for name, state in network.states.items():
+        check_diagonal(name, state, equations)
+    at = builder.states("_back")
+    kept = {name: passed(builder, network.states[name].node, buffer) for name, buffer in at.items()}
+    moved = {name: passed(builder, node, at[name]) for name, node in back.moved.items()}
+    projected: dict[str, Expr] = {}
+    for name, buffer in at.items():
+        entry: Expr = Load(buffer, labels_of(len(buffer.sizes)))
+        constraint = network.states[name].constraint
+        projected[name] = entry if constraint is None else _inside(entry, moved[name], constraint)
+    pushed = {
+        name: builder.put(f"{name}_pushed", buffer.sizes, Scalar(f"step_{name}") * projected[name])
+        for name, buffer in at.items()
+    }
+    lowering = builder.lowering(kept)
+    lowering.buffers |= {back.cotangents[name]: buffer for name, buffer in pushed.items()}
+    roots = [*back.back.values(), *back.sums.values()]
+    lowering.expect([*roots, *back.slopes.values()])
+    lowering.fill(roots)
+    lowering.fill(child for node in back.slopes.values() for child in node.children)
+    entries = {name: lowering.at(node, labels_of(len(node.dims))) for name, node in back.back.items()}
+    terms = {name: lowering.at(node, labels_of(len(node.dims))) for name, node in back.sums.items()}
+    totals = {name: Buffer(f"slope_{name}", lowering.extents(node), False, "total") for name, node in back.slopes.items()}
+    for name, node in back.slopes.items():
+        add_up(lowering, node, totals[name])
+    builder.asked |= dict(lowering.asked)
+    sums = {name: Buffer(f"{name}_sum", lowering.extents(node), True, "state") for name, node in back.sums.items()}
+    after = [
+        builder.put(f"next_{buffer.name}", buffer.sizes, Sum((projected[n], *([entries[n]] if n in entries else []))))
+        for n, buffer in at.items()
+    ]
+    after += [
+        builder.put(f"next_{buffer.name}", buffer.sizes, Load(buffer, labels_of(len(buffer.sizes))) + terms[name])
+        for name, buffer in sums.items()
+    ]
+    return _kernel(builder, [*at.values(), *sums.values()], after, totals, [*kept.values(), *moved.values()])
+
+
+def _inside(entry: Expr, moved: Buffer, constraint: ConstraintSet) -> Expr:
+    """An entry where the state moved to a place inside of its box, or on its edge; else 0."""
+    place = Load(moved, labels_of(len(moved.sizes)))
+    low, high = (0.0, None) if constraint.kind == "nonnegative" else (constraint.low, constraint.high)
+    reached = scalar_function("reached", None)
+    tests = [applied(reached, place - low)] if low is not None else []
+    tests += [applied(reached, high - place)] if high is not None else []
+    return Product(1.0, (entry, *tests))
+
+
+def _kernel(
+    builder: Builder, at: list[Buffer], after: list[Buffer], totals: dict[str, Buffer], recalled: list[Buffer]
+) -> Kernel:
+    for buffer in after:
+        buffer.kind = "state"
+    e = builder.equations
+    body = grouped(arranged(builder.steps, e.sizes), {*after, *totals.values()}, e.rows)
+    return Kernel(
+        f"{e.prefix}backward",
+        "Steps of the free phase in reverse.",
+        tuple(at),
+        tuple(after),
+        tuple(builder.asked.items()),
+        tuple(f"step_{name}" for name in e.network.states),
+        body,
+        e.sizes,
+        e.roots,
+        walk="go_back",
+        totals=totals,
+        recalled=tuple(recalled),
+    )
