@@ -90,7 +90,9 @@ void pack(const T* matrix, const Places& inner, const Places& columns, T* packed
     for (Int first = 0; first < count; first += 2 * width) {
         const Int here = std::min(2 * width, count - first), wide = here > width ? 2 * width : width;
         for (Int k : inner) {
-            if (adjacent)
+            if (adjacent && here == 2 * width)
+                std::memcpy(packed, matrix + k + columns[first], 2 * width * sizeof(T));
+            else if (adjacent)
                 std::copy_n(matrix + k + columns[first], here, packed);
             else
                 for (Int j = 0; j < here; ++j) packed[j] = matrix[k + columns[first + j]];

@@ -38,7 +38,7 @@ template <class Phase, class T>
 void go_back(Int samples, Int steps, T* const* states, const void* const* given, const T* scalars, T*, Int threads) {
     constexpr Int count = sizeof(Phase::sizes) / sizeof(Int), entries = Phase::total_entries;
     const Int most = std::min(PARTS, std::max<Int>(1, TOTALS / std::max<Int>(1, entries)));
-    const Int parts = std::max<Int>(1, std::min(most, (samples + Phase::tile - 1) / Phase::tile));
+    const Int tiles = (samples + Phase::tile - 1) / Phase::tile, parts = std::max<Int>(1, std::min(most, tiles));
     T* const packed = workspace<T>(Phase::packed_entries, 0);
     Phase::pack_given(given, packed);
     threads = std::max<Int>(1, std::min(threads, parts));
@@ -57,7 +57,8 @@ void go_back(Int samples, Int steps, T* const* states, const void* const* given,
                 }
                 leave<Phase, T>(now, n, start, states);
             };
-            const Int start = part * samples / parts, stop = (part + 1) * samples / parts;
+            const Int start = part * tiles / parts * Phase::tile;
+            const Int stop = std::min(samples, (part + 1) * tiles / parts * Phase::tile);
             tiles_of<Phase, T>(start, stop - start, states, given, scalars, packed, rooms + thread * room<Phase>(),
                                work);
         }

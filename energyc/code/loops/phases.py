@@ -52,8 +52,8 @@ class Adjoint:
 class Back:
     """A step in reverse: J^T times vectors by state, ``back``, of ``cotangents``; and the ``slopes`` by param.
 
-    ``sums`` are what is added up over steps, for each sample. ``moved`` is where the force led the states that are in
-    a set.
+    ``sums`` are what is added up over steps, for each sample. ``moved`` and ``came`` are of the states that are in a
+    set: where a step led them, and where the one before did, neither projected.
     """
 
     back: Slopes
@@ -61,6 +61,7 @@ class Back:
     slopes: Mapping[str, Node]
     cotangents: Mapping[str, Input]
     moved: Mapping[str, Input]
+    came: Mapping[str, Input]
 
 
 @dataclass(frozen=True)
@@ -138,12 +139,10 @@ class Builder:
         at: Mapping[str, Buffer],
         forces: Mapping[str, Sequence[Expr]],
         divisors: Mapping[str, Expr] = MappingProxyType({}),
-        kept: dict[str, Buffer] | None = None,
     ) -> dict[str, Buffer]:
         """The states after a step: each moves by its step times its forces, then to its proximal point.
 
-        The step is the one that is set, or one over that of the ``divisors``. Where the forces led those that are in a
-        set is ``kept``, if that is wanted.
+        The step is the one that is set, or one over that of the ``divisors``.
         """
         after = {}
         for name, state in at.items():
@@ -153,9 +152,6 @@ class Builder:
             constraint = self.network.states[name].constraint
             if constraint is not None and constraint.kind == "simplex":
                 check_simplex(name, [state.sizes[k] for k in constraint.axes])
-            if kept is not None and constraint is not None:
-                kept[name] = self.put(f"moved_{name}", state.sizes, value)
-                value = Load(kept[name], place)
             shrinking = self.shrinking(name, step)
             after[name] = proximal(self.put, f"next_{state.name}", state.sizes, value, constraint, shrinking)
         return after

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from energyc.code.loops.adjoints import check_diagonal, passed
 from energyc.code.loops.affine import labels_of
-from energyc.code.loops.arrange import arranged
+from energyc.code.loops.arrange import arranged, widened
 from energyc.code.loops.expressions import applied
 from energyc.code.loops.fuse import grouped
 from energyc.code.loops.lower import NotLowered
 from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Scalar
 from energyc.code.loops.phases import Builder, Equations, free_phase
+from energyc.code.loops.sets import projected
 from energyc.code.loops.totals import add_up
 from energyc.language.network import ConstraintSet
 from energyc.mathematics.expressions import Product, Sum
@@ -19,21 +21,43 @@ from energyc.mathematics.functions import scalar_function
 
 
 def recorded_phase(equations: Equations) -> Kernel:
-    """z <- P(z + step F(z)), where each z is kept, and z + step F(z) of a state that is in a set."""
+    """y <- P(y) + step F(P(y)), of which each y is kept: z = P(y) are the states before the steps of a free phase."""
     back = equations.back
     assert back is not None
     if not back.moved:
-        return replace(free_phase(equations), name=f"{equations.prefix}recorded", walk="record", like=f"{equations.prefix}free")
+        return replace(free_phase(equations), name=f"{equations.prefix}recorded", walk="record", like=_free(equations))
     builder = Builder(equations)
-    states = builder.states()
+    moving = {
+        name: Buffer(f"moved_{name}" if name in back.moved else name, buffer.sizes, True, "state")
+        for name, buffer in builder.states().items()
+    }
+    states = _on_sets(builder, moving)
     (force,) = builder.slopes(builder.lowering(states), equations.force)
-    kept: dict[str, Buffer] = {}
-    after = builder.moved(states, {name: [entry] for name, entry in force.items()}, kept=kept)
-    before = [Buffer(f"last_{buffer.name}", buffer.sizes, True, "state") for buffer in kept.values()]
-    at, moves = [*states.values(), *before], [*after.values(), *kept.values()]
-    doc = "Steps of the free phase that are kept."
-    kernel = builder.kernel("recorded", doc, at, moves, [f"step_{name}" for name in states])
+    after = [
+        builder.put(f"next_{moving[name].name}", buffer.sizes, _stepped(name, buffer, force[name]))
+        for name, buffer in states.items()
+    ]
+    doc = "Steps of the free phase that are kept, before they are projected."
+    kernel = builder.kernel("recorded", doc, [*moving.values()], after, [f"step_{name}" for name in states])
     return replace(kernel, walk="record")
+
+
+def _free(equations: Equations) -> str:
+    return f"{equations.prefix}free"
+
+
+def _stepped(name: str, state: Buffer, force: Expr) -> Expr:
+    return Load(state, labels_of(len(state.sizes))) + Scalar(f"step_{name}") * force
+
+
+def _on_sets(builder: Builder, moving: Mapping[str, Buffer]) -> dict[str, Buffer]:
+    """The states, of buffers where those that are in a set are not projected yet."""
+    found = {}
+    for name, buffer in moving.items():
+        constraint, value = builder.network.states[name].constraint, Load(buffer, labels_of(len(buffer.sizes)))
+        own = None if constraint is None else projected(builder.put, name, buffer.sizes, value, constraint)
+        found[name] = own or buffer
+    return found
 
 
 def steps_back(equations: Equations) -> Kernel:
@@ -48,18 +72,19 @@ def steps_back(equations: Equations) -> Kernel:
     for name, state in network.states.items():
         check_diagonal(name, state, equations)
     at = builder.states("_back")
-    kept = {name: passed(builder, network.states[name].node, buffer) for name, buffer in at.items()}
+    nodes = {name: back.came.get(name, state.node) for name, state in network.states.items()}
+    kept = {name: passed(builder, nodes[name], buffer) for name, buffer in at.items()}
     moved = {name: passed(builder, node, at[name]) for name, node in back.moved.items()}
-    projected: dict[str, Expr] = {}
+    held: dict[str, Expr] = {}
     for name, buffer in at.items():
         entry: Expr = Load(buffer, labels_of(len(buffer.sizes)))
         constraint = network.states[name].constraint
-        projected[name] = entry if constraint is None else _inside(entry, moved[name], constraint)
+        held[name] = entry if constraint is None else _inside(entry, moved[name], constraint)
     pushed = {
-        name: builder.put(f"{name}_pushed", buffer.sizes, Scalar(f"step_{name}") * projected[name])
+        name: builder.put(f"{name}_pushed", buffer.sizes, Scalar(f"step_{name}") * held[name])
         for name, buffer in at.items()
     }
-    lowering = builder.lowering(kept)
+    lowering = builder.lowering(_on_sets(builder, kept))
     lowering.buffers |= {back.cotangents[name]: buffer for name, buffer in pushed.items()}
     roots = [*back.back.values(), *back.sums.values()]
     lowering.expect([*roots, *back.slopes.values()])
@@ -73,7 +98,7 @@ def steps_back(equations: Equations) -> Kernel:
     builder.asked |= dict(lowering.asked)
     sums = {name: Buffer(f"{name}_sum", lowering.extents(node), True, "state") for name, node in back.sums.items()}
     after = [
-        builder.put(f"next_{buffer.name}", buffer.sizes, Sum((projected[n], *([entries[n]] if n in entries else []))))
+        builder.put(f"next_{buffer.name}", buffer.sizes, Sum((held[n], *([entries[n]] if n in entries else []))))
         for n, buffer in at.items()
     ]
     after += [
@@ -99,7 +124,11 @@ def _kernel(
     for buffer in after:
         buffer.kind = "state"
     e = builder.equations
-    body = grouped(arranged(builder.steps, e.sizes), {*after, *totals.values()}, e.rows)
+    steps, laid = arranged(builder.steps, e.sizes), dict[str, tuple[Buffer, tuple[int, ...]]]()
+    for name, total in totals.items():
+        steps, *found = widened(steps, total, e.sizes)
+        laid[name] = found[0], found[1]
+    body = grouped(steps, {*after, *(total for total, _ in laid.values())}, e.rows)
     return Kernel(
         f"{e.prefix}backward",
         "Steps of the free phase in reverse.",
@@ -111,6 +140,6 @@ def _kernel(
         e.sizes,
         e.roots,
         walk="go_back",
-        totals=totals,
+        totals=laid,
         recalled=tuple(recalled),
     )

@@ -35,7 +35,7 @@ from energyc.code.targets.torch.layers import Around, layer_contexts, layered_pa
 from energyc.code.targets.torch.module import module, parts_of
 from energyc.code.targets.torch.param_sets import param_sets
 from energyc.code.targets.torch.part import Carried, final_class, network_part
-from energyc.code.tree.expressions import Comparison, Constant, Expr, List, Name, Number, String, Tuple, integers
+from energyc.code.tree.expressions import Comparison, Constant, Dict, Expr, List, Name, Number, String, Tuple, integers
 from energyc.code.tree.extents import named
 from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Assign, Body, Comment, Function, If, Parameter, Return, Statement
@@ -67,12 +67,11 @@ class Relaxing:
         for kernel in self.kernels:
             if kernel.walk == "go_back":
                 count = len(self.context.network.states)
-                places = [k for k, s in enumerate(self.context.network.states.values()) if s.constraint is not None]
                 sums = (integers(*map(int, buffer.sizes)) for buffer in kernel.states[count:])
                 yield Assign(Name("retraced"), Constant(True))
-                yield Assign(Name("_kept_moves"), integers(*places))
                 yield Assign(Name("_sum_sizes"), Tuple(tuple(sums)))
-                yield Assign(Name("_total_names"), Tuple(tuple(map(String, kernel.totals))))
+                orders = ((String(name), integers(*order)) for name, (_, order) in kernel.totals.items())
+                yield Assign(Name("_totals"), Dict(tuple(orders)))
 
 
 @dataclass(frozen=True)
@@ -239,8 +238,14 @@ def _back(context: Context, planned: Mapping[str, Node]) -> Back | None:
         sums,
         {name: node for name, node in planned.items() if name in d.params},
         d.cotangents,
-        {name: node for name, node in _like_states(d, "moved").items() if network.states[name].constraint is not None},
+        *(_of_sets(context, what) for what in ("moved", "came")),
     )
+
+
+def _of_sets(context: Context, what: str) -> dict[str, Input]:
+    """An input for each state that is in a set."""
+    states = context.network.states
+    return {n: node for n, node in _like_states(context.derivation, what).items() if states[n].constraint is not None}
 
 
 def _adjoint(context: Context, back: Mapping[str, Node]) -> Adjoint | None:
@@ -300,10 +305,9 @@ def _adjoint_names(context: Context) -> dict[Node, Expr]:
 
 
 def _kept_names(context: Context) -> dict[Node, Expr]:
-    """The states before each step, and where the force led those that are in a set, in the place of the targets."""
-    d, states = context.derivation, context.network.states
-    moved = {name: node for name, node in _like_states(d, "moved").items() if states[name].constraint is not None}
-    return _as_targets(d.states, moved)
+    """What is kept of each state before each step, and after each step, in the place of the targets."""
+    d, came = context.derivation, _of_sets(context, "came")
+    return _as_targets({name: came.get(name, node) for name, node in d.states.items()}, _like_states(d, "moved"))
 
 
 def _as_targets(*passed: Mapping[str, Node]) -> dict[Node, Expr]:

@@ -44,10 +44,10 @@ class Derivatives(Flow):
 
     def _kept_steps_(
         self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]
-    ) -> tuple[list[Tensor], list[Tensor]] | None:
-        """Steps by a kernel, in place, and what is before each of them: the states, and where the force then leads.
+    ) -> list[Tensor] | None:
+        """Steps by a kernel, in place, and the states before each of them and behind the last: [count + 1, batch, ...].
 
-        [count, batch, ...] each, the second of the states that are in a set alone. None where no kernel takes them.
+        Those that are in a set are kept as they were before they were projected. None where no kernel takes them.
         """
         return None
 
@@ -56,7 +56,7 @@ class Derivatives(Flow):
         cotangents: list[Tensor],
         sums: list[Tensor],
         slopes: Tensor,
-        kept: tuple[list[Tensor], list[Tensor]],
+        kept: list[Tensor],
         fixed: Fixed,
         first: int,
         step: Sequence[float],

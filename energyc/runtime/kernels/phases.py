@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import torch
@@ -47,11 +47,10 @@ class KernelNetwork(EnergyNetwork):
     _kernel_prefix = ""
     #: Whether they are the same in training, where a force may read the flag ``training``.
     _kernels_in_training = True
-    #: The states of whose steps it is kept where the force led them, the sizes of the sums over steps, and the params
-    #: whose slopes steps back add up; where there are kernels for both.
-    _kept_moves: tuple[int, ...] = ()
+    #: The sizes of the sums over steps, and the params whose slopes steps back add up, each with the order in which its
+    #: axes lie; where there are kernels for trajectories.
     _sum_sizes: tuple[tuple[int, ...], ...] = ()
-    _total_names: tuple[str, ...] = ()
+    _totals: Mapping[str, tuple[int, ...]] = {}
 
     def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
         """The tensors that a kernel reads, in its order."""
@@ -149,25 +148,25 @@ class KernelNetwork(EnergyNetwork):
 
     def _kept_steps_(
         self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]
-    ) -> tuple[list[Tensor], list[Tensor]] | None:
+    ) -> list[Tensor] | None:
         if self._serving("recorded", states) is None:
             return None
-        moving = [*states, *(torch.empty_like(states[k]) for k in self._kept_moves)]
-        rows = [x.new_empty((count + 1, *x.shape)) for x in moving]
-        if not self._ran("recorded", [*moving, *rows], self._at(fixed, first), (), step, count):
+        kept = [x.new_empty((count + 1, *x.shape)) for x in states]
+        if not self._ran("recorded", [*states, *kept], self._at(fixed, first), (), step, count):
             return None
-        return [x[:-1] for x in rows[: len(states)]], [x[1:] for x in rows[len(states) :]]
+        self._project_(states)
+        return kept
 
     def _steps_back_(
         self,
         cotangents: list[Tensor],
         sums: list[Tensor],
         slopes: Tensor,
-        kept: tuple[list[Tensor], list[Tensor]],
+        kept: list[Tensor],
         fixed: Fixed,
         first: int,
         step: Sequence[float],
     ) -> bool:
-        (states, moved), count = kept, len(kept[0][0])
+        before, after, count = [x[:-1] for x in kept], [x[1:] for x in kept], len(kept[0]) - 1
         last = self._at(fixed, first + count - 1)
-        return self._ran("backward", [*cotangents, *sums, slopes], last, [*states, *moved], step, count)
+        return self._ran("backward", [*cotangents, *sums, slopes], last, [*before, *after], step, count)

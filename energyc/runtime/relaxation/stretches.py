@@ -18,37 +18,30 @@ from energyc.runtime.tensors.states import put_, take
 class Stretch(NamedTuple):
     """Steps from the number ``first`` on, the samples that took them (their rows; None: all), and their states.
 
-    ``states`` are those before each step, ``moved`` where the force took those that are in a set, before they were
-    projected: [steps, samples, ...] each.
+    ``kept`` are those before each step and behind the last, not projected yet: [steps + 1, samples, ...] each.
     """
 
     first: int
     rows: Tensor | None
-    states: list[Tensor]
-    moved: list[Tensor]
+    kept: list[Tensor]
 
     @property
     def steps(self) -> int:
         """The number of steps."""
-        return len(self.states[0])
+        return len(self.kept[0]) - 1
 
     def of(self, rows: Tensor | None, chosen: Tensor) -> Stretch:
         """Some of its samples, which are these rows of the batch."""
-        return self._replace(rows=rows, states=_of(self.states, chosen), moved=_of(self.moved, chosen))
+        return self._replace(rows=rows, kept=[x[:, chosen] for x in self.kept])
 
     def part(self, first: int, stop: int) -> Stretch:
         """Some of its steps."""
-        states, moved = ([x[first:stop] for x in kept] for kept in (self.states, self.moved))
-        return self._replace(first=self.first + first, states=states, moved=moved)
+        return self._replace(first=self.first + first, kept=[x[first : stop + 1] for x in self.kept])
 
 
 def steps_of(trajectory: Sequence[Any]) -> int:
     """The steps of stretches together, and of single steps."""
     return sum(each.steps if isinstance(each, Stretch) else 1 for each in trajectory)
-
-
-def _of(kept: list[Tensor], chosen: Tensor) -> list[Tensor]:
-    return [x[:, chosen] for x in kept]
 
 
 class Recorder:
@@ -74,7 +67,7 @@ class Recorder:
         if kept is None:
             chosen("solver", net.relax_solver).walk_(net, part, fixed, first, count, run.step, run.seen())
             return True
-        self.trajectory.append(Stretch(first, run.some, *kept))
+        self.trajectory.append(Stretch(first, run.some, kept))
         while self.last is not None and run.some is None and steps_of(self.trajectory[1:]) >= self.last:
             self.trajectory.pop(0)
         return True
@@ -117,18 +110,20 @@ def went_back(
     totals, parts, own = StepSums(len(cotangents[0])), Parts(fixed), cast(Any, net)
     cotangents = [x.clone() for x in cotangents]
     totals.sums = [cotangents[0].new_zeros((totals.batch, *sizes)) for sizes in own._sum_sizes]
-    params = {name: net._owners()[name] for name in own._total_names}
+    params = {name: net._owners()[name] for name in own._totals}
     slopes = cotangents[0].new_zeros(sum(x.numel() for x in params.values()))
-    for first, rows, *kept in reversed(trajectory):
+    for first, rows, kept in reversed(trajectory):
         moving = [*cotangents, *totals.sums]
         here = moving if rows is None else take(moving, rows)
         seeds, sums = here[: len(cotangents)], here[len(cotangents) :]
-        if not net._steps_back_(seeds, sums, slopes, tuple(kept), net._at(parts.of(rows), first), first, phase.step):
+        if not net._steps_back_(seeds, sums, slopes, kept, parts.of(rows), first, phase.step):
             return None
         if rows is not None:
             put_(moving, rows, here)
     sizes = [x.numel() for x in params.values()]
-    totals.slopes = {n: x.view_as(params[n]) for n, x in zip(params, slopes.split(sizes))}
+    for (name, order), flat in zip(own._totals.items(), slopes.split(sizes)):
+        turned = flat.view([params[name].shape[k] for k in order])
+        totals.slopes[name] = turned.permute([order.index(k) for k in range(len(order))]).contiguous()
     return cotangents, totals
 
 
@@ -136,8 +131,7 @@ def single_steps(
     net: Equations, stretch: Stretch
 ) -> Iterator[tuple[int, Tensor | None, list[Tensor], list[Tensor] | None]]:
     """The steps of a stretch one by one: the number, the rows, the states and where the force took them."""
-    places = cast(Any, net)._kept_moves
     for k in range(stretch.steps):
-        states = [x[k] for x in stretch.states]
-        moved = [stretch.moved[places.index(j)][k] if j in places else x for j, x in enumerate(states)]
-        yield stretch.first + k, stretch.rows, states, moved if places else None
+        states, moved = [x[k].clone() for x in stretch.kept], [x[k + 1] for x in stretch.kept]
+        net._project_(states)
+        yield stretch.first + k, stretch.rows, states, moved if net.constrained else None

@@ -22,8 +22,8 @@ from energyc.code.tree import statements as s
 
 #: What a tile may take of the second cache, in entries.
 TILE_ENTRIES = 96 * 1024
-#: The most samples of a tile.
-LARGEST_TILE = 32
+#: The most samples of a tile, and how many rows of a product are made at once.
+LARGEST_TILE, ROWS = 32, 8
 
 _TEMPLATE = (e.Name("template <class T>"),)
 _SCALARS, _GIVEN, _START, _ROW = e.Name("scalars"), e.Name("given"), e.Name("start"), e.Name("row")
@@ -37,12 +37,14 @@ class KernelWriter:
         self.given = {buffer: k for k, (_, buffer) in enumerate(kernel.given)}
         self.layout = layout(kernel.body, kernel.before)
         names = Names(constants_of(kernel))
-        buffers = [*self.given, *kernel.states, *kernel.moves, *kernel.totals.values(), *self.layout.offsets]
+        buffers = [*self.given, *kernel.states, *kernel.moves, *(total for total, _ in kernel.totals.values()), *self.layout.offsets]
         self.names = {buffer: names.new(buffer.name) for buffer in buffers}
         self.scalars = {name: names.new(name) for name in kernel.scalars}
         self.expressions = Expressions(kernel, self.names, self.scalars)
         entries = self.layout.entries + 2 * sum(state.size for state in kernel.states)
         self.tile = max(1, min(LARGEST_TILE, TILE_ENTRIES // max(1, entries)))
+        if kernel.walk in ("record", "go_back") and self.tile > ROWS:
+            self.tile = (self.tile + ROWS // 2) // ROWS * ROWS
         products = [x for x in (*kernel.before, *kernel.body) if isinstance(x, MatrixProduct)]
         self.panels = [block for block in products if not block.packed_once]
         packed = tuple(block for block in products if block.packed_once)
@@ -85,7 +87,7 @@ class KernelWriter:
         yield s.Declare("static constexpr Int", "scratch", e.Number(self.layout.entries))
         yield s.Declare("static constexpr Int", "panel_entries", largest_panel(self.panels, self.tile))
         if self.kernel.walk == "go_back":
-            sizes = [size(buffer.size) for buffer in self.kernel.totals.values()]
+            sizes = [size(buffer.size) for buffer, _ in self.kernel.totals.values()]
             yield s.Declare("static constexpr Int", "total_entries", total(sizes) if sizes else ZERO)
         yield from self.products.starts()
 
@@ -155,7 +157,7 @@ class KernelWriter:
                 body.append(s.Declare("const T* const", self.names[state], e.Name("now")[e.Number(k)]))
             body.append(s.Declare("T* const", self.names[moved], e.Name("next")[e.Number(k)]))
         place: list[e.Expr] = [e.Name("totals")]
-        for buffer in self.kernel.totals.values():
+        for buffer, _ in self.kernel.totals.values():
             body.append(s.Declare("T* const", self.names[buffer], total(place)))
             place = [*place, size(buffer.size)]
         body += self._blocks(self.kernel.body)
