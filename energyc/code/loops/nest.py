@@ -218,8 +218,9 @@ class Kernel:
     ``moves`` gives each state the buffer of its next value. ``given`` are the buffers that the caller passes, in
     order, ``scalars`` the numbers. ``sizes`` are those of all dims; ``roots`` are roots of sizes by the names that
     factors are written with. ``before`` runs once, before the first step, and what it leaves stays. ``totals`` are
-    added up over samples and steps, by param, each with the order in which the param's axes lie. ``recalled`` are those of ``given`` that are there for each step. One that is
-    ``like`` another kernel has its steps, and walks otherwise.
+    added up over samples and steps, by param, each with the order in which the param's axes lie. ``recalled`` are
+    those of ``given`` that are there for each step. One that is ``like`` another kernel has its steps, and walks
+    otherwise.
     """
 
     name: str

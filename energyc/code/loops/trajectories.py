@@ -92,8 +92,9 @@ def steps_back(equations: Equations) -> Kernel:
     lowering.fill(child for node in back.slopes.values() for child in node.children)
     entries = {name: lowering.at(node, labels_of(len(node.dims))) for name, node in back.back.items()}
     terms = {name: lowering.at(node, labels_of(len(node.dims))) for name, node in back.sums.items()}
-    totals = {name: Buffer(f"slope_{name}", lowering.extents(node), False, "total") for name, node in back.slopes.items()}
+    totals: dict[str, Buffer] = {}
     for name, node in back.slopes.items():
+        totals[name] = Buffer(f"slope_{name}", lowering.extents(node), False, "total")
         add_up(lowering, node, totals[name])
     builder.asked |= dict(lowering.asked)
     sums = {name: Buffer(f"{name}_sum", lowering.extents(node), True, "state") for name, node in back.sums.items()}
@@ -126,8 +127,8 @@ def _kernel(
     e = builder.equations
     steps, laid = arranged(builder.steps, e.sizes), dict[str, tuple[Buffer, tuple[int, ...]]]()
     for name, total in totals.items():
-        steps, *found = widened(steps, total, e.sizes)
-        laid[name] = found[0], found[1]
+        steps, own, order = widened(steps, total, e.sizes)
+        laid[name] = own, order
     body = grouped(steps, {*after, *(total for total, _ in laid.values())}, e.rows)
     return Kernel(
         f"{e.prefix}backward",

@@ -30,10 +30,10 @@ class ThroughSteps:
         """Slopes by params and clamps of cotangents ``cotangents`` of the last states."""
         net, fixed, slopes, totals = ctx.net, ctx.fixed, [], StepSums(len(cotangents[0]))
         apart = [name for name in ctx.names if name not in net.summed]
-        found = went_back(net, ctx.trajectory, cotangents, fixed, ctx.phase) if net.retraced and not apart else None
-        if found is not None:
-            cotangents, totals = found
-        for step in () if found is not None else steps_back(net, ctx.trajectory, cotangents, fixed, ctx.phase):
+        trajectory = ctx.trajectory
+        if net.retraced and not apart:
+            trajectory, cotangents = went_back(net, trajectory, cotangents, fixed, ctx.phase, totals)
+        for step in steps_back(net, trajectory, cotangents, fixed, ctx.phase):
             cotangents = step.cotangents
             totals.add_(step)
             part = net._clamp_gradient(step.states, step.fixed, step.pushed) if apart else {}

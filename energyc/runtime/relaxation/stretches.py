@@ -102,29 +102,35 @@ def are_stretches(trajectory: Sequence[Any]) -> bool:
 
 
 def went_back(
-    net: Equations, trajectory: Sequence[Any], cotangents: list[Tensor], fixed: Fixed, phase: Phase
-) -> tuple[list[Tensor], StepSums] | None:
-    """Cotangents on the states before the first step, and the sums over steps; None where no kernel goes back."""
-    if not are_stretches(trajectory):
-        return None
-    totals, parts, own = StepSums(len(cotangents[0])), Parts(fixed), cast(Any, net)
+    net: Equations,
+    trajectory: Sequence[Any],
+    cotangents: list[Tensor],
+    fixed: Fixed,
+    phase: Phase,
+    totals: StepSums,
+) -> tuple[list[Any], list[Tensor]]:
+    """The steps before those that kernels went back through, and the cotangents there; ``totals`` has their sums."""
+    left, parts, own, owners = list(trajectory), Parts(fixed), cast(Any, net), net._owners()
     cotangents = [x.clone() for x in cotangents]
-    totals.sums = [cotangents[0].new_zeros((totals.batch, *sizes)) for sizes in own._sum_sizes]
-    params = {name: net._owners()[name] for name in own._totals}
-    slopes = cotangents[0].new_zeros(sum(x.numel() for x in params.values()))
-    for first, rows, kept in reversed(trajectory):
-        moving = [*cotangents, *totals.sums]
+    sums = [cotangents[0].new_zeros((totals.batch, *sizes)) for sizes in own._sum_sizes]
+    sizes = [owners[name].numel() for name in own._totals]
+    slopes = cotangents[0].new_zeros(sum(sizes))
+    moving = [*cotangents, *sums]
+    while left and isinstance(left[-1], Stretch):
+        first, rows, kept = left[-1]
         here = moving if rows is None else take(moving, rows)
-        seeds, sums = here[: len(cotangents)], here[len(cotangents) :]
-        if not net._steps_back_(seeds, sums, slopes, kept, parts.of(rows), first, phase.step):
-            return None
+        seeds, added = here[: len(cotangents)], here[len(cotangents) :]
+        if not net._steps_back_(seeds, added, slopes, kept, parts.of(rows), first, phase.step):
+            break
         if rows is not None:
             put_(moving, rows, here)
-    sizes = [x.numel() for x in params.values()]
-    for (name, order), flat in zip(own._totals.items(), slopes.split(sizes)):
-        turned = flat.view([params[name].shape[k] for k in order])
-        totals.slopes[name] = turned.permute([order.index(k) for k in range(len(order))]).contiguous()
-    return cotangents, totals
+        left.pop()
+    if len(left) < len(trajectory):
+        totals.sums = sums
+        for (name, order), flat in zip(own._totals.items(), slopes.split(sizes)):
+            turned = flat.view([owners[name].shape[k] for k in order])
+            totals.slopes[name] = turned.permute([order.index(k) for k in range(len(order))]).contiguous()
+    return left, cotangents
 
 
 def single_steps(

@@ -153,10 +153,9 @@ def backpropagate(
     net: Equations, trajectory: Trajectory, cotangents: list[Tensor], fixed: Fixed, phase: Phase
 ) -> tuple[list[Tensor], dict[str, Tensor]]:
     """Seeds on the states before the first step, and the slope by each param."""
-    found = went_back(net, trajectory, cotangents, fixed, phase) if net.retraced else None
-    if found is not None:
-        return found[0], found[1].gradient(net, fixed)
     totals = StepSums(len(cotangents[0]))
+    if net.retraced:
+        trajectory, cotangents = went_back(net, trajectory, cotangents, fixed, phase, totals)
     for back in steps_back(net, trajectory, cotangents, fixed, phase):
         cotangents = back.cotangents
         totals.add_(back)

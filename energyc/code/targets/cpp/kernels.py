@@ -37,7 +37,8 @@ class KernelWriter:
         self.given = {buffer: k for k, (_, buffer) in enumerate(kernel.given)}
         self.layout = layout(kernel.body, kernel.before)
         names = Names(constants_of(kernel))
-        buffers = [*self.given, *kernel.states, *kernel.moves, *(total for total, _ in kernel.totals.values()), *self.layout.offsets]
+        totals = [total for total, _ in kernel.totals.values()]
+        buffers = [*self.given, *kernel.states, *kernel.moves, *totals, *self.layout.offsets]
         self.names = {buffer: names.new(buffer.name) for buffer in buffers}
         self.scalars = {name: names.new(name) for name in kernel.scalars}
         self.expressions = Expressions(kernel, self.names, self.scalars)
