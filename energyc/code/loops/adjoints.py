@@ -25,7 +25,7 @@ def adjoint_solve(equations: Equations) -> Kernel:
     assert adjoint is not None
     network, builder = equations.network, Builder(equations)
     for name, state in network.states.items():
-        check_diagonal(name, state, equations)
+        _check_diagonal(name, state, equations)
     at = builder.states("_back")
     projected: dict[str, Expr] = {}
     for name, buffer in at.items():
@@ -53,7 +53,7 @@ def adjoint_solve(equations: Equations) -> Kernel:
     return _kernel(builder, [*at.values()], after)
 
 
-def check_diagonal(name: str, state: State, equations: Equations) -> None:
+def _check_diagonal(name: str, state: State, equations: Equations) -> None:
     """Raise NotLowered where the proximal step of a state has a derivative that mixes its entries."""
     kinks = equations.kinks.get(name)
     if state.constraint is not None and state.constraint.kind not in ("box", "nonnegative"):

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from energyc.code.loops.adjoints import check_diagonal, passed
+from energyc.code.loops.adjoints import passed
 from energyc.code.loops.affine import labels_of
 from energyc.code.loops.arrange import arranged, widened
-from energyc.code.loops.expressions import applied
 from energyc.code.loops.fuse import grouped
 from energyc.code.loops.lower import NotLowered
 from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Scalar
 from energyc.code.loops.phases import Builder, Equations, free_phase
-from energyc.code.loops.sets import projected
+from energyc.code.loops.sets import projected, projected_back
 from energyc.code.loops.totals import add_up
-from energyc.language.network import ConstraintSet
-from energyc.mathematics.expressions import Product, Sum
-from energyc.mathematics.functions import scalar_function
+from energyc.mathematics.expressions import Sum
 
 
 def recorded_phase(equations: Equations) -> Kernel:
@@ -63,23 +60,17 @@ def _on_sets(builder: Builder, moving: Mapping[str, Buffer]) -> dict[str, Buffer
 def steps_back(equations: Equations) -> Kernel:
     """lambda <- P lambda + J^T (step P lambda) at kept states, and the slopes by params of step P lambda, added up.
 
-    P is the derivative of the projection: an entry moves or is held. Raises NotLowered where it is no diagonal.
+    P is the derivative of the projection. Raises NotLowered where no kernel writes it, and for kinks.
     """
     back, network, builder = equations.back, equations.network, Builder(equations)
     assert back is not None
     if equations.kinks:
         raise NotLowered("kinks move proximally")
-    for name, state in network.states.items():
-        check_diagonal(name, state, equations)
     at = builder.states("_back")
     nodes = {name: back.came.get(name, state.node) for name, state in network.states.items()}
     kept = {name: passed(builder, nodes[name], buffer) for name, buffer in at.items()}
     moved = {name: passed(builder, node, at[name]) for name, node in back.moved.items()}
-    held: dict[str, Expr] = {}
-    for name, buffer in at.items():
-        entry: Expr = Load(buffer, labels_of(len(buffer.sizes)))
-        constraint = network.states[name].constraint
-        held[name] = entry if constraint is None else _inside(entry, moved[name], constraint)
+    held = {name: _held(builder, name, buffer, moved.get(name)) for name, buffer in at.items()}
     pushed = {
         name: builder.put(f"{name}_pushed", buffer.sizes, Scalar(f"step_{name}") * held[name])
         for name, buffer in at.items()
@@ -109,14 +100,17 @@ def steps_back(equations: Equations) -> Kernel:
     return _kernel(builder, [*at.values(), *sums.values()], after, totals, [*kept.values(), *moved.values()])
 
 
-def _inside(entry: Expr, moved: Buffer, constraint: ConstraintSet) -> Expr:
-    """An entry where the state moved to a place inside of its box, or on its edge; else 0."""
-    place = Load(moved, labels_of(len(moved.sizes)))
-    low, high = (0.0, None) if constraint.kind == "nonnegative" else (constraint.low, constraint.high)
-    reached = scalar_function("reached", None)
-    tests = [applied(reached, place - low)] if low is not None else []
-    tests += [applied(reached, high - place)] if high is not None else []
-    return Product(1.0, (entry, *tests))
+def _held(builder: Builder, name: str, seed: Buffer, moved: Buffer | None) -> Expr:
+    """P^T of a seed. Raises NotLowered where no kernel writes it."""
+    constraint, entry = builder.network.states[name].constraint, Load(seed, labels_of(len(seed.sizes)))
+    if constraint is None or moved is None:
+        return entry
+    back = projected_back(builder.put, moved, seed, constraint)
+    if back is None:
+        raise NotLowered(f"no kernel goes back through the projection of {name}")
+    if constraint.kind in ("box", "nonnegative"):
+        return back
+    return Load(builder.put(f"held_{seed.name}", seed.sizes, back), entry.place)
 
 
 def _kernel(
