@@ -44,7 +44,7 @@ def steps_of(trajectory: Sequence[Any]) -> int:
     return sum(each.steps if isinstance(each, Stretch) else 1 for each in trajectory)
 
 
-class Recorder:
+class Keeper:
     """An observer that keeps the steps of a free phase in ``trajectory``, as stretches where kernels make them.
 
     ``each`` keeps one step at a time. With ``last`` only each sample's own last steps are needed.
@@ -75,8 +75,8 @@ class Recorder:
 
 def stretch_(run: Any, part: list[Tensor], fixed: Fixed, count: int) -> bool:
     """Whether kernels made some steps of a free phase in place, which its observer keeps."""
-    recorders = [observer for observer in run.observers if isinstance(observer, Recorder)]
-    return len(recorders) == len(run.observers) == 1 and recorders[0].stretch_(run, part, fixed, count)
+    keepers = [observer for observer in run.observers if isinstance(observer, Keeper)]
+    return len(keepers) == len(run.observers) == 1 and keepers[0].stretch_(run, part, fixed, count)
 
 
 def last_stretches(trajectory: Sequence[Stretch], batch: int, last: int) -> list[Stretch]:
@@ -138,6 +138,6 @@ def single_steps(
 ) -> Iterator[tuple[int, Tensor | None, list[Tensor], list[Tensor] | None]]:
     """The steps of a stretch one by one: the number, the rows, the states and where the force took them."""
     for k in range(stretch.steps):
-        states, moved = [x[k].clone() for x in stretch.kept], [x[k + 1] for x in stretch.kept]
+        states = [x[k].clone() for x in stretch.kept]
         net._project_(states)
-        yield stretch.first + k, stretch.rows, states, moved if net.constrained else None
+        yield stretch.first + k, stretch.rows, states, [x[k + 1] for x in stretch.kept] if net.constrained else None

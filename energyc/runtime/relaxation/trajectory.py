@@ -14,7 +14,7 @@ from energyc.runtime.equations.records import Fixed, FreePhase, Phase
 from energyc.runtime.relaxation.backward import BackwardStep, Parts, StepSums
 from energyc.runtime.relaxation.free_phase import FreeRun, settle
 from energyc.runtime.relaxation.stretches import (
-    Recorder,
+    Keeper,
     Stretch,
     are_stretches,
     last_stretches,
@@ -64,7 +64,7 @@ def settle_recorded(
         return force
 
     if net.retraced:
-        free = settle(net, states, fixed, phase, [Recorder(trajectory, record, last)])
+        free = settle(net, states, fixed, phase, [Keeper(trajectory, record, last)])
         if are_stretches(trajectory):
             return free, trajectory if last is None else last_stretches(trajectory, len(free.steps), last)
         trajectory = one_by_one(net, trajectory)
