@@ -457,10 +457,39 @@ def change(after: Arrays, before: Arrays) -> Any:
     return jnp.stack([(jnp.linalg.norm(d, axis=1) / (jnp.linalg.norm(x, axis=1) + 1e-30)).max() for d, x in flat]).max()
 
 
+class ByHand(Loops):
+    """Backpropagation through the steps of ``hopfield``, written out; the product with the clamps is made once."""
+
+    def bptt(self, p: Arrays, x: Arrays, t: Arrays) -> Arrays:
+        c, z = self.begin(p, x)
+        net, size, W = self.net, self.size, p["W2"]
+
+        def step(z: Arrays, _: None) -> tuple[Arrays, tuple[Arrays, Arrays]]:
+            force = net.force(z, p, c)
+            moved = {name: z[name] + size[name] * force[name] for name in z}
+            return net.project(moved), (z, moved)
+
+        def back(carry: tuple[Arrays, Arrays], kept: tuple[Arrays, Arrays]) -> tuple[tuple[Arrays, Arrays], None]:
+            (cotangents, sums), (at, moved) = carry, kept
+            inside = {name: jnp.where((moved[name] >= 0) & (moved[name] <= 1), x, 0) for name, x in cotangents.items()}
+            s, y = (size[name] * inside[name] for name in ("s", "y"))
+            before = {"s": inside["s"] - s + y @ W.T, "y": inside["y"] - y + s @ W}
+            step = {"s": s, "W2": at["s"].T @ y + s.T @ at["y"], "b2": y.sum(0)}
+            return (before, {name: sums[name] + x for name, x in step.items()}), None
+
+        last, kept = lax.scan(step, dict(z), None, self.case.steps)
+        seeds = {name: x / self.batch for name, x in jax.grad(net.cost)(last, p, c, t).items()}
+        none = {"s": jnp.zeros_like(z["s"]), "W2": jnp.zeros_like(W), "b2": jnp.zeros_like(p["b2"])}
+        (_, sums), _ = lax.scan(back, (seeds, none), kept, reverse=True)
+        return {"W1": x["x"].T @ sums["s"], "b1": sums["s"].sum(0), "W2": sums["W2"], "b2": sums["b2"]}
+
+
 def ways(problem: Problem) -> dict[str, dict[str, Way]]:
-    """Both styles."""
+    """Both styles, and steps back by hand."""
     net = network(problem.case.spec, problem.sizes)
+    by_hand = tasks(problem, ByHand(problem, net), jax.jit) if problem.case.spec == "hopfield" else {}
     return {
+        "JAX (steps back by hand)": {name: call for name, call in by_hand.items() if name == "bptt"},
         "JAX (fori_loop)": tasks(problem, Loops(problem, net), jax.jit),
         "JAX (jitted steps)": tasks(problem, Steps(problem, net), lambda function: function),
     }

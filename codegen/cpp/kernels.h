@@ -90,7 +90,9 @@ void pack(const T* matrix, const Places& inner, const Places& columns, T* packed
     for (Int first = 0; first < count; first += 2 * width) {
         const Int here = std::min(2 * width, count - first), wide = here > width ? 2 * width : width;
         for (Int k : inner) {
-            if (adjacent)
+            if (adjacent && here == 2 * width)
+                std::memcpy(packed, matrix + k + columns[first], 2 * width * sizeof(T));
+            else if (adjacent)
                 std::copy_n(matrix + k + columns[first], here, packed);
             else
                 for (Int j = 0; j < here; ++j) packed[j] = matrix[k + columns[first + j]];
@@ -284,39 +286,50 @@ void share(Int samples, Int threads, const Work& work) {
     for (std::thread& other : others) other.join();
 }
 
-// Calls work(phase, n, start, now, next) for each tile of samples, with its phase and its states now. In the memory of
-// a tile are what its steps leave between statements, the states now and next, and panels of matrices.
+// The entries of the memory of a tile: what its steps leave between statements, the states now and next, and panels of
+// matrices.
+template <class Phase>
+constexpr Int room() {
+    Int entries = Phase::scratch;
+    for (Int size : Phase::sizes) entries += 2 * size;
+    return (entries * Phase::tile + Phase::panel_entries + 15) / 16 * 16;
+}
+
+// Calls work(phase, n, start, now, next) for each tile of some samples, with its phase and its states now.
+template <class Phase, class T, class Work>
+void tiles_of(Int first, Int several, T* const* states, const void* const* given, const T* scalars, const T* packed,
+              T* memory, const Work& work) {
+    constexpr Int tile = Phase::tile, count = sizeof(Phase::sizes) / sizeof(Int);
+    for (Int start = first; start < first + several; start += tile) {
+        const Int n = std::min(tile, first + several - start);
+        T* now[count];
+        T* next[count];
+        T* place = memory + Phase::scratch * tile;
+        for (Int k = 0; k < count; ++k) {
+            const Int size = Phase::sizes[k];
+            now[k] = place;
+            next[k] = place + size * tile;
+            place += 2 * size * tile;
+            std::copy_n(states[k] + start * size, n * size, now[k]);
+        }
+        Phase phase = Phase::at(given, scalars, start);
+        phase.memory = memory;
+        phase.panel_memory = place;
+        phase.packed = packed;
+        work(phase, n, start, now, next);
+    }
+}
+
+// The same for all samples, on some threads.
 template <class Phase, class T, class Work>
 void for_tiles(Int samples, T* const* states, const void* const* given, const T* scalars, Int threads,
                const Work& work) {
-    constexpr Int tile = Phase::tile, count = sizeof(Phase::sizes) / sizeof(Int);
-    Int entries = Phase::scratch;
-    for (Int size : Phase::sizes) entries += 2 * size;
     T* const packed = workspace<T>(Phase::packed_entries, 0);
     Phase::pack_given(given, packed);
     threads = std::max<Int>(1, std::min(threads, samples));
-    const Int room = (entries * tile + Phase::panel_entries + 15) / 16 * 16;
-    T* const rooms = workspace<T>(threads * room, 1);
+    T* const rooms = workspace<T>(threads * room<Phase>(), 1);
     share(samples, threads, [=](Int thread, Int first, Int several) {
-        T* const memory = rooms + thread * room;
-        for (Int start = first; start < first + several; start += tile) {
-            const Int n = std::min(tile, first + several - start);
-            T* now[count];
-            T* next[count];
-            T* place = memory + Phase::scratch * tile;
-            for (Int k = 0; k < count; ++k) {
-                const Int size = Phase::sizes[k];
-                now[k] = place;
-                next[k] = place + size * tile;
-                place += 2 * size * tile;
-                std::copy_n(states[k] + start * size, n * size, now[k]);
-            }
-            Phase phase = Phase::at(given, scalars, start);
-            phase.memory = memory;
-            phase.panel_memory = place;
-            phase.packed = packed;
-            work(phase, n, start, now, next);
-        }
+        tiles_of<Phase, T>(first, several, states, given, scalars, packed, rooms + thread * room<Phase>(), work);
     });
 }
 

@@ -17,8 +17,11 @@ from energyc.language.diagnostics import SpecError, UserError
 from energyc.language.network import Network
 from energyc.resources import folder
 from energyc.runtime.adjoints.transposed import Transposed
-from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.equations.inputs import free_phase, prepared
 from energyc.runtime.networks.network import EnergyNetwork
+from energyc.runtime.relaxation.backward import StepSums
+from energyc.runtime.relaxation.stretches import Stretch, went_back
+from energyc.runtime.relaxation.trajectory import backpropagate, one_by_one
 from energyc.runtime.tensors.states import flatten, unflatten
 
 SPECS = sorted(folder("specs").glob("*.energy"))
@@ -282,10 +285,37 @@ def of_phases(
             net._tracking_steps_(*pairs[0], fixed, targets, 0.3, steps, step)
             EnergyNetwork._tracking_steps_(net, *pairs[1], fixed, targets, 0.3, steps, step)
             found["tracking"] = difference([*pairs[0][0], *pairs[0][1]], [*pairs[1][0], *pairs[1][1]])
+        if net.retraced:
+            cotangents = [normal(x.shape, random, net) for x in states]
+            found["trajectory"] = difference(*of_trajectories(net, states, fixed, cotangents, steps, step))
         if "adjoint" in net.kernels.names:
             seeds = [normal(x.shape, random, net) for x in states]
             found["adjoint"] = difference(*of_adjoints(net, states, fixed, seeds, steps, step))
     return found
+
+
+def of_trajectories(
+    net: Any, states: list[Tensor], fixed: Any, cotangents: list[Tensor], steps: int, step: list[float]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """States before each step, cotangents and slopes of so many steps by kernels and as torch operations."""
+    one, two = clones(states), clones(states)
+    phase = free_phase(net, steps, None, None)._replace(step=tuple(step))
+    kept = net._kept_steps_(one, fixed, 0, steps, step)
+    assert kept is not None
+    trajectory = [Stretch(0, None, kept)]
+    single = one_by_one(net, trajectory)
+    rows: list[Tensor] = []
+    for k in range(steps):
+        rows += clones(two)
+        EnergyNetwork._steps_(net, two, fixed, k, 1, step)
+    left, _ = went_back(net, trajectory, cotangents, fixed, phase, StepSums(BATCH))
+    assert not left
+    (by_kernels, slopes), (as_torch, others) = (
+        backpropagate(net, way, cotangents, fixed, phase) for way in (trajectory, single)
+    )
+    assert slopes.keys() == others.keys()
+    found = [*one, *(x for each in single for x in each.states), *by_kernels, *(slopes[name] for name in others)]
+    return found, [*two, *rows, *as_torch, *others.values()]
 
 
 def of_adjoints(

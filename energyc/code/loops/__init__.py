@@ -12,6 +12,7 @@ from energyc.code.loops.lower import NotLowered
 from energyc.code.loops.nest import Kernel
 from energyc.code.loops.phases import (
     Adjoint,
+    Back,
     Block,
     Equations,
     free_phase,
@@ -21,9 +22,11 @@ from energyc.code.loops.phases import (
     tracking_phases,
 )
 from energyc.code.loops.text import kernel_text
+from energyc.code.loops.trajectories import recorded_phase, steps_back
 
 __all__ = [
     "Adjoint",
+    "Back",
     "Block",
     "Equations",
     "Kernel",
@@ -34,6 +37,8 @@ __all__ = [
     "kernel_text",
     "nudged_phase",
     "nudged_sweeps",
+    "recorded_phase",
+    "steps_back",
     "sweeps",
     "tracking_phases",
 ]

@@ -31,7 +31,7 @@ def adjoint_solve(equations: Equations) -> Kernel:
     for name, buffer in at.items():
         parts = [Load(buffer, labels_of(len(buffer.sizes)))]
         if name in adjoint.moving:
-            parts.append(Load(_passed(builder, adjoint.moving[name], buffer), parts[0].place))
+            parts.append(Load(passed(builder, adjoint.moving[name], buffer), parts[0].place))
         projected[name] = Product(1.0, tuple(parts)) if len(parts) > 1 else parts[0]
     pushed = {
         name: builder.put(f"{name}_pushed", buffer.sizes, Scalar(f"step_{name}") * projected[name])
@@ -47,7 +47,7 @@ def adjoint_solve(equations: Equations) -> Kernel:
     builder.asked |= dict(lowering.asked)
     after = []
     for name, buffer in at.items():
-        seed = Load(_passed(builder, adjoint.seeds[name], buffer), labels_of(len(buffer.sizes)))
+        seed = Load(passed(builder, adjoint.seeds[name], buffer), labels_of(len(buffer.sizes)))
         terms = (seed, projected[name], *([found[name]] if name in found else []))
         after.append(builder.put(f"next_{buffer.name}", buffer.sizes, Sum(terms)))
     return _kernel(builder, [*at.values()], after)
@@ -62,7 +62,7 @@ def _check_diagonal(name: str, state: State, equations: Equations) -> None:
         raise NotLowered(f"the kink of {name} mixes entries")
 
 
-def _passed(builder: Builder, node: Input, like: Buffer) -> Buffer:
+def passed(builder: Builder, node: Input, like: Buffer) -> Buffer:
     """A buffer for each sample that the caller passes, of the sizes of another one."""
     return builder.asked.setdefault(node, Buffer(node.name, like.sizes, True, "given"))
 
@@ -97,7 +97,7 @@ def _kernel(builder: Builder, at: Sequence[Buffer], after: Sequence[Buffer]) -> 
         e.sizes,
         e.roots,
         blocks[0],
-        solves=True,
+        walk="solve",
     )
 
 

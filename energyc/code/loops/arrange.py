@@ -14,6 +14,8 @@ from energyc.mathematics.ir.indexing import axis, integer
 
 Step = Statement | MatrixProduct | Scatter
 Change = Callable[[Expr], Expr]
+#: Fewer columns than these leave much of their vectors empty.
+NARROW = 32
 #: The axes of a buffer that stay, in their new order.
 Order = tuple[int, ...]
 
@@ -38,6 +40,32 @@ def arranged(steps: Sequence[Step], sizes: Mapping[str, int]) -> list[Step]:
                     present[k] = step
                 break
     return present
+
+
+def widened(
+    steps: Sequence[Step], total: Buffer, sizes: Mapping[str, int]
+) -> tuple[list[Step], Buffer, tuple[int, ...]]:
+    """The same steps, a total, and the order of its axes: with what was rows last where products have few columns."""
+    natural = tuple(range(len(total.sizes)))
+    writers = {k: step for k, step in enumerate(steps) if step.target is total}
+    orders = {_turned(step) if isinstance(step, MatrixProduct) else natural for step in writers.values()}
+    order = orders.pop() if len(orders) == 1 else natural
+    changed = _changed(writers.values(), total, order, sizes) if order != natural else None
+    if changed is None:
+        return list(steps), total, natural
+    present = {**dict(enumerate(steps)), **dict(zip(writers, changed, strict=True))}
+    return [present[k] for k in range(len(steps))], changed[0].target, order
+
+
+def _turned(product: MatrixProduct) -> Order:
+    """The axes of what a product gives, its rows last; in their own order where it has columns enough."""
+    natural = tuple(range(len(product.target.sizes)))
+    if product.columns.count >= min(NARROW, product.rows.count):
+        return natural
+    labels = [{label for index in load.place for label in index.axes()} for load in product.loads]
+    right, left = labels if natural[-1] in labels[0] else labels[::-1]
+    rows = [k for k in natural if k in left - right]
+    return (*(k for k in natural if k not in rows), *rows)
 
 
 def _touching(steps: Sequence[Step]) -> dict[Buffer, list[int]]:

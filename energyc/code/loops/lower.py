@@ -193,7 +193,7 @@ class Lowering:
             case Map():
                 return applied(self._function(node), self.at(node.argument, place))
             case Einsum():
-                return self._term(node)
+                return self.term(node)
             case Indicator():
                 return Where(outside_training(node.condition), expression(1), ZERO)
             case Position():
@@ -215,7 +215,7 @@ class Lowering:
         gathered: Buffer | None = None
         terms: list[Expr] = []
         for coefficient, term in node.terms:
-            product = self._product(term, coefficient, gathered) if self._is_gathered(term) else None
+            product = self.product(term, coefficient, gathered) if self._is_gathered(term) else None
             if product is None:
                 terms.append(scaled(self.factor(coefficient), self.at(term, place)))
                 continue
@@ -240,7 +240,7 @@ class Lowering:
         places = [place for _, places in self.solution(node).operands for place in places]
         return {label for place in places for label in place.axes()} >= set(range(len(node.out)))
 
-    def _term(self, node: Einsum) -> Expr:
+    def term(self, node: Einsum) -> Expr:
         """A product of entries, times the factor; 0 where its conditions do not hold."""
         solved = self.solution(node)
         factors = [self.at(operand, place) for operand, place in solved.operands]
@@ -263,7 +263,7 @@ class Lowering:
         if isinstance(node, Reduction | Segment):
             return self._reduction(node)
         if isinstance(node, Einsum) and self._folds(node):
-            product = self._product(node, ONE, None)
+            product = self.product(node, ONE, None)
             if product is not None:
                 self.steps.append(product)
                 return product.target
@@ -292,7 +292,7 @@ class Lowering:
         """The name of a node's buffer."""
         return self.names.get(node) or {Softmax: "weights", LogSumExp: "level", Map: "image"}.get(type(node), "total")
 
-    def _product(self, node: Node, coefficient: Coefficient, target: Buffer | None) -> MatrixProduct | None:
+    def product(self, node: Node, coefficient: Coefficient, target: Buffer | None) -> MatrixProduct | None:
         """An einsum as a matrix product into a buffer, added to what is there where it is given; None if it is none."""
         assert isinstance(node, Einsum)
         solved = self.solution(node)
@@ -320,15 +320,20 @@ class Lowering:
     def _sum(self, node: Einsum) -> Buffer:
         """A sum of products, entry by entry."""
         solved = self.solution(node)
-        for operand, place in solved.operands:
-            used = {label for expr in place for label in expr.axes()}
-            if len(used) < len(solved.extents) and self._inlined(operand) and not self._is_cheap(operand):
-                self._made_or_held(operand)
+        self.hold_narrow(node)
         if solved.scatters:
             return self._scattered(node, solved)
         sizes = self.extents(node)
         reduced = solved.extents[len(sizes) :]
-        return self.put(self.name(node), sizes, node.batched, self._term(node), "sum", reduced, self.text(node))
+        return self.put(self.name(node), sizes, node.batched, self.term(node), "sum", reduced, self.text(node))
+
+    def hold_narrow(self, node: Einsum) -> None:
+        """Fill buffers with the operands of a sum that do not differ along all of its labels."""
+        solved = self.solution(node)
+        for operand, place in solved.operands:
+            used = {label for expr in place for label in expr.axes()}
+            if len(used) < len(solved.extents) and self._inlined(operand) and not self._is_cheap(operand):
+                self._made_or_held(operand)
 
     def _scattered(self, node: Einsum, solved: Solved) -> Buffer:
         """A sum over edges: terms that go to one place are added up, edge by edge."""
@@ -339,7 +344,7 @@ class Lowering:
         order = [*own, *edges, *rest]
         extents = [solved.extents[k] for k in order]
         at = [axis(order.index(k)) for k in labels]
-        expr, count = relocated(self._term(node), at), len(extents) - len(rest)
+        expr, count = relocated(self.term(node), at), len(extents) - len(rest)
         if rest:
             part = self.put("part", extents[:count], node.batched, expr, "sum", extents[count:])
             expr = Load(part, labels_of(count))

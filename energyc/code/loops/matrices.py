@@ -43,7 +43,7 @@ def product_of(
 ) -> MatrixProduct | None:
     """The sum over all labels but the target's axes of both loads' product; None where it is not a matrix product."""
     first, second = (walk_of(load, sizes) for load in loads)
-    if first is None or second is None or len(extents) == len(target.sizes):
+    if first is None or second is None or (len(extents) == len(target.sizes) and target.kind != "total"):
         return None
     ways = [_arranged(target, a, b, factor, extents) for a, b in ((first, second), (second, first))]
     possible = [way for way in ways if way is not None and way.columns.count >= LEAST_COLUMNS]

@@ -25,15 +25,15 @@ class Buffer:
     """A tensor in memory: ``sizes`` without the sample, one copy a sample where ``batched``.
 
     ``kind`` tells where it lives: ``given`` by the caller, a ``state`` that moves from step to step, ``scratch`` of a
-    tile, a ``row`` that lives during one turn of a group's outer loops, a ``value`` that lives at one point; or it is
-    the ``number`` of the step, of which the caller gives the first. ``integers`` is the integer input that it holds,
-    None for real numbers.
+    tile, a ``row`` that lives during one turn of a group's outer loops, a ``value`` that lives at one point, a
+    ``total`` over samples and steps; or it is the ``number`` of the step, of which the caller gives the first.
+    ``integers`` is the integer input that it holds, None for real numbers.
     """
 
     name: str
     sizes: tuple[int, ...]
     batched: bool
-    kind: Literal["given", "state", "scratch", "row", "value", "number"] = "scratch"
+    kind: Literal["given", "state", "scratch", "row", "value", "total", "number"] = "scratch"
     integers: Input | None = None
 
     @property
@@ -136,7 +136,8 @@ class MatrixProduct:
 
     ``rows`` are labels of the left matrix, ``columns`` of the right one, next to each other in the target; both share
     ``inner``. ``left_at`` and ``right_at`` are where the matrices start. A label of ``outer`` may move either one.
-    It is the sum of the products of the ``loads`` over all labels but the target's; ``extents`` are of all labels.
+    It is the sum of the products of the ``loads`` over all labels but the target's; ``extents`` are of all labels. One
+    into a total is summed over the samples of the tile, too.
     """
 
     target: Buffer
@@ -167,7 +168,7 @@ class MatrixProduct:
 
 @dataclass(frozen=True, eq=False)
 class Scatter:
-    """``target[place] += expr`` for each of the labels, or the largest; from 0, or -inf.
+    """``target[place] += expr`` for each of the labels, or the largest; from 0, or -inf, a total from what it is.
 
     The first labels are axes of the target, the others those of an entry of an integer input that the place reads.
     """
@@ -200,6 +201,9 @@ class Group:
 
 
 Block = Group | MatrixProduct | Scatter
+#: How a kernel walks: steps of a phase, or those with all states kept, steps back through these, or a step that is
+#: repeated until each sample is at its goal.
+Walk = Literal["relax", "record", "go_back", "solve"]
 
 
 def written(block: Block) -> tuple[Buffer, ...]:
@@ -213,8 +217,10 @@ class Kernel:
 
     ``moves`` gives each state the buffer of its next value. ``given`` are the buffers that the caller passes, in
     order, ``scalars`` the numbers. ``sizes`` are those of all dims; ``roots`` are roots of sizes by the names that
-    factors are written with. ``before`` runs once, before the first step, and what it leaves stays. One that ``solves``
-    repeats its step until each sample is at its goal.
+    factors are written with. ``before`` runs once, before the first step, and what it leaves stays. ``totals`` are
+    added up over samples and steps, by param, each with the order in which the param's axes lie. ``recalled`` are
+    those of ``given`` that are there for each step. One that is ``like`` another kernel has its steps, and walks
+    otherwise.
     """
 
     name: str
@@ -227,7 +233,10 @@ class Kernel:
     sizes: Mapping[str, int]
     roots: Mapping[str, float] = field(default_factory=dict)
     before: tuple[Block, ...] = ()
-    solves: bool = False
+    walk: Walk = "relax"
+    totals: Mapping[str, tuple[Buffer, tuple[int, ...]]] = field(default_factory=dict)
+    recalled: tuple[Buffer, ...] = ()
+    like: str = ""
 
     @property
     def number(self) -> int | None:

@@ -49,6 +49,22 @@ class Adjoint:
 
 
 @dataclass(frozen=True)
+class Back:
+    """A step in reverse: J^T times vectors by state, ``back``, of ``cotangents``; and the ``slopes`` by param.
+
+    ``sums`` are what is added up over steps, for each sample. ``moved`` and ``came`` are of the states that are in a
+    set: where a step led them, and where the one before did, neither projected.
+    """
+
+    back: Slopes
+    sums: Mapping[str, Node]
+    slopes: Mapping[str, Node]
+    cotangents: Mapping[str, Input]
+    moved: Mapping[str, Input]
+    came: Mapping[str, Input]
+
+
+@dataclass(frozen=True)
 class Equations:
     """The equations that kernels are made from: nodes by state, after planning.
 
@@ -58,7 +74,7 @@ class Equations:
     and ``directions``, ``kinks`` move proximally. ``offered`` are nodes that are computed before a relaxation, with
     their names; ``text`` writes any. ``rows`` is where a group keeps them, ``prefix`` what the kernels' names begin
     with. ``blocks`` are those of a sweep, none where the states move at once. ``adjoint`` is that of the force, where
-    a rule solves for it.
+    a rule solves for it; ``back`` is a step in reverse, where a rule goes back through steps.
     """
 
     network: Network
@@ -78,6 +94,7 @@ class Equations:
     prefix: str = ""
     blocks: Sequence[Block] = ()
     adjoint: Adjoint | None = None
+    back: Back | None = None
 
 
 class Builder:

@@ -11,7 +11,7 @@ from energyc.code.loops.affine import labels_of
 from energyc.code.loops.expressions import applied, unless
 from energyc.code.loops.nest import Buffer, Expr, Load
 from energyc.language.network import ConstraintSet
-from energyc.mathematics.expressions import ZERO, Clip, Sum
+from energyc.mathematics.expressions import ZERO, Clip, Product, Sum
 from energyc.mathematics.functions import scalar_function
 from energyc.mathematics.ir.indexing import axis
 
@@ -96,6 +96,28 @@ class Projection:
         share = Load(centred, self.place) / deviation
         return self.put(self.name, self.sizes, unless(deviation, 0.0, share, entry))
 
+    def sphere_back(self, moved: Buffer, seed: Buffer) -> Expr:
+        """The derivative of ``sphere`` at what moved, transposed: ``(seed - u <u, seed>) / |moved|``, u of norm 1."""
+        entry, own, length = Load(moved, self.place), Load(seed, self.place), self.norm(moved, 1.0)
+        along = self._along(moved, seed)
+        return unless(length, 0.0, (own - entry * (along / (length * length))) / length, own)
+
+    def standardized_back(self, moved: Buffer, seed: Buffer) -> Expr:
+        """That of ``standardized``: ``(seed - mean(seed) - u mean(u seed)) / deviation``, u standardized."""
+        own, share = Load(seed, self.place), 1.0 / math.prod(self.reduced)
+        whole, mean = self.sum("mean", Load(moved, self.across)), self.sum("mean", Load(seed, self.across))
+        centred = self.put("centred", self.sizes, Load(moved, self.place) + (-share) * self._spread(whole))
+        deviation, along = self.norm(centred, share), self._along(centred, seed)
+        along = Load(centred, self.place) * (share * along / (deviation * deviation))
+        return unless(deviation, 0.0, (own - share * self._spread(mean) - along) / deviation, own)
+
+    def _along(self, first: Buffer, second: Buffer) -> Load:
+        """The sum along the set of the products of two vectors, read for each entry."""
+        return self._spread(self.sum("along", Load(first, self.across) * Load(second, self.across)))
+
+    def _spread(self, sums: Load) -> Load:
+        return Load(sums.buffer, tuple(self.place[k] for k in self.kept))
+
     def shortened(self, value: Expr, threshold: Expr) -> Buffer:
         """Shorter by a threshold, 0 where it is as short."""
         here = self.put("moved", self.sizes, value)
@@ -138,6 +160,23 @@ def proximal(
     axes, threshold = kinks.norm
     on_set = projected(put, "moved", sizes, value, constraint)
     return Projection(put, name, sizes, axes).shortened(Load(on_set, labels_of(len(sizes))), threshold)
+
+
+def projected_back(put: Put, moved: Buffer, seed: Buffer, constraint: ConstraintSet) -> Expr | None:
+    """The derivative of the projection at what moved, transposed, of a seed; None where nothing writes it.
+
+    On the face of a box it is the inside's.
+    """
+    place = labels_of(len(moved.sizes))
+    if constraint.kind in ("box", "nonnegative"):
+        low, high = (0.0, None) if constraint.kind == "nonnegative" else (constraint.low, constraint.high)
+        reached = scalar_function("reached", None)
+        tests = [applied(reached, Load(moved, place) - low)] if low is not None else []
+        tests += [applied(reached, high - Load(moved, place))] if high is not None else []
+        return Product(1.0, (Load(seed, place), *tests))
+    projection = Projection(put, f"{seed.name}_on_set", moved.sizes, constraint.axes)
+    by_kind = {"sphere": projection.sphere_back, "standardized": projection.standardized_back}
+    return by_kind[constraint.kind](moved, seed) if constraint.kind in by_kind else None
 
 
 def projected(put: Put, name: str, sizes: tuple[int, ...], value: Expr, constraint: ConstraintSet | None) -> Buffer:

@@ -11,6 +11,8 @@ from energyc.code.loops.work import Work, total
 def kernel_text(kernel: Kernel) -> str:
     """A line for each matrix product and each statement of a group."""
     moves = ", ".join(f"{state.name} -> {moved.name}" for state, moved in zip(kernel.states, kernel.moves, strict=True))
+    if kernel.like:
+        return f"{kernel.name}: the steps of {kernel.like}, whose states are kept\n"
     lines = [f"{kernel.name}: {moves}"]
     lines += [f"  reads {', '.join(_typed(buffer) for _, buffer in kernel.given)}"] if kernel.given else []
     for block in kernel.before:
@@ -46,7 +48,9 @@ def _block(block: Block) -> Iterator[str]:
 def _scatter(block: Scatter) -> str:
     read = ", ".join(buffer.name for buffer in block.reads)
     edges = ", ".join(node.name for place in block.place for node in place.inputs)
-    each = " x ".join(map(str, block.extents))
+    each = " x ".join(map(str, block.extents)) or "one"
+    if block.target.kind == "total" and not edges:
+        return f"total {_typed(block.target)}: sum of {each} and over samples, from {read or 'nothing'}"
     return f"scatter {_typed(block.target)}: {block.fold} by {edges} of {each}, from {read or 'nothing'}"
 
 
@@ -54,8 +58,8 @@ def _product(block: MatrixProduct) -> Iterator[str]:
     shape = f"{block.rows.count} x {block.columns.count}, {block.inner.count} terms"
     times = f", {block.outer.count} times" if block.outer.count > 1 else ""
     packed = ", packed once" if block.packed_once else ""
-    sign = "+=" if block.adds else "="
-    yield f"product {_typed(block.target)} {sign} {block.left.name} @ {block.right.name}: {shape}{times}{packed}"
+    sign, over = "+=" if block.adds else "=", " over samples" if block.target.kind == "total" else ""
+    yield f"product {_typed(block.target)} {sign} {block.left.name} @ {block.right.name}{over}: {shape}{times}{packed}"
 
 
 def _group(group: Group) -> Iterator[str]:
@@ -67,7 +71,7 @@ def _group(group: Group) -> Iterator[str]:
 
 def _statement(statement: Statement, depth: int) -> str:
     target, over = statement.target, " x ".join(map(str, statement.extents[depth:]))
-    kinds = {"scratch": "", "state": "", "given": "", "number": "", "row": "row ", "value": "value "}
+    kinds = {"scratch": "", "state": "", "given": "", "number": "", "row": "row ", "value": "value ", "total": ""}
     read = ", ".join(buffer.name for buffer in statement.reads) or "nothing"
     each = f"{statement.fold} over {over}" if statement.fold else f"each of {over}" if over else "one"
     return f"{kinds[target.kind]}{target.name}: {each}, from {read}"

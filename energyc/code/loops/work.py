@@ -58,9 +58,10 @@ def _work(block: Block) -> Work:
             return Work(operations, moved)
         case MatrixProduct():
             places = block.rows.count * block.columns.count * block.inner.count * block.outer.count
-            return Work(_amount(2 * places, block.target.batched), moved)
+            return Work(_amount(2 * places, block.target.batched or block.target.kind == "total"), moved)
         case Scatter():
-            return Work(_amount(math.prod(block.extents), block.target.batched), moved)
+            each = block.target.batched or block.target.kind == "total"
+            return Work(_amount(math.prod(block.extents), each), moved)
 
 
 def _entries(buffer: Buffer) -> Amount:

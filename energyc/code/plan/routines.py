@@ -136,6 +136,11 @@ def slope_key(state: str) -> str:
     return f"slope of {state}"
 
 
+def sum_key(name: str) -> str:
+    """The key of what is added up over steps among the outputs of a step in reverse."""
+    return f"sum of {name}"
+
+
 def _slopes(d: Derivation) -> Outputs:
     return {name: (f"slope_{name.rsplit(', ', 1)[1]}", node) for name, node in d.slopes.items()}
 
@@ -198,7 +203,7 @@ def _trajectories(d: Derivation) -> list[Prepared]:
     """The routines for the steps of a trajectory in reverse, where slopes can be taken of all steps together."""
     if not d.sums.slopes:
         return []
-    terms = {f"sum of {name}": (name, node) for name, node in d.sums.terms.items()}
+    terms = {sum_key(name): (name, node) for name, node in d.sums.terms.items()}
     back = {**_named("back", d.vjp(d.smooth, d.states)), **terms}
     others = {name: node for name, node in d.vjp(d.smooth, d.params).items() if name not in d.sums.slopes}
     doc = "J^T cotangents, and what is added up over steps; <cotangents, dF/dtheta> of the others, summed."

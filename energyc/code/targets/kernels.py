@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from energyc.code.loops import (
     Adjoint,
+    Back,
     Block,
     Equations,
     Kernel,
@@ -17,6 +18,8 @@ from energyc.code.loops import (
     free_phase,
     nudged_phase,
     nudged_sweeps,
+    recorded_phase,
+    steps_back,
     sweeps,
     tracking_phases,
 )
@@ -25,14 +28,14 @@ from energyc.code.module.formulas import formulas
 from energyc.code.module.printed import Printed
 from energyc.code.module.symbols import Symbols
 from energyc.code.plan import ModulePlan
-from energyc.code.plan.routines import BLOCK, slope_key
+from energyc.code.plan.routines import BLOCK, slope_key, sum_key
 from energyc.code.targets.names import SIZE, Names
 from energyc.code.targets.torch.classes import learning_rules
 from energyc.code.targets.torch.layers import Around, layer_contexts, layered_parts
 from energyc.code.targets.torch.module import module, parts_of
 from energyc.code.targets.torch.param_sets import param_sets
 from energyc.code.targets.torch.part import Carried, final_class, network_part
-from energyc.code.tree.expressions import Comparison, Expr, List, Name, Number, String
+from energyc.code.tree.expressions import Comparison, Constant, Dict, Expr, List, Name, Number, String, Tuple, integers
 from energyc.code.tree.extents import named
 from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Assign, Body, Comment, Function, If, Parameter, Return, Statement
@@ -57,7 +60,18 @@ class Relaxing:
         """Settings of the class: what the names begin with, and whether the kernels leave out what is for training."""
         prefix = (Assign(Name("_kernel_prefix"), String(self.prefix)),) if self.prefix else ()
         in_training = quote_body("_kernels_in_training = False") if self.context.network.training is not None else ()
-        return (*prefix, *in_training)
+        return (*prefix, *in_training, *self._of_trajectories())
+
+    def _of_trajectories(self) -> Iterator[Statement]:
+        """Settings of a network whose kernels keep trajectories and go back through them, if they do."""
+        for kernel in self.kernels:
+            if kernel.walk == "go_back":
+                count = len(self.context.network.states)
+                sums = (integers(*map(int, buffer.sizes)) for buffer in kernel.states[count:])
+                yield Assign(Name("retraced"), Constant(True))
+                yield Assign(Name("_sum_sizes"), Tuple(tuple(sums)))
+                orders = ((String(name), integers(*order)) for name, (_, order) in kernel.totals.items())
+                yield Assign(Name("_totals"), Dict(tuple(orders)))
 
 
 @dataclass(frozen=True)
@@ -172,6 +186,9 @@ def _phases(context: Context, target: str, rows: Rows, prefix: str = "") -> Rela
     if equations.adjoint is not None:
         with suppress(NotLowered):  # GMRES solves for it
             kernels.append(adjoint_solve(equations))
+    if equations.back is not None:
+        with suppress(NotLowered):  # steps back are torch operations
+            kernels += [steps_back(equations), recorded_phase(equations)]
     return Relaxing(context, tuple(kernels), prefix)
 
 
@@ -206,7 +223,29 @@ def _equations(context: Context, target: str, rows: Rows, prefix: str) -> Equati
         prefix,
         _blocks(context, outputs) if context.features.blocks else (),
         _adjoint(context, by_state("_force_vjp")) if rows == "array" else None,
+        _back(context, outputs.get("_step_vjp", outputs["_force_vjp"])) if rows == "array" else None,
     )
+
+
+def _back(context: Context, planned: Mapping[str, Node]) -> Back | None:
+    """A step in reverse, as it is planned; None unless a rule goes back through steps, which are plain ones."""
+    d, network = context.derivation, context.network
+    if not context.features.needs("trajectory") or network.relax.irreversible or network.training is not None:
+        return None
+    sums = {name: planned[key] for name in d.sums.terms if (key := sum_key(name)) in planned}
+    return Back(
+        {name: node for name, node in planned.items() if name in d.states},
+        sums,
+        {name: node for name, node in planned.items() if name in d.params},
+        d.cotangents,
+        *(_of_sets(context, what) for what in ("moved", "came")),
+    )
+
+
+def _of_sets(context: Context, what: str) -> dict[str, Input]:
+    """An input for each state that is in a set."""
+    states = context.network.states
+    return {n: node for n, node in _like_states(context.derivation, what).items() if states[n].constraint is not None}
 
 
 def _adjoint(context: Context, back: Mapping[str, Node]) -> Adjoint | None:
@@ -248,8 +287,8 @@ def _given(relaxing: Relaxing) -> Callable[[], Body]:
     def methods() -> Body:
         names: dict[Node, Expr] = {**context.own_names()[0], **context.names_in_fixed()}
         names |= {t.node: Name("targets")[Number(k)] for k, t in enumerate(context.network.targets.values())}
-        aimed = {**names, **_adjoint_names(context)}
-        body: list[Statement] = [_read_by(k, aimed if k.solves else names) for k in relaxing.kernels]
+        aimed = {"solve": _adjoint_names(context), "go_back": _kept_names(context)}
+        body: list[Statement] = [_read_by(k, {**names, **aimed.get(k.walk, {})}) for k in relaxing.kernels]
         kinds = {"name": "str", "fixed": context.class_names.fixed, "targets": "Tensors"}
         parameters = (Parameter("self"), *(Parameter(name, Name(kind)) for name, kind in kinds.items()))
         body += quote_body("raise KeyError(name)")
@@ -262,7 +301,16 @@ def _given(relaxing: Relaxing) -> Callable[[], Body]:
 def _adjoint_names(context: Context) -> dict[Node, Expr]:
     """The states, the seeds of their adjoint and which entries move, in the place of the targets."""
     d = context.derivation
-    passed = [d.states, _like_states(d, "seed"), _like_states(d, "moving")]
+    return _as_targets(d.states, _like_states(d, "seed"), _like_states(d, "moving"))
+
+
+def _kept_names(context: Context) -> dict[Node, Expr]:
+    """What is kept of each state before each step, and after each step, in the place of the targets."""
+    d, came = context.derivation, _of_sets(context, "came")
+    return _as_targets({name: came.get(name, node) for name, node in d.states.items()}, _like_states(d, "moved"))
+
+
+def _as_targets(*passed: Mapping[str, Node]) -> dict[Node, Expr]:
     nodes = [node for part in passed for node in part.values()]
     return {node: Name("targets")[Number(k)] for k, node in enumerate(nodes)}
 

@@ -9,7 +9,9 @@ from torch import Tensor
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import part
 from energyc.runtime.equations.records import Fixed, FreePhase, Phase
-from energyc.runtime.relaxation.trajectory import StepSums, Trajectory, settle_recorded, steps_back
+from energyc.runtime.relaxation.backward import StepSums
+from energyc.runtime.relaxation.stretches import went_back
+from energyc.runtime.relaxation.trajectory import Trajectory, settle_recorded, steps_back
 
 
 @part("differentiation", "bptt")
@@ -28,7 +30,10 @@ class ThroughSteps:
         """Slopes by params and clamps of cotangents ``cotangents`` of the last states."""
         net, fixed, slopes, totals = ctx.net, ctx.fixed, [], StepSums(len(cotangents[0]))
         apart = [name for name in ctx.names if name not in net.summed]
-        for step in steps_back(net, ctx.trajectory, cotangents, fixed, ctx.phase):
+        trajectory = ctx.trajectory
+        if net.retraced and not apart:
+            trajectory, cotangents = went_back(net, trajectory, cotangents, fixed, ctx.phase, totals)
+        for step in steps_back(net, trajectory, cotangents, fixed, ctx.phase):
             cotangents = step.cotangents
             totals.add_(step)
             part = net._clamp_gradient(step.states, step.fixed, step.pushed) if apart else {}

@@ -42,6 +42,32 @@ class Derivatives(Flow):
         """
         return False
 
+    def _kept_steps_(
+        self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]
+    ) -> list[Tensor] | None:
+        """Steps by a kernel, in place, and the states before each of them and behind the last: [count + 1, batch, ...].
+
+        Those that are in a set are kept as they were before they were projected. None where no kernel takes them.
+        """
+        return None
+
+    def _steps_back_(
+        self,
+        cotangents: list[Tensor],
+        sums: list[Tensor],
+        slopes: Tensor,
+        kept: list[Tensor],
+        fixed: Fixed,
+        first: int,
+        step: Sequence[float],
+    ) -> bool:
+        """Whether a kernel went back through steps: ``cotangents`` in place, ``sums`` and ``slopes`` added to.
+
+        ``kept`` is what ``_kept_steps_`` gave, ``first`` the number of the first of them. The slopes are those of
+        ``_step_vjp``, one behind the other.
+        """
+        return False
+
     def _step_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[Sequence[Tensor | None], dict[str, Tensor]]:

@@ -27,6 +27,8 @@ class Flow(NetworkFacts):
     descends = False
     #: Whether the force reads the number of the step, so that nothing is at rest under it.
     numbered = False
+    #: Whether kernels keep the states of steps and go back through them.
+    retraced = False
     #: The states whose steps are measured by the gradients that their flows name, which ``_slopes`` gives.
     sloped: tuple[str, ...] = ()
     #: The states of each block in the order of a sweep, by their numbers.

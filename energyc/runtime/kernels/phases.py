@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import torch
@@ -47,6 +47,10 @@ class KernelNetwork(EnergyNetwork):
     _kernel_prefix = ""
     #: Whether they are the same in training, where a force may read the flag ``training``.
     _kernels_in_training = True
+    #: The sizes of the sums over steps, and the params whose slopes steps back add up, each with the order in which its
+    #: axes lie; where there are kernels for trajectories.
+    _sum_sizes: tuple[tuple[int, ...], ...] = ()
+    _totals: Mapping[str, tuple[int, ...]] = {}
 
     def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
         """The tensors that a kernel reads, in its order."""
@@ -141,3 +145,28 @@ class KernelNetwork(EnergyNetwork):
         ones = [torch.ones_like(x) for x in a]
         moving = [] if moved is None else self._proximal_adjoint(moved, ones, fixed, step)
         return self._ran("adjoint", a, fixed, [*states, *seeds, *moving], step, most, change)
+
+    def _kept_steps_(
+        self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]
+    ) -> list[Tensor] | None:
+        if self._serving("recorded", states) is None:
+            return None
+        kept = [x.new_empty((count + 1, *x.shape)) for x in states]
+        if not self._ran("recorded", [*states, *kept], self._at(fixed, first), (), step, count):
+            return None
+        self._project_(states)
+        return kept
+
+    def _steps_back_(
+        self,
+        cotangents: list[Tensor],
+        sums: list[Tensor],
+        slopes: Tensor,
+        kept: list[Tensor],
+        fixed: Fixed,
+        first: int,
+        step: Sequence[float],
+    ) -> bool:
+        before, after, count = [x[:-1] for x in kept], [x[1:] for x in kept], len(kept[0]) - 1
+        last = self._at(fixed, first + count - 1)
+        return self._ran("backward", [*cotangents, *sums, slopes], last, [*before, *after], step, count)

@@ -12,6 +12,7 @@ from energyc.runtime.equations.parts import chosen
 from energyc.runtime.equations.records import Fixed, FreePhase, Phase
 from energyc.runtime.relaxation.explosion import frozen
 from energyc.runtime.relaxation.solver import Seen
+from energyc.runtime.relaxation.stretches import stretch_
 from energyc.runtime.relaxation.termination import Termination
 from energyc.runtime.tensors.states import Tensors, put_, take
 
@@ -94,7 +95,8 @@ class FreeRun:
         fixed = self.fixed if rows is None else self.fixed.rows(rows)
         if net.relax_exit == "inference":
             ending.start_stride(part)
-        chosen("solver", net.relax_solver).walk_(net, part, fixed, self.taken, stride, self.step, self.seen())
+        if not (net.retraced and stretch_(self, part, fixed, stride)):
+            chosen("solver", net.relax_solver).walk_(net, part, fixed, self.taken, stride, self.step, self.seen())
         self.taken += stride
         self.states = self.with_part(part)
         self.count[self.rows] += stride

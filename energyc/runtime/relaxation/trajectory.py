@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from itertools import starmap
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.records import Fixed, FreePhase, Phase
+from energyc.runtime.relaxation.backward import BackwardStep, Parts, StepSums
 from energyc.runtime.relaxation.free_phase import FreeRun, settle
+from energyc.runtime.relaxation.stretches import (
+    Keeper,
+    Stretch,
+    are_stretches,
+    last_stretches,
+    single_steps,
+    went_back,
+)
 from energyc.runtime.tensors.states import Tensors, put_, take
 
 
@@ -31,24 +41,8 @@ class ForwardStep(NamedTuple):
         return ForwardStep(self.number, rows, take(self.states, chosen), moved)
 
 
-#: The steps of a free phase, in order.
-Trajectory = list[ForwardStep]
-
-
-class BackwardStep(NamedTuple):
-    """A step in reverse: its samples with their states and ``fixed``, step P^T cotangents, and what it gives.
-
-    ``slopes`` are <step P^T cotangents, dF/dtheta> of the params that ``summed`` leaves out, which is what the others
-    read of all steps, added up: [batch of the step, ...] each. ``cotangents`` are those on earlier states.
-    """
-
-    rows: Tensor | None
-    states: list[Tensor]
-    fixed: Fixed
-    pushed: list[Tensor]
-    slopes: dict[str, Tensor]
-    summed: list[Tensor]
-    cotangents: list[Tensor]
+#: The steps of a free phase, in order; or stretches of them, where kernels make them.
+Trajectory = list[Any]
 
 
 def settle_recorded(
@@ -69,23 +63,22 @@ def settle_recorded(
             trajectory.pop(0)
         return force
 
-    free = settle(net, states, fixed, phase, [record])
+    if net.retraced:
+        free = settle(net, states, fixed, phase, [Keeper(trajectory, record, last)])
+        if are_stretches(trajectory):
+            return free, trajectory if last is None else last_stretches(trajectory, len(free.steps), last)
+        trajectory = one_by_one(net, trajectory)
+    else:
+        free = settle(net, states, fixed, phase, [record])
     return free, trajectory if last is None else last_steps(trajectory, len(free.steps), last)
 
 
-class Parts:
-    """The fixed quantities of some of the samples, kept while those samples stay the same for several steps."""
-
-    def __init__(self, fixed: Fixed) -> None:
-        self.whole = fixed
-        self.rows: Tensor | None = None
-        self.part = fixed
-
-    def of(self, rows: Tensor | None) -> Fixed:
-        """The fixed quantities of these rows; None: all."""
-        if rows is not self.rows:
-            self.rows, self.part = rows, self.whole if rows is None else self.whole.rows(rows)
-        return self.part
+def one_by_one(net: Equations, trajectory: Trajectory) -> Trajectory:
+    """A trajectory of single steps."""
+    steps: Trajectory = []
+    for each in trajectory:
+        steps += starmap(ForwardStep, single_steps(net, each)) if isinstance(each, Stretch) else [each]
+    return steps
 
 
 def last_steps(trajectory: Trajectory, batch: int, last: int) -> Trajectory:
@@ -120,6 +113,8 @@ def steps_back(
     net: Equations, trajectory: Trajectory, cotangents: list[Tensor], fixed: Fixed, phase: Phase
 ) -> Iterator[BackwardStep]:
     """The steps in reverse; each is valid until the next one."""
+    if net.retraced:
+        trajectory = one_by_one(net, trajectory)
     cotangents = [s.clone() for s in cotangents]
     parts = Parts(fixed)
     for step in reversed(trajectory):
@@ -154,36 +149,13 @@ def with_kinks(
     return {**slopes, **{name: slopes[name] + x if name in slopes else x for name, x in kinks.items()}}
 
 
-class StepSums:
-    """Sums over steps: slopes by name, and what ``_sums_gradient`` reads of all steps, [batch, ...] each."""
-
-    def __init__(self, batch: int) -> None:
-        self.batch = batch
-        self.slopes: dict[str, Tensor] = {}
-        self.sums: list[Tensor] = []
-
-    def add_(self, back: BackwardStep) -> None:
-        """Add a step."""
-        for name, slope in back.slopes.items():
-            self.slopes[name] = self.slopes[name].add_(slope) if name in self.slopes else slope.clone()
-        if not self.sums:
-            self.sums = [x.new_zeros((self.batch, *x.shape[1:])) for x in back.summed]
-        for total, x in zip(self.sums, back.summed):
-            if back.rows is None:
-                total.add_(x)
-            else:
-                total.index_add_(0, back.rows, x)
-
-    def gradient(self, net: Equations, fixed: Fixed) -> dict[str, Tensor]:
-        """The slopes of all steps together."""
-        return {**self.slopes, **net._sums_gradient(fixed, self.sums)} if self.sums else self.slopes
-
-
 def backpropagate(
     net: Equations, trajectory: Trajectory, cotangents: list[Tensor], fixed: Fixed, phase: Phase
 ) -> tuple[list[Tensor], dict[str, Tensor]]:
     """Seeds on the states before the first step, and the slope by each param."""
     totals = StepSums(len(cotangents[0]))
+    if net.retraced:
+        trajectory, cotangents = went_back(net, trajectory, cotangents, fixed, phase, totals)
     for back in steps_back(net, trajectory, cotangents, fixed, phase):
         cotangents = back.cotangents
         totals.add_(back)

@@ -1,6 +1,6 @@
 """A phase in C++: a struct of what a tile of samples has, and its step.
 
-``relax`` in kernels.h walks with it, or ``solve`` in solve.h.
+``relax`` in kernels.h walks with it, ``solve`` in solve.h, or ``record`` and ``go_back`` in trajectory.h.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from energyc.code.targets.cpp.products import Products, Tables, largest_panel
 from energyc.code.targets.cpp.scatters import scattered
 from energyc.code.targets.functions import Functions, constants_of, outside
 from energyc.code.targets.names import Names
-from energyc.code.targets.sums import size, times, total
+from energyc.code.targets.sums import ZERO, size, times, total
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 
 #: What a tile may take of the second cache, in entries.
 TILE_ENTRIES = 96 * 1024
-#: The most samples of a tile.
-LARGEST_TILE = 32
+#: The most samples of a tile, and how many rows of a product are made at once.
+LARGEST_TILE, ROWS = 32, 8
 
 _TEMPLATE = (e.Name("template <class T>"),)
-_SCALARS, _GIVEN, _START = e.Name("scalars"), e.Name("given"), e.Name("start")
+_SCALARS, _GIVEN, _START, _ROW = e.Name("scalars"), e.Name("given"), e.Name("start"), e.Name("row")
 
 
 class KernelWriter:
@@ -37,12 +37,15 @@ class KernelWriter:
         self.given = {buffer: k for k, (_, buffer) in enumerate(kernel.given)}
         self.layout = layout(kernel.body, kernel.before)
         names = Names(constants_of(kernel))
-        buffers = [*self.given, *kernel.states, *kernel.moves, *self.layout.offsets]
+        totals = [total for total, _ in kernel.totals.values()]
+        buffers = [*self.given, *kernel.states, *kernel.moves, *totals, *self.layout.offsets]
         self.names = {buffer: names.new(buffer.name) for buffer in buffers}
         self.scalars = {name: names.new(name) for name in kernel.scalars}
         self.expressions = Expressions(kernel, self.names, self.scalars)
         entries = self.layout.entries + 2 * sum(state.size for state in kernel.states)
         self.tile = max(1, min(LARGEST_TILE, TILE_ENTRIES // max(1, entries)))
+        if kernel.walk in ("record", "go_back") and self.tile > ROWS:
+            self.tile = (self.tile + ROWS // 2) // ROWS * ROWS
         products = [x for x in (*kernel.before, *kernel.body) if isinstance(x, MatrixProduct)]
         self.panels = [block for block in products if not block.packed_once]
         packed = tuple(block for block in products if block.packed_once)
@@ -50,12 +53,12 @@ class KernelWriter:
 
     @cached_property
     def struct(self) -> str:
-        """The name of the struct."""
-        return f"{self.kernel.name}_kernel"
+        """The name of the struct; one kernel that is like another one has its struct."""
+        return f"{self.kernel.like or self.kernel.name}_kernel"
 
     def write(self) -> s.Statement:
         """The struct."""
-        methods = self._packing, self._at, self._counting, self._once, self._step
+        methods = self._packing, self._at, self._recalling, self._counting, self._once, self._step
         parts = map(tuple, (self._facts(), self._members(), *(method() for method in methods)))
         body = [statement for part in parts if part for statement in (*part, s.Blank())]
         return s.Class(self.struct, tuple(body[:-1]), doc=(self.kernel.doc,), before=_TEMPLATE)
@@ -71,8 +74,7 @@ class KernelWriter:
             "change": "Real*",
             "threads": "Int",
         }
-        walk = "solve" if self.kernel.solves else "relax"
-        walks = e.call(f"{walk}<{self.struct}<Real>, Real>", *map(e.Name, kinds))
+        walks = e.call(f"{self.kernel.walk}<{self.struct}<Real>, Real>", *map(e.Name, kinds))
         parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in kinds.items())
         return s.Function(f"{self.kernel.name}_phase", parameters, (s.Do(walks),), before=(e.Name('extern "C"'),))
 
@@ -84,7 +86,10 @@ class KernelWriter:
         yield s.Declare("static constexpr Int", "tile", e.Number(self.tile))
         yield s.Declare("static constexpr Int", "sizes[]", e.SetOf(states))
         yield s.Declare("static constexpr Int", "scratch", e.Number(self.layout.entries))
-        yield s.Declare("static constexpr Int", "panel_entries", largest_panel(self.panels))
+        yield s.Declare("static constexpr Int", "panel_entries", largest_panel(self.panels, self.tile))
+        if self.kernel.walk == "go_back":
+            sizes = [size(buffer.size) for buffer, _ in self.kernel.totals.values()]
+            yield s.Declare("static constexpr Int", "total_entries", total(sizes) if sizes else ZERO)
         yield from self.products.starts()
 
     def _members(self) -> Iterator[s.Statement]:
@@ -96,6 +101,8 @@ class KernelWriter:
         yield s.Declare("T*", "memory")
         yield s.Declare("T*", "panel_memory")
         yield s.Declare("const T*", "packed")
+        if self.kernel.totals:
+            yield s.Declare("T*", "totals")
 
     def _packing(self) -> Iterator[s.Statement]:
         parameters = (s.Parameter("given", e.Name("const void* const*")), s.Parameter("to", e.Name("T*")))
@@ -117,11 +124,27 @@ class KernelWriter:
         body.append(s.Return(phase))
         yield s.Function("at", parameters, tuple(body), e.Name(self.struct), before=(e.Name("static"),))
 
+    def _recalling(self) -> Iterator[s.Statement]:
+        """The method that turns to another step: what is there for each lies in rows, of a sample in a step each."""
+        if self.kernel.walk != "go_back":
+            return
+        body = [
+            s.Assign(
+                e.Name(self.names[buffer]),
+                total([e.Cast(type_of(buffer, True), _GIVEN[e.Number(self.given[buffer])]), times(buffer.size, _ROW)]),
+            )
+            for buffer in self.kernel.recalled
+        ]
+        kinds = {"given": "const void* const*", "row": "Int"}
+        parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in kinds.items())
+        yield s.Function("recall", parameters, tuple(body))
+
     def _counting(self) -> Iterator[s.Statement]:
-        """The method that advances the number of the step by one; empty where the kernel does not read it."""
+        """The method that goes on to the number of the next step; empty where the kernel does not read it."""
         number = self.kernel.number
         name = None if number is None else self.names[self.kernel.given[number][1]]
-        body = () if name is None else (s.Do(e.Unary("++", e.Name(name))),)
+        turn = "--" if self.kernel.walk == "go_back" else "++"
+        body = () if name is None else (s.Do(e.Unary(turn, e.Name(name))),)
         yield s.Function("count", (), body)
 
     # ------------------------------------------------------------ a step
@@ -129,9 +152,15 @@ class KernelWriter:
     def _step(self) -> Iterator[s.Statement]:
         """One step of n samples, from the states ``now`` to ``next``."""
         body: list[s.Statement] = []
+        read = {buffer for block in self.kernel.body for buffer in block.reads}
         for k, (state, moved) in enumerate(zip(self.kernel.states, self.kernel.moves, strict=True)):
-            body.append(s.Declare("const T* const", self.names[state], e.Name("now")[e.Number(k)]))
+            if state in read:
+                body.append(s.Declare("const T* const", self.names[state], e.Name("now")[e.Number(k)]))
             body.append(s.Declare("T* const", self.names[moved], e.Name("next")[e.Number(k)]))
+        place: list[e.Expr] = [e.Name("totals")]
+        for buffer, _ in self.kernel.totals.values():
+            body.append(s.Declare("T* const", self.names[buffer], total(place)))
+            place = [*place, size(buffer.size)]
         body += self._blocks(self.kernel.body)
         kinds = {"n": "Int", "now": "T* const*", "next": "T* const*"}
         parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in kinds.items())
@@ -139,7 +168,7 @@ class KernelWriter:
 
     def _once(self) -> Iterator[s.Statement]:
         """What n samples need before their first step, of a kernel that solves."""
-        if self.kernel.solves:
+        if self.kernel.walk == "solve":
             body = tuple(self._blocks(self.kernel.before))
             yield s.Function("prepare", (s.Parameter("n", e.Name("Int")),), body, after="const")
 

@@ -73,6 +73,9 @@ class Products:
     def product(self, block: MatrixProduct) -> Iterator[s.Statement]:
         """A product for each place of its outer labels, and for each sample where both matrices are its own."""
         left, target = block.left, block.target
+        if target.kind == "total":
+            yield from self._totalled(block)
+            return
         stacked = target.batched and left.batched and not block.right.batched
         by_sample = block.right.batched or (target.batched and not left.batched)
         turns = [*([SAMPLES] if by_sample else []), *zip(LABELS, block.outer.sizes, strict=False)]
@@ -94,6 +97,33 @@ class Products:
         )
         yield from remark(block.label)
         yield from loops(turns, [*packs, s.Do(multiplies)])
+
+    def _totalled(self, block: MatrixProduct) -> Iterator[s.Statement]:
+        """A product that is added to a total: its terms are those of all samples of the tile."""
+        inner = block.inner
+        strides = [buffer.size if buffer.batched else 0 for buffer in (block.left, block.right)]
+        terms = Run((self.tile, *inner.sizes), (strides[0], *inner.left), (strides[1], *inner.right))
+        left, right = (
+            e.call("first", self.tables.along(terms, side), times(inner.count, e.Name("n")))
+            for side in (terms.left, terms.right)
+        )
+        source = self._start(block.right, block.right_at, block.outer.right, False)
+        packs = s.Do(e.call("pack", source, right, self._columns(block), PANEL))
+        multiplies = e.call(
+            "multiply<T>",
+            self._start(block.left, block.left_at, block.outer.left, False),
+            self.tables.along(block.rows, block.rows.left),
+            size(block.rows.count),
+            left,
+            PANEL,
+            self._start(block.target, 0, block.outer.out, False),
+            self.tables.along(block.rows, block.rows.out),
+            size(block.columns.count),
+            real(block.factor),
+            e.Constant(True),
+        )
+        yield from remark(block.label)
+        yield from loops(list(zip(LABELS, block.outer.sizes, strict=False)), [packs, s.Do(multiplies)])
 
     def _stacked(self, block: MatrixProduct) -> Run:
         """The rows of all samples of a tile as those of one matrix."""
@@ -152,7 +182,8 @@ def _packed_size(block: MatrixProduct) -> e.Expr:
     return product([*([size(places)] if places > 1 else []), *_place(block)])
 
 
-def largest_panel(blocks: Sequence[MatrixProduct]) -> e.Expr:
+def largest_panel(blocks: Sequence[MatrixProduct], tile: int) -> e.Expr:
     """The entries of the largest of the panels that are packed at each step; 0 where there is none."""
-    sizes = list(dict.fromkeys(product(_place(block)) for block in blocks))
+    several = ((size(tile),) if block.target.kind == "total" and tile > 1 else () for block in blocks)
+    sizes = list(dict.fromkeys(product((*own, *_place(block))) for own, block in zip(several, blocks, strict=True)))
     return e.call("std::max", e.SetOf(tuple(sizes))) if len(sizes) > 1 else sizes[0] if sizes else ZERO

@@ -1,4 +1,4 @@
-"""Sums over edges in C++: one edge after the other, which is the order of the sums."""
+"""Sums over edges in C++, and totals over samples: one after the other, which is the order of the sums."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from energyc.mathematics.ir.indexing import axis
 def scattered(block: Scatter, expressions: Expressions) -> Iterator[s.Statement]:
     """The neutral value in all places, then what each edge adds."""
     target = block.target
+    if target.kind == "total":
+        yield from _totalled(block, expressions)
+        return
     sample = [times(target.size, e.Name("b"))] if target.batched else []
     first = total([e.Name(expressions.names[target]), *sample])
     neutral = real(0.0 if block.fold == "sum" else -math.inf)
@@ -27,6 +30,16 @@ def scattered(block: Scatter, expressions: Expressions) -> Iterator[s.Statement]
     turns = [(LABELS[k], block.extents[k]) for k in order]
     edges = loops(turns, [*remark(block.label), _added(block, expressions)], "#pragma omp simd" if neighbours else "")
     yield from loops([SAMPLES] if target.batched else [], [fills, *edges])
+
+
+def _totalled(block: Scatter, expressions: Expressions) -> Iterator[s.Statement]:
+    """What each sample adds; the labels of its places are those of the inner loops."""
+    read = dict.fromkeys(k for place in block.place for k in sorted(place.axes()))
+    order = [*(k for k in range(len(block.extents)) if k not in read), *read]
+    neighbours = order and block.place and block.place[-1] == axis(order[-1])
+    turns = [SAMPLES, *((LABELS[k], block.extents[k]) for k in order)]
+    body = [*remark(block.label), _added(block, expressions)]
+    yield from loops(turns, body, "#pragma omp simd" if neighbours else "")
 
 
 def _added(block: Scatter, expressions: Expressions) -> s.Statement:

@@ -18,10 +18,12 @@ from energyc.resources import resource
 def whole_source(kernels: Sequence[Kernel], products: bool = False) -> str:
     """The source that is compiled: kernels.h, what some need beside it, and the kernels of a network.
 
-    That is solve.h where a kernel solves, and product.h for ``products`` outside of phases.
+    That is solve.h where a kernel solves, trajectory.h where one goes back through steps, and product.h for
+    ``products`` outside of phases.
     """
-    solves = any(kernel.solves for kernel in kernels)
-    headers = ["kernels.h", *(["solve.h"] if solves else []), *(["product.h"] if products else [])]
+    walks = {kernel.walk for kernel in kernels}
+    beside = {"solve.h": "solve" in walks, "trajectory.h": "go_back" in walks, "product.h": products}
+    headers = ["kernels.h", *(header for header, is_needed in beside.items() if is_needed)]
     texts = [(resource("codegen") / "cpp" / header).read_text() for header in headers]
     return "\n".join([*texts, own_source(kernels)])
 
@@ -30,7 +32,7 @@ def own_source(kernels: Sequence[Kernel]) -> str:
     """The network's own part: sizes, tables of places, the functions of groups, and its kernels."""
     tables, functions = Tables(), Functions(function, "{}_loops")
     writers = [KernelWriter(kernel, tables, functions) for kernel in kernels]
-    structs = [writer.write() for writer in writers]
+    structs = [writer.write() for writer in writers if not writer.kernel.like]
     places = list(tables.statements())
     used = constants(kernels, *places, *functions.made.values(), *structs)
     sizes = [declared for name, value in used.items() for declared in _constant(name, value)]

@@ -1,0 +1,140 @@
+"""The kernels of a trajectory: steps with all states kept, and steps back through them with the slopes by params."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from energyc.code.loops.adjoints import passed
+from energyc.code.loops.affine import labels_of
+from energyc.code.loops.arrange import arranged, widened
+from energyc.code.loops.fuse import grouped
+from energyc.code.loops.lower import NotLowered
+from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Scalar
+from energyc.code.loops.phases import Builder, Equations, free_phase
+from energyc.code.loops.sets import projected, projected_back
+from energyc.code.loops.totals import add_up
+from energyc.mathematics.expressions import Sum
+
+
+def recorded_phase(equations: Equations) -> Kernel:
+    """y <- P(y) + step F(P(y)), of which each y is kept: z = P(y) are the states before the steps of a free phase."""
+    back = equations.back
+    assert back is not None
+    if not back.moved:
+        return replace(free_phase(equations), name=f"{equations.prefix}recorded", walk="record", like=_free(equations))
+    builder = Builder(equations)
+    moving = {
+        name: Buffer(f"moved_{name}" if name in back.moved else name, buffer.sizes, True, "state")
+        for name, buffer in builder.states().items()
+    }
+    states = _on_sets(builder, moving)
+    (force,) = builder.slopes(builder.lowering(states), equations.force)
+    after = [
+        builder.put(f"next_{moving[name].name}", buffer.sizes, _stepped(name, buffer, force[name]))
+        for name, buffer in states.items()
+    ]
+    doc = "Steps of the free phase that are kept, before they are projected."
+    kernel = builder.kernel("recorded", doc, [*moving.values()], after, [f"step_{name}" for name in states])
+    return replace(kernel, walk="record")
+
+
+def _free(equations: Equations) -> str:
+    return f"{equations.prefix}free"
+
+
+def _stepped(name: str, state: Buffer, force: Expr) -> Expr:
+    return Load(state, labels_of(len(state.sizes))) + Scalar(f"step_{name}") * force
+
+
+def _on_sets(builder: Builder, moving: Mapping[str, Buffer]) -> dict[str, Buffer]:
+    """The states, of buffers where those that are in a set are not projected yet."""
+    found = {}
+    for name, buffer in moving.items():
+        constraint, value = builder.network.states[name].constraint, Load(buffer, labels_of(len(buffer.sizes)))
+        own = None if constraint is None else projected(builder.put, name, buffer.sizes, value, constraint)
+        found[name] = own or buffer
+    return found
+
+
+def steps_back(equations: Equations) -> Kernel:
+    """lambda <- P lambda + J^T (step P lambda) at kept states, and the slopes by params of step P lambda, added up.
+
+    P is the derivative of the projection. Raises NotLowered where no kernel writes it, and for kinks.
+    """
+    back, network, builder = equations.back, equations.network, Builder(equations)
+    assert back is not None
+    if equations.kinks:
+        raise NotLowered("kinks move proximally")
+    at = builder.states("_back")
+    nodes = {name: back.came.get(name, state.node) for name, state in network.states.items()}
+    kept = {name: passed(builder, nodes[name], buffer) for name, buffer in at.items()}
+    moved = {name: passed(builder, node, at[name]) for name, node in back.moved.items()}
+    held = {name: _held(builder, name, buffer, moved.get(name)) for name, buffer in at.items()}
+    pushed = {
+        name: builder.put(f"{name}_pushed", buffer.sizes, Scalar(f"step_{name}") * held[name])
+        for name, buffer in at.items()
+    }
+    lowering = builder.lowering(_on_sets(builder, kept))
+    lowering.buffers |= {back.cotangents[name]: buffer for name, buffer in pushed.items()}
+    roots = [*back.back.values(), *back.sums.values()]
+    lowering.expect([*roots, *back.slopes.values()])
+    lowering.fill(roots)
+    lowering.fill(child for node in back.slopes.values() for child in node.children)
+    entries = {name: lowering.at(node, labels_of(len(node.dims))) for name, node in back.back.items()}
+    terms = {name: lowering.at(node, labels_of(len(node.dims))) for name, node in back.sums.items()}
+    totals: dict[str, Buffer] = {}
+    for name, node in back.slopes.items():
+        totals[name] = Buffer(f"slope_{name}", lowering.extents(node), False, "total")
+        add_up(lowering, node, totals[name])
+    builder.asked |= dict(lowering.asked)
+    sums = {name: Buffer(f"{name}_sum", lowering.extents(node), True, "state") for name, node in back.sums.items()}
+    after = [
+        builder.put(f"next_{buffer.name}", buffer.sizes, Sum((held[n], *([entries[n]] if n in entries else []))))
+        for n, buffer in at.items()
+    ]
+    after += [
+        builder.put(f"next_{buffer.name}", buffer.sizes, Load(buffer, labels_of(len(buffer.sizes))) + terms[name])
+        for name, buffer in sums.items()
+    ]
+    return _kernel(builder, [*at.values(), *sums.values()], after, totals, [*kept.values(), *moved.values()])
+
+
+def _held(builder: Builder, name: str, seed: Buffer, moved: Buffer | None) -> Expr:
+    """P^T of a seed. Raises NotLowered where no kernel writes it."""
+    constraint, entry = builder.network.states[name].constraint, Load(seed, labels_of(len(seed.sizes)))
+    if constraint is None or moved is None:
+        return entry
+    back = projected_back(builder.put, moved, seed, constraint)
+    if back is None:
+        raise NotLowered(f"no kernel goes back through the projection of {name}")
+    if constraint.kind in ("box", "nonnegative"):
+        return back
+    return Load(builder.put(f"held_{seed.name}", seed.sizes, back), entry.place)
+
+
+def _kernel(
+    builder: Builder, at: list[Buffer], after: list[Buffer], totals: dict[str, Buffer], recalled: list[Buffer]
+) -> Kernel:
+    for buffer in after:
+        buffer.kind = "state"
+    e = builder.equations
+    steps, laid = arranged(builder.steps, e.sizes), dict[str, tuple[Buffer, tuple[int, ...]]]()
+    for name, total in totals.items():
+        steps, own, order = widened(steps, total, e.sizes)
+        laid[name] = own, order
+    body = grouped(steps, {*after, *(total for total, _ in laid.values())}, e.rows)
+    return Kernel(
+        f"{e.prefix}backward",
+        "Steps of the free phase in reverse.",
+        tuple(at),
+        tuple(after),
+        tuple(builder.asked.items()),
+        tuple(f"step_{name}" for name in e.network.states),
+        body,
+        e.sizes,
+        e.roots,
+        walk="go_back",
+        totals=laid,
+        recalled=tuple(recalled),
+    )
