@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from energyc.code.module.context import Context
+from energyc.code.module.names import Identifiers
 from energyc.code.plan import PlannedRoutine, statements_for
 from energyc.code.plan.routines import Prepared, Signature
 from energyc.code.plan.shared import Block
@@ -196,5 +197,5 @@ def _fixed(context: Context) -> list[str]:
 
 def readout_fields(context: Context) -> dict[str, str]:
     """The fields of the readouts; names of a spec that are no fields get a near one."""
-    chosen = context.globals.child()
+    chosen = Identifiers()
     return {name: chosen.new(name) for name in context.network.readouts}

@@ -16,9 +16,24 @@ Sums: TypeAlias = Any
 Slopes: TypeAlias = dict[str, Array]
 
 STEP: States = None
-STEPS = CHUNK = MAX_STEPS = NUDGE_STEPS = SNAPSHOTS = 0
-TOLERANCE = BETA = EXPLOSION = 0.0
+STEPS: int = 0
+CHUNK: int = 0
+MAX_STEPS: int = 0
+TOLERANCE: float = 0.0
+EXPLOSION: float = 0.0
+BETA: float = 0.0
+NUDGE_STEPS: int = 0
+SNAPSHOTS: int = 0
 FORCE_PARAMS: tuple[str, ...] = ()
+
+
+class Layer(Any):  # type: ignore[misc]
+    """What layers have in common."""
+
+
+def blocks(params: Params, clamps: Clamps, visit: Any) -> tuple[Any, list[Any]]:
+    """Give what the answers read of the layers in a row, and where each of these ended."""
+    raise NotImplementedError
 
 
 def init(key: Array, dtype: Any = float) -> Params:

@@ -17,12 +17,11 @@ from energyc.code.targets.jax.parts.network import (
     Targets,
 )
 from energyc.code.targets.jax.parts.nudged import Drive, less, nudged
-from energyc.code.targets.jax.parts.plain_nudge import nudge
 from energyc.code.targets.jax.parts.records import Relaxed
 
 
 def strength(
-    params: Params, free: Relaxed, fixed: Fixed, targets: Targets, order: int = 2, drive: Drive = nudge
+    params: Params, free: Relaxed, fixed: Fixed, targets: Targets, drive: Drive, order: int = 2
 ) -> Array:
     """The strength at which rounding / displacement is displacement ^ order, as a trial nudge tells: a power of two.
 
