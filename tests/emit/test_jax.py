@@ -263,6 +263,8 @@ def test_random_specs(seed: int, float64: None) -> None:
 @torch.no_grad()
 def same_equations(pair: Pair, close: float) -> None:
     """Force, energies, J^T v and the slopes by params, at random states and cotangents."""
+    import jax
+
     random = np.random.default_rng(0)
     shapes = [(3, *(pair.network.extents[dim] for dim in s.node.dims)) for s in pair.network.states.values()]
     states, cotangents = ([random.uniform(0.1, 0.9, shape) for shape in shapes] for _ in range(2))
@@ -270,11 +272,12 @@ def same_equations(pair: Pair, close: float) -> None:
     at, along = ([torch.from_numpy(x) for x in group] for group in (states, cotangents))
     params, clamps = pair.jax.given(pair.clamps)
     net = pair.module
-    own, place = net.prepare(params, clamps), net.States(*map(np.asarray, states))
-    same_arrays(net.force(params, place, own), pair.torch._force(at, fixed), close)
+    own, place = jax.jit(net.prepare)(params, clamps), net.States(*map(np.asarray, states))
+    same_arrays(jax.jit(net.force)(params, place, own), pair.torch._force(at, fixed), close)
     if pair.network.energies:
-        same_arrays(net.terms(params, place, own).values(), pair.torch._terms(at, fixed), close)
-    found, by_params = net.force_vjp(params, place, own, net.States(*cotangents))
+        found = jax.jit(net.terms)(params, place, own)  # by name, in the order of names
+        same_arrays([found[name] for name in pair.torch.term_names], pair.torch._terms(at, fixed), close)
+    found, by_params = jax.jit(net.force_vjp)(params, place, own, net.States(*cotangents))
     back, slopes = pair.torch._force_vjp(at, fixed, along)
     same_arrays(found, back, close)
     fields = dict(zip(pair.network.params, params._fields, strict=True))

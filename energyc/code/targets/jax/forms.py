@@ -75,10 +75,8 @@ def _without(network: Network, derivation: Derivation) -> Iterator[str]:
         yield f"its relaxation ends by exit = {relax.exit}, measure = {relax.measure}, patience = {relax.patience}"
     if relax.products or network.train.products:
         yield "its products are rounded"
-    if network.noises:
-        yield "it has noise"
-    if network.numbered:
-        yield "its force reads the number of the step"
+    if network.numbered and relax.tolerance is not None:
+        yield "its force reads the number of the step, and it relaxes to a tolerance"
     if network.training is not None:
         yield "it is another network in training"
     if network.batch_mates:

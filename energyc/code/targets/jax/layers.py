@@ -11,11 +11,11 @@ from energyc.code.module.names import Identifiers, class_name
 from energyc.code.module.symbols import Symbols, module_names
 from energyc.code.plan import ModulePlan
 from energyc.code.plan.outer import BLOCKS
-from energyc.code.targets.jax.around import blocks_function, renamed
+from energyc.code.targets.jax.around import LayerNames, blocks_function, renamed
 from energyc.code.targets.jax.carried import carried, words
-from energyc.code.targets.jax.equations import FunctionWriter, array_record, readout_fields
+from energyc.code.targets.jax.equations import FunctionWriter, array_record, clamps_record, readout_fields
 from energyc.code.targets.jax.forms import RULES
-from energyc.code.targets.jax.initial import init
+from energyc.code.targets.jax.initial import init, noise
 from energyc.code.targets.jax.methods import Methods, in_common, methods, statements
 from energyc.code.targets.jax.param_sets import param_sets
 from energyc.code.targets.jax.part import Part, constant_names, functions_of, needed
@@ -24,7 +24,7 @@ from energyc.code.targets.jax.reserved import CALLED, RECORDS, RESERVED
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Expr, Name
 from energyc.code.tree.statements import Body, Class, Function, Parameter
-from energyc.language.network import Network, Repeat
+from energyc.language.network import Network, Repeat, StartLaw
 from energyc.runtime.rules import RULES as DECLARED
 
 #: What a visit asks of a layer, beside its way back.
@@ -113,6 +113,13 @@ class _Layered:
         classes = ClassNames(own, own, "Fixed")
         self.context = Context(planned, options, classes, names, known, called)
         self.part = Part(planned, self.context, constants)
+        fields = self.context.globals.child()
+        #: The fields of the layers' noises in the record of clamps, by layer and noise.
+        self.noises = {
+            (name, noise): fields.new(f"{name}_{noise}")
+            for name, layer in self.network.layers.items()
+            for noise in layer.network.noises
+        }
 
     def text(self, without: Sequence[str]) -> str:
         """The text of the module."""
@@ -129,7 +136,8 @@ class _Layered:
             classes.append(Class(layer.classes.own, statements(methods_of), bases, doc))
         states = _states(self.network)
         around = self._around()
-        network = network_class(self.network, self.own, states, rules)
+        noises = [f"{layer}.{noise}" for layer, noise in self.noises]
+        network = network_class(self.network, self.own, states, rules, noises)
         beside = statements(shared.beside)
         roots = {*(DECLARED[name].module for name in rules), "relax", "Network"}
         roots |= facts.free_names(*around, *equations, *beside, *classes, network)
@@ -161,12 +169,23 @@ class _Layered:
         fields, readouts = Identifiers(), readout_fields(self.context).values()
         return (
             array_record("Params", "What is learned.", self.context.params.values()),
-            array_record("Clamps", "What is given, a row for each sample.", (local[n] for n in network.clamps)),
+            clamps_record(self.context, self.noises.values()),
             array_record("Targets", "What the cost compares with.", (local[n] for n in network.targets)),
             array_record("States", "Of all layers, [batch, copies, ...] in a repeat.", map(fields.new, states)),
             array_record("Values", "What the answers read of the layers.", (local[name] for name in values)),
             array_record("Readouts", "The answers.", readouts),
         )
+
+    def _laws(self) -> dict[str, tuple[StartLaw, Sequence[int]]]:
+        """The laws and the sizes of noises by their fields: the copies of a layer come first."""
+        repeats = [block for block in self.network.blocks if isinstance(block, Repeat)]
+        copies = {layer.name: (block.dim,) for block in repeats for layer in block.layers}
+        drawn: dict[str, tuple[StartLaw, Sequence[int]]] = {}
+        for (layer, name), field in self.noises.items():
+            made = self.network.layers[layer].network.noises[name]
+            dims = (*copies.get(layer, ()), *made.node.dims)
+            drawn[field] = (made.law, [self.context.sizes[dim] for dim in dims])
+        return drawn
 
     def _around(self) -> list[Function]:
         """``init``, ``blocks`` and the answers."""
@@ -175,13 +194,14 @@ class _Layered:
         planned = list(zip(context.prepared, context.plan.routines, strict=True))
         answers = [functions.function(p, routine) for p, routine in planned if routine.name != BLOCKS]
         blocks = next(routine for routine in context.plan.routines if routine.name == BLOCKS)
-        records = {name: (layer.classes.own, layer.records) for name, layer in self.layers.items()}
+        noises = {name: [f for (own, _), f in self.noises.items() if own == name] for name in self.layers}
+        records = {n: LayerNames(each.classes.own, each.records, noises[n]) for n, each in self.layers.items()}
         own = functions_of(param_sets(self.network, context.params))
         written = [blocks_function(self.network, functions, writer, blocks, records), *answers, *own]
         names = {"fixed": "clamps", "Fixed": "Clamps", "states": "values", "States": "Values"}
         as_names: dict[str, Expr] = {before: Name(after) for before, after in names.items()}
         return [
-            *functions_of(init(self.network, writer, context.params)),
+            *functions_of((*init(self.network, writer, context.params), *noise(self._laws()))),
             *(renamed(function, as_names, names) for function in written),
         ]
 

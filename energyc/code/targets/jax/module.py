@@ -11,12 +11,13 @@ from energyc.code.plan import ModulePlan, plan_module
 from energyc.code.targets.jax.carried import carried, words
 from energyc.code.targets.jax.equations import ROUTINES
 from energyc.code.targets.jax.forms import RULES, written
-from energyc.code.targets.jax.initial import init
+from energyc.code.targets.jax.initial import init, noise
 from energyc.code.targets.jax.layers import layered_module
 from energyc.code.targets.jax.part import Part, constant_names, functions_of, needed
 from energyc.code.targets.jax.printed import network_class, printed
 from energyc.code.targets.jax.reserved import CALLED, RECORDS, RESERVED
 from energyc.code.tree import facts
+from energyc.language.network import StartLaw
 from energyc.runtime.rules import RULES as DECLARED
 
 _ROOTS = ("relax", "Network")
@@ -54,10 +55,11 @@ class _Module:
     def text(self) -> str:
         """The text of the module."""
         equations, records = self.part.equations()
-        equations = [*functions_of(init(self.network, self.part.writer, self.context.params)), *equations]
+        first = init(self.network, self.part.writer, self.context.params)
+        equations = [*functions_of((*first, *noise(self._noises()))), *equations]
         defined = {function.name for function in equations}
         own = self.context.class_names.own
-        network = network_class(self.network, own, self.network.states, self.options.rules)
+        network = network_class(self.network, own, self.network.states, self.options.rules, self.network.noises)
         roots = {*(DECLARED[name].module for name in self.options.rules), *_ROOTS}
         roots |= facts.free_names(*equations, network)
         roots |= {"answer"} if self.network.readouts and "implicit" in self.options.rules else set()
@@ -69,3 +71,8 @@ class _Module:
         settings = [each for each in self.part.settings() if facts.assigned(each) & read]
         body = (*self.part.constant_values(read), *kept, *settings, *equations, *parts, network)
         return printed(self.network, self.options, self.without, [self.context.symbols], body)
+
+    def _noises(self) -> dict[str, tuple[StartLaw, Sequence[int]]]:
+        """The laws and the sizes of noises by their fields."""
+        noises, sizes = self.network.noises, self.context.sizes
+        return {self.context.local[n]: (x.law, [sizes[dim] for dim in x.node.dims]) for n, x in noises.items()}

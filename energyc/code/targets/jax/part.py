@@ -23,7 +23,7 @@ from energyc.mathematics.ir import Indicator, Node
 
 #: The functions that every network has, whoever reads them.
 PUBLIC = frozenset(
-    "init prepare start terms force readouts cost metrics project project_params project_gradients".split()
+    "init noise prepare start terms force readouts cost metrics project project_params project_gradients".split()
 )
 _BETWEEN: Mapping[str, str] = {
     "_energy_contrast": "energy_contrast(params, plus, minus, fixed)",
@@ -33,6 +33,12 @@ _SLOPES = '''
 def energy_slopes(params: Params, plus: States, minus: States, fixed: Fixed) -> list[Slopes]:
     """dE/dtheta at plus less that at minus."""
     return {parts}
+'''
+
+_AT_STEP = '''
+def at_step(fixed: Fixed, number: Array | int) -> Fixed:
+    """What is fixed in one step."""
+    return {fixed}
 '''
 
 
@@ -67,6 +73,9 @@ class Part:
         written += functions_of((*projections(context), *param_sets(self.network, context.params)))
         context.drop_unread(tuple(written))
         first = [functions.prepare()]
+        if context.step is not None:
+            changed = {context.set[context.step]: Name("number")}
+            first += functions_of(quote_body(_AT_STEP, fixed=call("fixed._replace", **changed)))
         if "_start" not in self.routines:
             first.append(functions.zeros())
         return [*first, *written, *self._contrasts()], [*records(context), *shared]
@@ -96,6 +105,7 @@ class Part:
             "contrasted_energies" if forces == () else "contrasted_forces",
             *(["force_params"] if forces else []),
             *(["descended"] if self.context.options.descends else []),
+            *(["exact_back"] if relax.tolerance is None else []),
             *dict.fromkeys([*rules, "adjoints", "answer"]),
             *("defaults", "functions", "sets", "param_sets", "arrays"),
         ]

@@ -36,10 +36,13 @@ IMPORTS: Mapping[str, tuple[str, bool]] = {
 _STANDARD = frozenset({"math", "collections.abc", "functools", "typing"})
 
 
-def network_class(network: Network, name: str, states: Iterable[str], rules: Sequence[str]) -> Class:
+def network_class(
+    network: Network, name: str, states: Iterable[str], rules: Sequence[str], noises: Iterable[str]
+) -> Class:
     """The network as an object."""
     kinds = {"params": network.params, "states": states, "clamps": network.clamps, "targets": network.targets}
     names = {kind: tuple(known) for kind, known in kinds.items()}
+    names |= {"noises": own} if (own := tuple(noises)) else {}
     named = Dict(tuple((String(rule), Name(DECLARED[rule].module)) for rule in rules))
     body = (Assign(Name("names"), literal(names)), Assign(Name("rules"), named))
     return Class(name, body, (Name("Network"),), ("The network with params of its own.",))

@@ -25,8 +25,10 @@ def added(name: str, like: Array, slopes: Sequence[Slopes]) -> Array:
     return sum((part[name] for part in slopes if name in part), jnp.zeros_like(like))
 
 
-def cotangent(name: str, clamp: Array, slopes: Sequence[Slopes]) -> Array | np.ndarray:
-    """That of a clamp: integers have none."""
+def cotangent(name: str, clamp: Array | None, slopes: Sequence[Slopes]) -> Array | np.ndarray | None:
+    """That of a clamp: integers, and noise that is not given, have none."""
+    if clamp is None:
+        return None
     if jnp.issubdtype(clamp.dtype, jnp.floating):
         return added(name, clamp, slopes)
     return np.zeros(clamp.shape, jax.dtypes.float0)

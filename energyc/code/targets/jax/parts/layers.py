@@ -81,6 +81,11 @@ def copied(free: Relaxed) -> Relaxed:
     return Relaxed(states, free.residual.max(0), free.steps.max(0))
 
 
+def by_copy(noise: Array | None) -> Array | None:
+    """The noise of a layer, the copies first."""
+    return None if noise is None else jnp.moveaxis(noise, 1, 0)
+
+
 def together(ends: Sequence[Relaxed], clamps: Clamps) -> Relaxed:
     """Where all layers ended; one that reads nothing of a sample has relaxed for one, which stands for all."""
     count = len(clamps[0]) if clamps else 1

@@ -121,6 +121,11 @@ def energy_slopes(params: Params, plus: States, minus: States, fixed: Fixed) -> 
     raise NotImplementedError
 
 
+def at_step(fixed: Fixed, number: Any) -> Fixed:
+    """Give what is fixed in a step."""
+    raise NotImplementedError
+
+
 def project(states: States) -> States:
     """Put states on their sets."""
     raise NotImplementedError
