@@ -71,7 +71,7 @@ def _without(network: Network, derivation: Derivation) -> Iterator[str]:
         yield f"its solver is {relax.solver}"
     if relax.step is None:
         yield "each relaxation chooses its step"
-    if relax.exit != "settled" or relax.measure != "residual" or relax.patience > 1:
+    if relax.exit == "inference" or relax.measure != "residual" or relax.patience > 1:
         yield f"its relaxation ends by exit = {relax.exit}, measure = {relax.measure}, patience = {relax.patience}"
     if relax.products or network.train.products:
         yield "its products are rounded"

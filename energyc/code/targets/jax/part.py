@@ -114,10 +114,12 @@ class Part:
         """The numbers of the phases."""
         relax, nudge = self.network.relax, self.network.nudge
         steps = relax.steps or 0
+        early = relax.exit == "early" and relax.tolerance is not None
+        first = min(relax.stride, relax.longest) if early else steps  # before the first look at a tolerance
         params = self.context.params
         values: dict[str, Expr | None] = {
             "STEP": call("States", *(number(relax.step_for(name)) for name in self.network.states)),
-            "STEPS": literal(steps),
+            "STEPS": literal(first),
             "CHUNK": literal(relax.stride),
             "MAX_STEPS": literal(steps if relax.tolerance is None else relax.longest),
             "TOLERANCE": literal(relax.tolerance or 0.0),
