@@ -23,7 +23,7 @@ from energyc.mathematics.ir import Indicator, Node
 ROUTINES = frozenset(
     """
     _start _terms _force _readouts _cost _metrics _cost_vjp _force_vjp _clamp_gradient _start_vjp _readout_vjp
-    _energy_gradient _energy_contrast _user_force_gradient _nudge _descent_gradient _correction
+    _weights _weights_vjp _energy_gradient _energy_contrast _user_force_gradient _nudge _descent_gradient _correction
     """.split()
 )
 #: What arguments are.
@@ -125,15 +125,17 @@ class FunctionWriter(Routines):
         returned, result = self._returned(signature, planned, codes)
         return Function(
             function_name(signature.name),
-            (_params(), *(Parameter(a, Name(self._type(signature, a))) for a in signature.arguments)),
+            (_params(), *(Parameter(a, self._type(signature, a)) for a in signature.arguments)),
             needed(loads, [*(() if lets is None else _LETS), *body.body, Return(returned)]),
             result,
             docstring(_sentence(signature), self.formulas(signature)),
         )
 
     @staticmethod
-    def _type(signature: Signature, argument: str) -> str:
-        return "Readouts" if argument == "cotangents" and signature.of_readouts else _TYPES[argument]
+    def _type(signature: Signature, argument: str) -> Expr:
+        if argument == "pulls":
+            return quote("Sequence[Array]")
+        return Name("Readouts" if argument == "cotangents" and signature.of_readouts else _TYPES[argument])
 
     def _returned(self, signature: Signature, planned: PlannedRoutine, codes: Codes) -> tuple[Expr, Expr]:
         """What a function gives, and the type of that."""
@@ -146,6 +148,8 @@ class FunctionWriter(Routines):
                 return call("Readouts", *single.values()), Name("Readouts")
             case (("_terms" | "_metrics"), _):
                 return Dict(tuple((String(key), code) for key, code in single.items())), _ARRAYS
+            case "_weights", _:
+                return Tuple(tuple(single.values())), quote("tuple[Array, ...]")
             case "_start", _:
                 constant = {o.key for o in planned.outputs if self.writer.constant_value(o.node) is not None}
                 cast = {k: x.method("astype", self.dtype) if k in constant else x for k, x in single.items()}

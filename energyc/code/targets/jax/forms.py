@@ -29,6 +29,8 @@ RULES: Mapping[str, str] = MappingProxyType(
 _NUDGED = frozenset(RULES) - {"implicit", "bptt"}
 #: Rules that are not for layers: what comes back to one is known at its last states alone.
 _WITHOUT_LAYERS = frozenset({"tbptt"})
+#: Rules that are not for kinks: the slope of one is taken where a step leads, and they take those where it begins.
+_WITHOUT_KINKS = frozenset({"bptt", "tbptt"})
 
 
 def written(planned: ModulePlan, rules: Sequence[Declaration]) -> tuple[str, ...]:
@@ -39,13 +41,15 @@ def written(planned: ModulePlan, rules: Sequence[Declaration]) -> tuple[str, ...
     network = planned.network
     parts = planned.layers or {"": planned}
     for name, part in parts.items():
-        reason = next(_without(part.equations, part.derivation), None)
+        reason = next(_without(part.equations, part.derivation, bool(name)), None)
         if reason is not None:
             where = f"of its layer {name}, " if name else ""
             raise _no_form(f"{network.name} has no form in JAX yet: {where}{reason}")
     possible = [rule.name for rule in rules if rule.name in RULES]
     if planned.layers:
         possible = [name for name in possible if name not in _WITHOUT_LAYERS]
+    if planned.derivation.proximal:
+        possible = [name for name in possible if name not in _WITHOUT_KINKS]
     by_number = all(part.equations.nudge.steps is not None for part in parts.values())
     if not by_number:
         possible = [name for name in possible if name not in _NUDGED]
@@ -64,7 +68,7 @@ def _no_form(message: str) -> UserError:
     return UserError(message, help=spoken("use another target, as {}", Option("target", "torch")))
 
 
-def _without(network: Network, derivation: Derivation) -> Iterator[str]:
+def _without(network: Network, derivation: Derivation, layer: bool) -> Iterator[str]:
     """Why a network has no form."""
     relax = network.relax
     if relax.solver != "gradient":
@@ -81,5 +85,5 @@ def _without(network: Network, derivation: Derivation) -> Iterator[str]:
         yield "it is another network in training"
     if network.batch_mates:
         yield "samples depend on others of their batch"
-    if derivation.proximal:
-        yield f"a kink of {listed(list(derivation.proximal))} moves by a proximal step"
+    if derivation.proximal and layer:
+        yield f"a kink of {listed(list(derivation.proximal))} moves by a proximal step in a layer"

@@ -12,6 +12,7 @@ from energyc.code.targets.jax.carried import carried, words
 from energyc.code.targets.jax.equations import ROUTINES
 from energyc.code.targets.jax.forms import RULES, written
 from energyc.code.targets.jax.initial import init, noise
+from energyc.code.targets.jax.kinks import with_proximal_steps
 from energyc.code.targets.jax.layers import layered_module
 from energyc.code.targets.jax.part import Part, constant_names, functions_of, needed
 from energyc.code.targets.jax.printed import network_class, printed
@@ -65,6 +66,7 @@ class _Module:
         roots |= {"answer"} if self.network.readouts and "implicit" in self.options.rules else set()
         roots |= {"energy"} if self.network.energies else set()
         parts = carried([*self.part.files(RULES[name] for name in self.options.rules), "objects"], roots, defined)
+        parts = with_proximal_steps(parts) if self.context.derivation.proximal else parts
         equations = needed(equations, facts.free_names(*parts, network))
         read = facts.free_names(*equations, *parts, network)
         kept = [record for record in records if record.name in read or record.name in RECORDS]

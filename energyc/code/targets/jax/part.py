@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from energyc.code.module.context import Context
@@ -12,6 +13,7 @@ from energyc.code.plan.routines import force_params
 from energyc.code.targets.arrays.code import Code
 from energyc.code.targets.jax.code import NumpyCode
 from energyc.code.targets.jax.equations import ROUTINES, FunctionWriter, records
+from energyc.code.targets.jax.kinks import proximal_steps
 from energyc.code.targets.jax.nodes import JaxWriter
 from energyc.code.targets.jax.param_sets import param_sets
 from energyc.code.targets.jax.sets import bounded, projections
@@ -70,7 +72,10 @@ class Part:
             shared.append(record)
         planned = zip(context.prepared, context.plan.routines, strict=True)
         written += [functions.function(p, r) for p, r in planned if p.signature.name in ROUTINES]
-        written += functions_of((*projections(context), *param_sets(self.network, context.params)))
+        if context.derivation.proximal:
+            written = [replace(f, name="smooth_vjp") if f.name == "force_vjp" else f for f in written]
+        sets = (*projections(context), *proximal_steps(context), *param_sets(self.network, context.params))
+        written += functions_of(sets)
         context.drop_unread(tuple(written))
         first = [functions.prepare()]
         if context.step is not None:
@@ -94,6 +99,7 @@ class Part:
         forces = force_params(self.context.derivation)
         return [
             "records",
+            *(["kinks"] if self.context.derivation.proximal else []),
             "steps",
             "exact_steps" if relax.tolerance is None else "settled",
             "bounded" if bounded(self.context) or relax.explosion is None else "unbounded",

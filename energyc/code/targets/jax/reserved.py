@@ -13,7 +13,8 @@ _OWN = (
     "init prepare lets_at params clamps states fixed targets cotangents directions plus minus lets at gradients".split()
 )
 _AROUND = "Layer Values values blocks visit own self".split()
+_KINKS = "proximal proximal_vjp smooth_vjp kink_slopes kinks points".split()
 #: What is taken at the top of a module.
-RESERVED = frozenset({*RECORDS, *_SETTINGS, *_OWN, *_AROUND, *PUBLIC, *IMPORTS, *map(function_name, ROUTINES)})
+RESERVED = frozenset({*RECORDS, *_SETTINGS, *_OWN, *_AROUND, *_KINKS, *PUBLIC, *IMPORTS, *map(function_name, ROUTINES)})
 #: What functions read: no variable of theirs is called so.
-CALLED = frozenset({*RECORDS, *_OWN, *_AROUND, *IMPORTS})
+CALLED = frozenset({*RECORDS, *_OWN, *_AROUND, *_KINKS, *IMPORTS})

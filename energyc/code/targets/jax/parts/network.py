@@ -76,6 +76,16 @@ def sums_gradient(params: Params, fixed: Fixed, sums: Sums) -> Slopes:
     raise NotImplementedError
 
 
+def smooth_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -> tuple[States, Slopes]:
+    """Give J^T cotangents, and the slopes by params, without kinks that move by proximal steps."""
+    raise NotImplementedError
+
+
+def kink_slopes(params: Params, states: States, fixed: Fixed, cotangents: States) -> Slopes:
+    """Give the slopes by the weights of these kinks."""
+    raise NotImplementedError
+
+
 def start_vjp(params: Params, fixed: Fixed, cotangents: States) -> Slopes:
     """Give the slopes of the start."""
     raise NotImplementedError
