@@ -25,10 +25,12 @@ from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.tensors import indexing, reductions, segments
 from energyc.surfaces.doctor.trial import SPEC
 from tests.drawing import seeds
+from tests.emit.kernels import NUMBERED
 from tests.emit.kernels import shipped as small
 from tests.emit.random_specs import random_spec
 
 SMALL = SPEC.replace("relax {", "target t[J]\ncost c = sum[j]((s[j] - t[j])^2)/2\nrelax {")
+LAYERS = Path(__file__).parents[1] / "golden" / "nudged_layers.energy"
 PAGE = Path(__file__).parents[2] / "docs" / "from-jax.md"
 #: Rules whose contrast is taken at a set strength, so that rounding is not divided by a small one.
 CONTRASTS = frozenset({"ep", "centered-ep", "vf", "aep", "tracking-aep"})
@@ -72,8 +74,8 @@ def table() -> str:
         except UserError as error:
             rows.setdefault(error.message.partition("yet: ")[2] or error.message, []).append(name)
             continue
-        rules = next(line for line in made.text.splitlines() if line.startswith("Rules: "))
-        rows.setdefault(", ".join(f"`{rule}`" for rule in sorted(rules[7:].split(", "))), []).append(name)
+        rules = " ".join(made.text.partition("Rules: ")[2].partition("Passes: ")[0].split())
+        rows.setdefault(", ".join(f"`{rule}`" for rule in sorted(rules.split(", "))), []).append(name)
     ordered = sorted(rows.items(), key=lambda row: (not row[0].startswith("`"), -len(row[1]), row[0]))
     lines = [f"| {', '.join(names)} | {says} |" for says, names in ordered]
     return "\n".join(["| specs | rules, or why there is no module |", "|---|---|", *lines])
@@ -124,10 +126,18 @@ class Pair:
         self.network = small(shipped()[spec]) if isinstance(spec, str) else spec
         made = [pipeline.emit(self.network, rules, target=target) for target in ("torch", "jax")]
         self.torch, self.jax = (pipeline.instantiate(each, "cpu", dtype, 0) for each in made)
+        self.torch.eval()  # which draws noise in training
         for name, array in self.jax.params.items():
             array[...] = self.torch.params[name].detach().numpy()
         self.module: Any = sys.modules[type(self.jax).__module__]
         self.clamps, self.targets = given(self.network)
+
+    def with_noise(self) -> None:
+        """Give noise too: ten times what JAX draws."""
+        import jax
+
+        drawn = self.module.noise(jax.random.key(0), 3).values()
+        self.clamps |= {name: 10 * np.array(x) for name, x in zip(self.torch.noise_shapes, drawn, strict=True)}
 
     def gradients(self, rule: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """By a rule: torch's, and that of the function of the module."""
@@ -145,6 +155,14 @@ def difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> float:
     """The largest, as a part of the largest entry of what was expected."""
     apart = [np.abs(np.asarray(found[n]) - x).max() / (np.abs(x).max() or 1.0) for n, x in expected.items()]
     return float(np.max(apart))
+
+
+def same_rest(pair: Pair) -> None:
+    """Where the relaxation ends, after how many steps, and how far from rest."""
+    rest, expected = pair.jax.relax(pair.clamps), pair.torch.relax(pair.clamps)
+    assert difference(rest.states, {n: x.numpy() for n, x in expected.states.items()}) < 1e-10
+    np.testing.assert_array_equal(rest.steps, expected.steps)
+    np.testing.assert_allclose(rest.residual, expected.residual, rtol=0, atol=1e-12)
 
 
 def same(pair: Pair, rules: tuple[str, ...], close: float) -> None:
@@ -176,7 +194,45 @@ def test_every_rule_of_two_networks(spec: str, float64: None) -> None:
 
 @needs_jax
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", sorted(set(shipped()) - {"hopfield", "thick", "cem_literal"}))
+def test_every_rule_through_layers(float64: None) -> None:
+    """Two layers with settings of their own, one of them in a repeat, and a param that both read."""
+    pair = Pair(pipeline.resolve(pipeline.read(LAYERS)))
+    assert set(RULES) - {"tbptt"} == set(pair.jax.rules)
+    same_rest(pair)
+    for rule in pair.jax.rules:
+        theirs, found = pair.gradients(rule)
+        assert difference(found, theirs) < 1e-10, rule
+    same_answer(pair, 1e-10)
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["cem", "et_graph", "numbered"])
+def test_back_through_layers_noise_and_numbered_steps(spec: str, float64: None) -> None:
+    """`cem` computes between its layers; noise, where there is some, is given to both."""
+    pair = Pair(pipeline.resolve(pipeline.read(NUMBERED)) if spec == "numbered" else spec, rules=("bptt",))
+    same_rest(pair)
+    if pair.torch.noise_shapes:
+        pair.with_noise()
+        same_rest(pair)
+    theirs, found = pair.gradients("bptt")
+    assert difference(found, theirs) < 1e-10
+
+
+@needs_jax
+@pytest.mark.slow
+def test_a_look_at_each_chunk(float64: None) -> None:
+    """By `exit = early` samples stop before the steps of the spec."""
+    early = SMALL.replace("steps = 40", "steps = 40, tolerance = 1e-3, chunk = 2, exit = early")
+    pair = Pair(pipeline.resolve(pipeline.read(early)), rules=("implicit", "bptt"))
+    same_rest(pair)
+    assert max(pair.torch.relax(pair.clamps).steps) < 40
+    same(pair, ("implicit", "bptt"), 1e-10)
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", sorted(set(shipped()) - {"hopfield", "thick", "cem_literal", "cem", "et_graph"}))
 def test_other_specs(spec: str, float64: None) -> None:
     try:
         pair = Pair(spec)
@@ -209,17 +265,21 @@ def test_the_strength_of_a_nudge_is_that_of_torch(float64: None) -> None:
 @needs_jax
 @pytest.mark.slow
 def test_grad_goes_through_the_answer(float64: None) -> None:
+    same_answer(Pair("hopfield"), 1e-9)
+
+
+def same_answer(pair: Pair, close: float) -> None:
+    """The gradient of the squares of the first readout by params and by the clamp x."""
     import jax
 
-    pair = Pair("hopfield")
     params, clamps = pair.jax.given(pair.clamps)
-    answer = pair.module.answer
-    by_params, by_clamps = jax.grad(lambda p, c: (answer(p, c).scores ** 2).sum(), (0, 1))(params, clamps)
+    answer, name = pair.module.answer, next(iter(pair.network.readouts))
+    by_params, by_clamps = jax.grad(lambda p, c: (answer(p, c)[0] ** 2).sum(), (0, 1))(params, clamps)
     given_x = torch.from_numpy(pair.clamps["x"]).requires_grad_()
-    (pair.torch({"x": given_x})["scores"] ** 2).sum().backward()
+    (pair.torch({"x": given_x}, rule="implicit")[name] ** 2).sum().backward()
     ours = {n: p.grad.numpy() for n, p in pair.torch.params.items()}
-    assert difference(dict(zip(pair.network.params, by_params, strict=True)), ours) < 1e-9
-    assert given_x.grad is not None and difference({"x": by_clamps.x}, {"x": given_x.grad.numpy()}) < 1e-9
+    assert difference(dict(zip(pair.network.params, by_params, strict=True)), ours) < close
+    assert given_x.grad is not None and difference({"x": by_clamps.x}, {"x": given_x.grad.numpy()}) < close
 
 
 @needs_jax
@@ -271,6 +331,8 @@ def test_random_specs(seed: int, float64: None) -> None:
 @torch.no_grad()
 def same_equations(pair: Pair, close: float) -> None:
     """Force, energies, J^T v and the slopes by params, at random states and cotangents."""
+    import jax
+
     random = np.random.default_rng(0)
     shapes = [(3, *(pair.network.extents[dim] for dim in s.node.dims)) for s in pair.network.states.values()]
     states, cotangents = ([random.uniform(0.1, 0.9, shape) for shape in shapes] for _ in range(2))
@@ -278,11 +340,12 @@ def same_equations(pair: Pair, close: float) -> None:
     at, along = ([torch.from_numpy(x) for x in group] for group in (states, cotangents))
     params, clamps = pair.jax.given(pair.clamps)
     net = pair.module
-    own, place = net.prepare(params, clamps), net.States(*map(np.asarray, states))
-    same_arrays(net.force(params, place, own), pair.torch._force(at, fixed), close)
+    own, place = jax.jit(net.prepare)(params, clamps), net.States(*map(np.asarray, states))
+    same_arrays(jax.jit(net.force)(params, place, own), pair.torch._force(at, fixed), close)
     if pair.network.energies:
-        same_arrays(net.terms(params, place, own).values(), pair.torch._terms(at, fixed), close)
-    found, by_params = net.force_vjp(params, place, own, net.States(*cotangents))
+        found = jax.jit(net.terms)(params, place, own)  # by name, in the order of names
+        same_arrays([found[name] for name in pair.torch.term_names], pair.torch._terms(at, fixed), close)
+    found, by_params = jax.jit(net.force_vjp)(params, place, own, net.States(*cotangents))
     back, slopes = pair.torch._force_vjp(at, fixed, along)
     same_arrays(found, back, close)
     fields = dict(zip(pair.network.params, params._fields, strict=True))

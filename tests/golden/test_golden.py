@@ -95,8 +95,8 @@ ARTEFACTS: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType(
 KERNELS: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType(
     {"kernels.txt": lambda source: show(source, "kernels"), "triton.py": _triton}
 )
-#: Of these specs what is their own of the module in JAX: a flow, forces, sets, convolutions, a metric.
-WITH_JAX = ("cet", "deq", "et_image", "hopfield", "hopfield_conv", "thick")
+#: Of these specs what is their own of the module in JAX: a flow, forces, sets, convolutions, a metric, layers.
+WITH_JAX = ("cet", "deq", "et_image", "hopfield", "hopfield_conv", "nudged_layers", "thick")
 WITH_KERNELS = ("cem", "cet", "et_anomaly", "et_image", "hopfield", "hopfield_conv", "modern_hopfield", "sets", "thick")
 JAX: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType({"jax.py": _jax})
 MAKERS = {**ARTEFACTS, **KERNELS, **JAX}

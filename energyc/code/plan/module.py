@@ -46,7 +46,7 @@ def plan_module(
     ``descends``: all flows go down the energies. The routines ``without`` which it does are left out.
     """
     if network.blocks:
-        return _layered(network, rules, passes, unproved)
+        return _layered(network, rules, passes, unproved, without)
     derivation = derive(network, unproved, descends)
     features = replace(features_of(network, rules), proximal=bool(derivation.proximal))
     routines = [prepared for prepared in prepare(derivation, features) if prepared.signature.name not in without]
@@ -62,15 +62,22 @@ def plan_module(
     return ModulePlan(network, network, features, derivation, routines, made, block=block)
 
 
-def _layered(network: Network, rules: Sequence[str], passes: Passes, unproved: tuple[str, ...] | None) -> ModulePlan:
-    outer, without = OuterNetwork(network), replace(passes, inplace=False)  # autograd needs what it went through
+def _layered(
+    network: Network,
+    rules: Sequence[str],
+    passes: Passes,
+    unproved: tuple[str, ...] | None,
+    without: Collection[str],
+) -> ModulePlan:
+    outer, around = OuterNetwork(network), replace(passes, inplace=False)  # autograd needs what it went through
+    left_out = ("_cost", *without)  # of the cost of a layer the slope alone is read
     features = features_of(network, rules)
     layers = {}
     for name, layer in network.layers.items():
         own = under_linear_cost(layer.network) if features.of_layers else layer.network
         known = None if unproved is None else terms_of(name, unproved)
-        layers[name] = plan_module(own, rules, passes, known, without=("_cost",))  # of which the slope alone is read
-    return ModulePlan(network, outer.as_network(), features, *outer.planned(without), layers)
+        layers[name] = plan_module(own, rules, passes, known, without=left_out)
+    return ModulePlan(network, outer.as_network(), features, *outer.planned(around), layers)
 
 
 def terms_of(layer: str, terms: Sequence[str]) -> tuple[str, ...]:

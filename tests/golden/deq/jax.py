@@ -205,5 +205,5 @@ class Deq(Network):
 
 
 # Carried: Relaxed, Gradients, moved, step, residual, change, length, chosen, settle, unsettled, relax, free_phase,
-# immobile, shaken, averaged, added, implicit, solved, along, norm, answer, answer_forward, answer_backward, cotangent,
+# immobile, shaken, averaged, added, cotangent, implicit, solved, along, norm, answer, answer_forward, answer_backward,
 # project, project_vjp, first_largest, Rest, Network.

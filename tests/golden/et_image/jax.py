@@ -368,6 +368,10 @@ def readout_vjp(params: Params, states: States, fixed: Fixed, cotangents: Readou
 Slopes = dict[str, Array]
 
 
+#: J^T cotangents, and slopes by what the force reads: ``pull(params, states, fixed, cotangents)``.
+Pull = Callable[..., tuple[States, Slopes]]
+
+
 answer.defvjp(answer_forward, answer_backward)
 
 
@@ -383,6 +387,6 @@ class EtImage(Network):
     rules = {"bptt": bptt, "implicit": implicit}
 
 
-# Carried: Relaxed, Gradients, energy, moved, step, residual, change, length, chosen, settle, relax, free_phase,
-# immobile, shaken, averaged, added, bptt, back, implicit, solved, along, norm, answer, answer_forward, answer_backward,
-# cotangent, clamp_gradient, project, project_vjp, windows, overlap_add, window_places, Rest, Network.
+# Carried: Relaxed, Gradients, energy, moved, step, residual, change, length, settle, relax, free_phase, immobile,
+# shaken, averaged, added, cotangent, back, bptt, implicit, solved, along, norm, answer, answer_forward,
+# answer_backward, clamp_gradient, at_step, project, project_vjp, windows, overlap_add, window_places, Rest, Network.

@@ -257,6 +257,6 @@ class Hopfield(Network):
 
 
 # Carried: Relaxed, Gradients, energy, moved, step, residual, change, length, chosen, settle, unsettled, relax,
-# free_phase, averaged, added, cost_force, nudged_step, less, nudged, apart, phases, strength, rms, contrasted,
-# centered_ep, implicit, solved, along, norm, answer, answer_forward, answer_backward, cotangent, first_largest, Rest,
-# Network.
+# free_phase, averaged, added, cotangent, cost_force, nudged_step, less, nudged, apart, phases, strength, rms,
+# contrasted, contrast, centered_ep, implicit, solved, along, norm, answer, answer_forward, answer_backward,
+# first_largest, Rest, Network.

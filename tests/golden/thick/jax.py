@@ -339,10 +339,6 @@ def energy_slopes(params: Params, plus: States, minus: States, fixed: Fixed) -> 
 Slopes = dict[str, Array]
 
 
-#: What a nudge subtracts from the force.
-nudge = cost_force
-
-
 #: The force that a nudge subtracts: ``drive(params, states, fixed, targets)``.
 Drive = Callable[..., States]
 
@@ -383,7 +379,7 @@ class Thick(Network):
 
 
 # Carried: Relaxed, Gradients, energy, moved, step, residual, change, length, chosen, settle, unsettled, relax,
-# free_phase, immobile, shaken, averaged, added, cost_force, nudged_step, less, nudged, tracking, corrected_step,
-# phases, strength, rms, contrasted, user_force_gradient, tracking_aep, implicit, solved, along, norm, answer,
-# answer_forward, answer_backward, cotangent, clamp_gradient, project, project_vjp, gelu_tanh_slope, scatter_add, Rest,
-# Network.
+# free_phase, immobile, shaken, averaged, added, cotangent, cost_force, nudged_step, less, nudged, tracking,
+# corrected_step, phases, strength, rms, contrasted, contrast, user_force_gradient, tracking_aep, implicit, solved,
+# along, norm, answer, answer_forward, answer_backward, clamp_gradient, project, project_vjp, gelu_tanh_slope,
+# scatter_add, Rest, Network.

@@ -28,6 +28,12 @@ def carried(files: Iterable[str], read: Collection[str], defined: Collection[str
 
     Of two files that define one name the first one counts.
     """
+    chosen = reached(files, read, defined)
+    return tuple(Verbatim(piece.text, piece.reads, frozenset({piece.name})) for piece in chosen)
+
+
+def reached(files: Iterable[str], read: Collection[str], defined: Collection[str]) -> list[Piece]:
+    """The same as pieces, in the order of the files."""
     known: dict[str, Piece] = {}
     for piece in (piece for file in files for piece in _pieces(file)):
         known.setdefault(piece.name, piece)
@@ -37,8 +43,7 @@ def carried(files: Iterable[str], read: Collection[str], defined: Collection[str
         if name not in reached and name not in defined:
             reached.add(name)
             waiting += [other for other in known[name].reads if other in known]
-    chosen = [piece for piece in known.values() if piece.name in reached]
-    return tuple(Verbatim(piece.text, piece.reads, frozenset({piece.name})) for piece in chosen)
+    return [piece for piece in known.values() if piece.name in reached]
 
 
 @cache
@@ -57,7 +62,7 @@ def _pieces(file: str) -> tuple[Piece, ...]:
         match node:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 found.append(_piece(name, node, lines))
-            case ast.Assign(targets=[ast.Name(id=name)]):
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
                 found.append(_piece(name, node, lines))
             case ast.Expr(ast.Call(func=ast.Attribute(value=ast.Name(id=owner)))):
                 own = _piece(owner, node, lines)

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from energyc.code.module.context import Context
+from energyc.code.module.names import Identifiers
 from energyc.code.plan import PlannedRoutine, statements_for
 from energyc.code.plan.routines import Prepared, Signature
 from energyc.code.plan.shared import Block
 from energyc.code.targets.arrays.methods import Lets, Record, Routines, docstring, needed, unpacked
 from energyc.code.targets.arrays.nodes import ArrayWriter
 from energyc.code.targets.arrays.routines import Codes, last_name
-from energyc.code.tree.expressions import Attribute, Dict, Expr, Name, String, Tuple, call, literal
+from energyc.code.tree.expressions import Attribute, Constant, Dict, Expr, Name, String, Tuple, call, literal
 from energyc.code.tree.prose import wrapped
 from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Annotated, Assign, Class, Function, Parameter, Return
@@ -22,7 +23,7 @@ from energyc.mathematics.ir import Indicator, Node
 ROUTINES = frozenset(
     """
     _start _terms _force _readouts _cost _metrics _cost_vjp _force_vjp _clamp_gradient _start_vjp _readout_vjp
-    _energy_gradient _energy_contrast _user_force_gradient _nudge _descent_gradient _correction
+    _weights _weights_vjp _energy_gradient _energy_contrast _user_force_gradient _nudge _descent_gradient _correction
     """.split()
 )
 #: What arguments are.
@@ -38,6 +39,7 @@ _TYPES: Mapping[str, str] = MappingProxyType(
     }
 )
 _ARRAYS, _SLOPES, _BOTH = quote("dict[str, Array]"), quote("Slopes"), quote("tuple[States, Slopes]")
+_NOISE = "jnp.zeros({shape}, {dtype}) if {x} is None else {x}"
 _LETS = quote_body("lets = lets_at(params, states, fixed)")
 
 
@@ -64,23 +66,35 @@ class FunctionWriter(Routines):
         c = self.context
         clamps: dict[Node, str] = {item.node: c.local[n] for n, item in c.given.items()}
         wishes = {**c.plan.names, **c.fields}
+        dtype = self.dtype
+        batch = quote("len(clamps[0])") if c.network.clamps else literal(1)
         statements = statements_for(list(c.fields), set(c.plan.constants), c.plan.names, c.options.passes)
         given: dict[Node, Expr] = {node: Name(name) for node, name in clamps.items()}
-        body, _ = self.body(PlannedRoutine("_prepare", statements, ()), given, wishes, quote("len(clamps[0])"))
+        given |= {node: Name(name) for node, name in c.set.items()}
+        body, _ = self.body(PlannedRoutine("_prepare", statements, ()), given, wishes, batch)
         made = {name: body.named.get(node, name) for node, name in c.fields.items()}
+        before = [
+            Assign(x, quote(_NOISE, x=x, shape=self._shape(c.network.noises[name].node, batch), dtype=dtype))
+            for name, x in ((name, Name(c.local[name])) for name in c.network.noises)
+        ]
+        if c.step is not None:
+            before.append(Assign(Name(c.set[c.step]), literal(c.network.extents[c.step.over or ""] - 1)))
         first = Assign(unpacked(tuple(map(Name, clamps.values()))), Name("clamps"))
-        returned = Return(call("Fixed", *map(Name, [*clamps.values(), *made.values()])))
-        lines = needed([first] if clamps else [], [*body.body, returned])
+        returned = Return(call("Fixed", *map(Name, [*clamps.values(), *c.set.values(), *made.values()])))
+        lines = needed([first] if clamps else [], [*before, *body.body, returned])
         doc = ("What no step changes.",)
         return Function("prepare", (_params(), Parameter("clamps", Name("Clamps"))), lines, Name("Fixed"), doc)
+
+    def _shape(self, node: Node, batch: Expr) -> Expr:
+        return Tuple((batch, *(literal(self.context.sizes[dim]) for dim in node.dims)))
 
     def zeros(self) -> Function:
         """``start`` where the spec has none: zeros."""
         c = self.context
-        shapes = {name: tuple(c.sizes[dim] for dim in state.node.dims) for name, state in c.network.states.items()}
         batch = quote("len(fixed[0])") if c.given else literal(1)
         form = "jnp.zeros({shape}, {dtype})"
-        made = [quote(form, shape=Tuple((batch, *map(literal, shape))), dtype=self.dtype) for shape in shapes.values()]
+        shapes = [self._shape(state.node, batch) for state in c.network.states.values()]
+        made = [quote(form, shape=shape, dtype=self.dtype) for shape in shapes]
         parameters = (_params(), Parameter("fixed", Name("Fixed")))
         return Function("start", parameters, (Return(call("States", *made)),), Name("States"), ("Zeros.",))
 
@@ -111,15 +125,17 @@ class FunctionWriter(Routines):
         returned, result = self._returned(signature, planned, codes)
         return Function(
             function_name(signature.name),
-            (_params(), *(Parameter(a, Name(self._type(signature, a))) for a in signature.arguments)),
+            (_params(), *(Parameter(a, self._type(signature, a)) for a in signature.arguments)),
             needed(loads, [*(() if lets is None else _LETS), *body.body, Return(returned)]),
             result,
             docstring(_sentence(signature), self.formulas(signature)),
         )
 
     @staticmethod
-    def _type(signature: Signature, argument: str) -> str:
-        return "Readouts" if argument == "cotangents" and signature.of_readouts else _TYPES[argument]
+    def _type(signature: Signature, argument: str) -> Expr:
+        if argument == "pulls":
+            return quote("Sequence[Array]")
+        return Name("Readouts" if argument == "cotangents" and signature.of_readouts else _TYPES[argument])
 
     def _returned(self, signature: Signature, planned: PlannedRoutine, codes: Codes) -> tuple[Expr, Expr]:
         """What a function gives, and the type of that."""
@@ -132,6 +148,8 @@ class FunctionWriter(Routines):
                 return call("Readouts", *single.values()), Name("Readouts")
             case (("_terms" | "_metrics"), _):
                 return Dict(tuple((String(key), code) for key, code in single.items())), _ARRAYS
+            case "_weights", _:
+                return Tuple(tuple(single.values())), quote("tuple[Array, ...]")
             case "_start", _:
                 constant = {o.key for o in planned.outputs if self.writer.constant_value(o.node) is not None}
                 cast = {k: x.method("astype", self.dtype) if k in constant else x for k, x in single.items()}
@@ -170,9 +188,11 @@ def _params() -> Parameter:
     return Parameter("params", Name("Params"))
 
 
-def array_record(name: str, doc: str, fields: Iterable[str]) -> Class:
-    """A NamedTuple of arrays."""
-    return Class(name, tuple(Annotated(field, Name("Array")) for field in fields), (Name("NamedTuple"),), (doc,))
+def array_record(name: str, doc: str, fields: Iterable[str], perhaps: Iterable[str] = ()) -> Class:
+    """A NamedTuple of arrays, of which ``perhaps`` some need not be given."""
+    body = [Annotated(field, Name("Array")) for field in fields]
+    body += [Annotated(field, quote("Array | None"), Constant(None)) for field in perhaps]
+    return Class(name, tuple(body), (Name("NamedTuple"),), (doc,))
 
 
 def records(context: Context) -> list[Class]:
@@ -181,20 +201,28 @@ def records(context: Context) -> list[Class]:
     states = ", ".join(f"{name}[{', '.join(s.node.dims)}]" for name, s in network.states.items())
     made: Sequence[tuple[str, str, Iterable[str]]] = (
         ("Params", "What is learned.", context.params.values()),
-        ("Clamps", "What is given, a row for each sample.", (local[name] for name in context.given)),
         ("Targets", "What the cost compares with.", (local[name] for name in network.targets)),
         ("States", f"{states}, a row for each sample.", (local[name] for name in network.states)),
         ("Fixed", "Clamps, and what depends on clamps and params alone.", _fixed(context)),
         ("Readouts", "The answers.", (readout_fields(context).values())),
     )
-    return [array_record(name, doc, fields) for name, doc, fields in made]
+    first, *others = (array_record(name, doc, fields) for name, doc, fields in made)
+    return [first, clamps_record(context), *others]
+
+
+def clamps_record(context: Context, noises: Iterable[str] | None = None) -> Class:
+    """That of the clamps, with the fields of noises behind them, which are zero where they are not given."""
+    local, network = context.local, context.network
+    doc = f"What is given, a row for each sample{'; noise may be' if context.network.noises or noises else ''}."
+    noises = [local[name] for name in network.noises] if noises is None else noises
+    return array_record("Clamps", doc, (local[name] for name in network.clamps), noises)
 
 
 def _fixed(context: Context) -> list[str]:
-    return [*(context.local[name] for name in context.given), *context.fields.values()]
+    return [*(context.local[name] for name in context.given), *context.set.values(), *context.fields.values()]
 
 
 def readout_fields(context: Context) -> dict[str, str]:
     """The fields of the readouts; names of a spec that are no fields get a near one."""
-    chosen = context.globals.child()
+    chosen = Identifiers()
     return {name: chosen.new(name) for name in context.network.readouts}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from energyc.code.plan import ModulePlan
 from energyc.derivation.derive import Derivation
 from energyc.language.diagnostics import Option, UserError, listed, spoken
 from energyc.language.network import Network
@@ -26,22 +27,35 @@ RULES: Mapping[str, str] = MappingProxyType(
 )
 #: Rules that run a nudged phase, or as many steps as one has.
 _NUDGED = frozenset(RULES) - {"implicit", "bptt"}
+#: Rules that are not for layers: what comes back to one is known at its last states alone.
+_WITHOUT_LAYERS = frozenset({"tbptt"})
+#: Rules that are not for kinks: the slope of one is taken where a step leads, and they take those where it begins.
+_WITHOUT_KINKS = frozenset({"bptt", "tbptt"})
 
 
-def written(network: Network, derivation: Derivation, rules: Sequence[Declaration]) -> tuple[str, ...]:
+def written(planned: ModulePlan, rules: Sequence[Declaration]) -> tuple[str, ...]:
     """The rules that are written of those that are asked for, in order.
 
     Raises UserError where the network has no form, or none of the rules has.
     """
-    reason = next(_without(network, derivation), None)
-    if reason is not None:
-        raise _no_form(f"{network.name} has no form in JAX yet: {reason}")
+    network = planned.network
+    parts = planned.layers or {"": planned}
+    for name, part in parts.items():
+        reason = next(_without(part.equations, part.derivation, bool(name)), None)
+        if reason is not None:
+            where = f"of its layer {name}, " if name else ""
+            raise _no_form(f"{network.name} has no form in JAX yet: {where}{reason}")
     possible = [rule.name for rule in rules if rule.name in RULES]
-    if network.nudge.steps is None:
+    if planned.layers:
+        possible = [name for name in possible if name not in _WITHOUT_LAYERS]
+    if planned.derivation.proximal:
+        possible = [name for name in possible if name not in _WITHOUT_KINKS]
+    by_number = all(part.equations.nudge.steps is not None for part in parts.values())
+    if not by_number:
         possible = [name for name in possible if name not in _NUDGED]
     asked = [rule.name for rule in rules if rule.name != "implicit"]
     if asked and not set(asked) & set(possible):
-        of_phases = " with nudged phases to convergence" if network.nudge.steps is None else ""
+        of_phases = "" if by_number else " with nudged phases to convergence"
         raise _no_form(f"{listed(asked)} of {network.name}{of_phases} {_has(asked)} no form in JAX yet")
     return tuple(possible)
 
@@ -54,26 +68,22 @@ def _no_form(message: str) -> UserError:
     return UserError(message, help=spoken("use another target, as {}", Option("target", "torch")))
 
 
-def _without(network: Network, derivation: Derivation) -> Iterator[str]:
+def _without(network: Network, derivation: Derivation, layer: bool) -> Iterator[str]:
     """Why a network has no form."""
     relax = network.relax
-    if network.blocks:
-        yield "it is made of layers"
     if relax.solver != "gradient":
         yield f"its solver is {relax.solver}"
     if relax.step is None:
         yield "each relaxation chooses its step"
-    if relax.exit != "settled" or relax.measure != "residual" or relax.patience > 1:
+    if relax.exit == "inference" or relax.measure != "residual" or relax.patience > 1:
         yield f"its relaxation ends by exit = {relax.exit}, measure = {relax.measure}, patience = {relax.patience}"
     if relax.products or network.train.products:
         yield "its products are rounded"
-    if network.noises:
-        yield "it has noise"
-    if network.numbered:
-        yield "its force reads the number of the step"
+    if network.numbered and relax.tolerance is not None:
+        yield "its force reads the number of the step, and it relaxes to a tolerance"
     if network.training is not None:
         yield "it is another network in training"
     if network.batch_mates:
         yield "samples depend on others of their batch"
-    if derivation.proximal:
-        yield f"a kink of {listed(list(derivation.proximal))} moves by a proximal step"
+    if derivation.proximal and layer:
+        yield f"a kink of {listed(list(derivation.proximal))} moves by a proximal step in a layer"

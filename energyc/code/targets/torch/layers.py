@@ -9,23 +9,21 @@ from energyc.code.module.context import ClassNames, Context, Options
 from energyc.code.module.names import Identifiers, class_name
 from energyc.code.module.symbols import Symbols, definitions, module_names
 from energyc.code.plan import ModulePlan, PlannedRoutine
-from energyc.code.plan.outer import BLOCKS, OuterNetwork, clamp_key, layer_inputs, next_key, param_key, start_key
+from energyc.code.plan.outer import BLOCKS
+from energyc.code.targets.arrays.blocks import BlocksWriter
 from energyc.code.targets.arrays.code import Code, tree
 from energyc.code.targets.arrays.methods import docstring, unpacked
-from energyc.code.targets.arrays.routines import RoutineWriter
 from energyc.code.targets.torch import classes as torch_class
 from energyc.code.targets.torch.methods import MethodWriter
 from energyc.code.targets.torch.nodes import TorchWriter
 from energyc.code.targets.torch.param_sets import param_sets
 from energyc.code.targets.torch.part import Carried, equations_class, equations_part, final_class, fixed_record
 from energyc.code.tree import facts
-from energyc.code.tree.expressions import Attribute, Expr, List, Name, Number, Tuple, call, literal
-from energyc.code.tree.prose import wrapped
+from energyc.code.tree.expressions import Attribute, Expr, List, Name, Number, call, literal
 from energyc.code.tree.quotation import quote
 from energyc.code.tree.statements import Assign, Body, Class, For, Function, Parameter, Return
 from energyc.language.network import Layer, Network, Param, Repeat
-from energyc.mathematics.calculus import readers
-from energyc.mathematics.ir import Node, walk
+from energyc.mathematics.ir import Node
 
 #: What the network and its layers inherit from: the runtime's class first, then the classes behind it.
 NETWORK_BASES = ("LayeredNetwork",)
@@ -123,7 +121,7 @@ def _around(network: Network, context: Context, classes: Mapping[str, str]) -> B
     planned = list(zip(context.prepared, context.plan.routines, strict=True))
     answers = [methods.method(p, routine) for p, routine in planned if routine.name != BLOCKS]
     blocks = next(routine for routine in context.plan.routines if routine.name == BLOCKS)
-    body: Body = (methods.prepare({}), BlocksWriter(network, context, writer, attributes, blocks).method(), *answers)
+    body: Body = (methods.prepare({}), TorchBlocks(network, context, writer, attributes, blocks).method(), *answers)
     body += torch_class.ties(context, writer) if network.ties else ()
 
     def head(writer: TorchWriter, constants: Mapping[Node, str]) -> Body:
@@ -155,8 +153,8 @@ def _further(context: Context, network: Network, attributes: Mapping[str, str]) 
     }
 
 
-class BlocksWriter:
-    """Writes ``_blocks``: what goes into each block, in an order in which it can be computed."""
+class TorchBlocks(BlocksWriter):
+    """Writes ``_blocks``."""
 
     def __init__(
         self,
@@ -166,22 +164,14 @@ class BlocksWriter:
         attributes: Mapping[str, str],
         routine: PlannedRoutine,
     ) -> None:
-        self.network, self.context, self.writer, self.attributes = network, context, writer, attributes
-        self.identifiers = context.globals.child()
-        self.body = RoutineWriter(
-            writer, self.identifiers, context.plan.names, context.plan.passes, context.samples_fixed
-        )
-        self.statements = routine.statements
-        self.nodes = {output.key: output.node for output in routine.outputs}
-        self.wishes = {**{output.node: output.wish for output in routine.outputs}, **context.plan.names}
+        super().__init__(network, context, writer, routine)
+        self.attributes = attributes
+        self.number: Expr = Number(0)  #: Of the copy that is being written.
 
     def method(self) -> Function:
         """The method."""
         own, masks = self.context.own_names()
-        self.writer.masks.update(masks)
-        with self.writer.scope({**own, **self.context.names_in_fixed()}):
-            body = [statement for block in self.network.blocks for statement in self._block(block)]
-            values = [self.writer.code(node).expr for node in OuterNetwork(self.network).values.values()]
+        body, values = self.written({**own, **self.context.names_in_fixed()}, masks)
         doc = "The blocks in a row; ``visit`` relaxes a layer. Returns what the answers read of them."
         given = {"fixed": self.context.class_names.fixed, "visit": "Visit"}
         parameters = (Parameter("self"), *(Parameter(name, Name(kind)) for name, kind in given.items()))
@@ -190,101 +180,19 @@ class BlocksWriter:
             parameters,
             facts.live([*body, Return(List(tuple(values)))]),
             quote("list[Tensor]"),
-            docstring(doc, self._formulas()),
+            docstring(doc, self.formulas()),
         )
 
-    def _formulas(self) -> list[str]:
-        """The equations of the streams; those of lets are in the docstring of the class."""
-        streams = [s for block in self.network.blocks if isinstance(block, Repeat) for s in block.streams.values()]
-        texts = [self.network.source.slice(stream.tree.span) for stream in streams]
-        return [line for text in texts for line in wrapped(text, indent="    ")]
-
-    # ------------------------------------------------------------ blocks
-
-    def _block(self, block: Layer | Repeat) -> Body:
-        return self._repeat(block) if isinstance(block, Repeat) else self._layer(block, Number(0))
-
-    def _repeat(self, block: Repeat) -> Body:
-        """The starts, what is alike in all copies, and the loop over them."""
-        names: dict[str, Expr] = {name: Name(self.context.local[name]) for name in block.streams}
-        before = [part for name, local in names.items() for part in self._assigned([local], [start_key(name)])]
-        before += self._stated(self._alike(block))
-        number = Name(self.identifiers.new("number"))
-        slices: dict[Node, str] = {param.each: n for n, param in self._params(block).items() if param.each is not None}
-        own = {node: Attribute(Name("self"), self.context.params[n]) for node, n in slices.items()}
-        self.writer.names.update({node: param[number] for node, param in own.items()})
-        self.writer.names.update({stream.node: names[name] for name, stream in block.streams.items()})
-        inside = [part for layer in block.layers for part in self._layer(layer, number)]
-        inside += self._assigned(list(names.values()), [next_key(name) for name in names])
-        self.writer.names.update({stream.end: names[name] for name, stream in block.streams.items()})
-        copies = call("range", tree(self.context.sizes[block.dim]))
-        return (*before, For(number, copies, tuple(inside)))
-
-    def _params(self, block: Repeat) -> dict[str, Param]:
-        """The params of which each copy has its own."""
-        return {n: p for n, p in self.network.params.items() if p.each is not None and p.each in self._read_by(block)}
-
-    def _read_by(self, block: Repeat) -> set[Node]:
-        """The nodes that the copies of a repeat read, down to the inputs."""
-        return set(walk(self._roots(block)))
-
-    def _roots(self, block: Repeat) -> list[Node]:
-        keys = [key for layer in block.layers for key, _, _ in layer_inputs(layer)]
-        return [self.nodes[key] for key in [*keys, *(next_key(name) for name in block.streams)]]
-
-    def _alike(self, block: Repeat) -> list[Node]:
-        """The nodes that the copies read and that are alike in all of them."""
-        roots = self._roots(block)
-        inputs: list[Node] = [stream.node for stream in block.streams.values()]
-        inputs += [node for layer in block.layers for node in layer.outputs.values()]
-        inputs += [param.each for param in self._params(block).values() if param.each is not None]
-        differing = readers(roots, inputs)
-        return [node for node in walk(roots) if node not in differing]
-
-    def _layer(self, layer: Layer, number: Expr) -> Body:
-        """The statements for the inputs of a layer, and its call."""
-        clamps = [self.nodes[clamp_key(layer, name)] for name in layer.clamps]
-        params = [self.nodes[param_key(layer, name)] for name in layer.params]
-        before = self._stated([*clamps, *params])
-        outputs = layer.outputs.items()
-        names: dict[Node, Expr] = {node: Name(self._local(f"{layer.name}.{name}")) for name, node in outputs}
-        given = List(tuple(self.body.full(node).expr for node in clamps))
-        held = List(tuple(self.writer.tensor(node).expr for node in params))
+    def visited(self, layer: Layer, names: Sequence[Expr], clamps: Sequence[Code], params: Sequence[Code]) -> Body:
+        """A call of ``visit``."""
+        given, held = (List(tuple(code.expr for code in codes)) for codes in (clamps, params))
         attribute = Attribute(Name("self"), self.attributes[layer.name])
-        visited = Assign(unpacked(tuple(names.values())), call("visit", attribute, number, given, held))
-        self.writer.names.update(names)
-        return (*before, visited)
+        return (Assign(unpacked(tuple(names)), call("visit", attribute, self.number, given, held)),)
 
-    def _local(self, output: str) -> str:
-        """The variable of what is read of a layer, which answers have one for if they can read it."""
-        return self.context.local.get(output) or self.identifiers.new(output)
-
-    # ------------------------------------------------------------ statements
-
-    def _assigned(self, names: Sequence[Expr], keys: Sequence[str]) -> Body:
-        """Values by their keys under names, at once."""
-        nodes = [self.nodes[key] for key in keys]
-        inline = [node for node in nodes if node not in self.context.plan.names and nodes.count(node) == 1]
-        others = [node for node in nodes if node not in inline]
-        below = [child for node in inline for child in node.children]
-        before = self._stated([*others, *below])
-        values = [(self._defined(node) if node in inline else self.body.full(node)).expr for node in nodes]
-        if not names:
-            return before
-        if len(names) == 1:
-            return (*before, Assign(names[0], values[0]))
-        return (*before, Assign(Tuple(tuple(names), bare=True), Tuple(tuple(values), bare=True)))
-
-    def _defined(self, node: Node) -> Code:
-        """A value without a name of its own, spread over the samples."""
-        known = node in self.writer.names or not node.batched
-        return self.body.full(node) if known else self.writer.define(node)
-
-    def _stated(self, roots: Sequence[Node]) -> Body:
-        """The statements of what is needed and has none yet."""
-        needed = set(walk(roots))
-        for node in self.statements:
-            if node in needed and node not in self.writer.names:
-                self.body.state(node, self.wishes.get(node) or self.body.wishes.of(node))
-        stated, self.body.body = self.body.body, []
-        return tuple(stated)
+    def copies(self, block: Repeat, streams: Sequence[Expr], params: Mapping[str, Param]) -> Body:
+        """A loop."""
+        self.number = number = Name(self.identifiers.new("number"))
+        slices = {p.each: Attribute(Name("self"), self.context.params[n])[number] for n, p in params.items()}
+        inside = self.inside(block, streams, {node: part for node, part in slices.items() if node is not None})
+        self.number = Number(0)
+        return (For(number, call("range", tree(self.context.sizes[block.dim])), inside),)

@@ -12,6 +12,7 @@ from energyc.code.targets.jax.parts.gradients import averaged
 from energyc.code.targets.jax.parts.network import (
     NUDGE_STEPS,
     Clamps,
+    Fixed,
     Params,
     States,
     Targets,
@@ -33,6 +34,13 @@ def adjoint(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     """
     fixed = prepare(params, clamps)
     free = free_phase(params, fixed)
+    a = relaxed_adjoint(params, free.states, fixed, targets)
+    direct = cost_vjp(params, free.states, fixed, targets)[1]
+    return averaged(params, free, fixed, targets, [force_vjp(params, free.states, fixed, a)[1], direct])
+
+
+def relaxed_adjoint(params: Params, states: States, fixed: Fixed, targets: Targets) -> States:
+    """The adjoint a after NUDGE_STEPS steps of it and of the states."""
 
     def both(_: Array, pair: tuple[States, States]) -> tuple[States, States]:
         states, a = pair
@@ -42,7 +50,4 @@ def adjoint(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
         after = jax.tree.map(jnp.add, a, along(jax.tree.map(jnp.add, back, slopes)))
         return project(at), project_vjp(at, after)
 
-    zeros = jax.tree.map(jnp.zeros_like, free.states)
-    _, a = lax.fori_loop(0, NUDGE_STEPS, both, (free.states, zeros))
-    direct = cost_vjp(params, free.states, fixed, targets)[1]
-    return averaged(params, free, fixed, targets, [force_vjp(params, free.states, fixed, a)[1], direct])
+    return lax.fori_loop(0, NUDGE_STEPS, both, (states, jax.tree.map(jnp.zeros_like, states)))[1]

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import jax
-import jax.numpy as jnp
-import numpy as np
-from jax import Array
 
 from energyc.code.targets.jax.parts.adjoints import solved
 from energyc.code.targets.jax.parts.bounded import free_phase
-from energyc.code.targets.jax.parts.gradients import added
+from energyc.code.targets.jax.parts.gradients import added, cotangent
 from energyc.code.targets.jax.parts.network import (
     Clamps,
     Fixed,
@@ -47,13 +44,6 @@ def answer_backward(kept: tuple[Params, Clamps, Fixed, States], cotangents: Read
     of_params = {name: added(name, x, slopes) for name, x in params._asdict().items()}
     of_clamps = {name: cotangent(name, x, slopes) for name, x in clamps._asdict().items()}
     return type(params)(**of_params), type(clamps)(**of_clamps)
-
-
-def cotangent(name: str, clamp: Array, slopes: list[dict[str, Array]]) -> Array | np.ndarray:
-    """That of a clamp: integers have none."""
-    if jnp.issubdtype(clamp.dtype, jnp.floating):
-        return added(name, clamp, slopes)
-    return np.zeros(clamp.shape, jax.dtypes.float0)
 
 
 answer.defvjp(answer_forward, answer_backward)

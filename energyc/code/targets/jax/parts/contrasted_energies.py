@@ -6,7 +6,7 @@ import jax
 from jax import Array
 
 from energyc.code.targets.jax.parts.gradients import averaged
-from energyc.code.targets.jax.parts.network import Fixed, Params, States, Targets, cost_vjp, energy_slopes
+from energyc.code.targets.jax.parts.network import Fixed, Params, Slopes, States, Targets, cost_vjp, energy_slopes
 from energyc.code.targets.jax.parts.records import Gradients, Relaxed
 
 
@@ -14,5 +14,12 @@ def contrasted(
     params: Params, free: Relaxed, plus: States, minus: States, fixed: Fixed, targets: Targets, width: Array | float
 ) -> Gradients:
     """The gradient by two phases whose nudges differ by ``width``."""
-    slopes = jax.tree.map(lambda x: x / width, energy_slopes(params, plus, minus, fixed))
+    slopes = contrast(params, free.states, plus, minus, fixed, width)
     return averaged(params, free, fixed, targets, [*slopes, cost_vjp(params, free.states, fixed, targets)[1]])
+
+
+def contrast(
+    params: Params, states: States, plus: States, minus: States, fixed: Fixed, width: Array | float
+) -> list[Slopes]:
+    """The slopes of the energies between two phases."""
+    return jax.tree.map(lambda x: x / width, energy_slopes(params, plus, minus, fixed))

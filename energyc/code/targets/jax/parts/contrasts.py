@@ -7,7 +7,7 @@ from energyc.code.targets.jax.parts.contrasted_energies import contrasted
 from energyc.code.targets.jax.parts.network import Clamps, Params, Targets, prepare
 from energyc.code.targets.jax.parts.nudged import apart, held, nudged, tracking
 from energyc.code.targets.jax.parts.pairs import phases
-from energyc.code.targets.jax.parts.plain_nudge import cost_force
+from energyc.code.targets.jax.parts.plain_nudge import cost_force, nudge
 from energyc.code.targets.jax.parts.records import Gradients
 from energyc.code.targets.jax.parts.strengths import strength
 
@@ -19,8 +19,8 @@ def ep(params: Params, clamps: Clamps, targets: Targets, beta: float | None = No
     """
     fixed = prepare(params, clamps)
     free = free_phase(params, fixed)
-    width = strength(params, free, fixed, targets, order=1) if beta is None else beta
-    plus = nudged(params, free.states, fixed, targets, width)
+    width = strength(params, free, fixed, targets, nudge, order=1) if beta is None else beta
+    plus = nudged(params, free.states, fixed, targets, width, nudge)
     return contrasted(params, free, plus, free.states, fixed, targets, width)
 
 
@@ -31,7 +31,7 @@ def centered_ep(params: Params, clamps: Clamps, targets: Targets, beta: float | 
     """
     fixed = prepare(params, clamps)
     free = free_phase(params, fixed)
-    width = strength(params, free, fixed, targets) if beta is None else beta
+    width = strength(params, free, fixed, targets, nudge) if beta is None else beta
     plus, minus = phases(params, free.states, fixed, targets, width, apart)
     return contrasted(params, free, plus, minus, fixed, targets, 2 * width)
 
@@ -43,7 +43,7 @@ def vf(params: Params, clamps: Clamps, targets: Targets, beta: float | None = No
     """
     fixed = prepare(params, clamps)
     free = free_phase(params, fixed)
-    width = strength(params, free, fixed, targets) if beta is None else beta
+    width = strength(params, free, fixed, targets, nudge) if beta is None else beta
     plus, minus = phases(params, free.states, fixed, targets, width, apart)
     return contrasted(params, free, plus, minus, fixed, targets, 2 * width)
 
@@ -55,7 +55,7 @@ def aep(params: Params, clamps: Clamps, targets: Targets, beta: float | None = N
     """
     fixed = prepare(params, clamps)
     free = free_phase(params, fixed)
-    width = strength(params, free, fixed, targets, drive=cost_force) if beta is None else beta
+    width = strength(params, free, fixed, targets, cost_force) if beta is None else beta
     plus, minus = phases(params, free.states, fixed, targets, width, held)
     return contrasted(params, free, plus, minus, fixed, targets, 2 * width)
 
@@ -67,6 +67,6 @@ def tracking_aep(params: Params, clamps: Clamps, targets: Targets, beta: float |
     """
     fixed = prepare(params, clamps)
     free = free_phase(params, fixed)
-    width = strength(params, free, fixed, targets, drive=cost_force) if beta is None else beta
+    width = strength(params, free, fixed, targets, cost_force) if beta is None else beta
     plus, minus = phases(params, free.states, fixed, targets, width, tracking)
     return contrasted(params, free, plus, minus, fixed, targets, 2 * width)

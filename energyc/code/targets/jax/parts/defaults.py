@@ -34,6 +34,11 @@ def cost_vjp(params: Params, states: States, fixed: Fixed, targets: Targets) -> 
     return jax.tree.map(jnp.zeros_like, states), {}
 
 
+def at_step(fixed: Fixed, number: Array | int) -> Fixed:
+    """What is fixed is so in all steps."""
+    return fixed
+
+
 def project(states: States) -> States:
     """The states are in no set."""
     return states

@@ -19,6 +19,7 @@ from energyc.code.targets.jax.parts.network import (
 )
 from energyc.code.targets.jax.parts.nudged import apart, less, nudged
 from energyc.code.targets.jax.parts.pairs import phases
+from energyc.code.targets.jax.parts.plain_nudge import nudge
 from energyc.code.targets.jax.parts.records import Gradients, Relaxed
 from energyc.code.targets.jax.parts.strengths import strength
 
@@ -30,8 +31,8 @@ def ep(params: Params, clamps: Clamps, targets: Targets, beta: float | None = No
     """
     fixed = prepare(params, clamps)
     free = free_phase(params, fixed)
-    width = strength(params, free, fixed, targets, order=1) if beta is None else beta
-    plus = nudged(params, free.states, fixed, targets, width)
+    width = strength(params, free, fixed, targets, nudge, order=1) if beta is None else beta
+    plus = nudged(params, free.states, fixed, targets, width, nudge)
     return descended(params, free, plus, free.states, fixed, targets, width)
 
 
@@ -42,7 +43,7 @@ def centered_ep(params: Params, clamps: Clamps, targets: Targets, beta: float | 
     """
     fixed = prepare(params, clamps)
     free = free_phase(params, fixed)
-    width = strength(params, free, fixed, targets) if beta is None else beta
+    width = strength(params, free, fixed, targets, nudge) if beta is None else beta
     plus, minus = phases(params, free.states, fixed, targets, width, apart)
     return descended(params, free, plus, minus, fixed, targets, 2 * width)
 

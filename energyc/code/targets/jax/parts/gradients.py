@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from energyc.code.targets.jax.parts.network import Fixed, Params, Slopes, Targets, cost
@@ -21,3 +23,12 @@ def averaged(params: Params, free: Relaxed, fixed: Fixed, targets: Targets, slop
 def added(name: str, like: Array, slopes: Sequence[Slopes]) -> Array:
     """The slopes by one name, added up; zeros where there are none."""
     return sum((part[name] for part in slopes if name in part), jnp.zeros_like(like))
+
+
+def cotangent(name: str, clamp: Array | None, slopes: Sequence[Slopes]) -> Array | np.ndarray | None:
+    """That of a clamp: integers, and noise that is not given, have none."""
+    if clamp is None:
+        return None
+    if jnp.issubdtype(clamp.dtype, jnp.floating):
+        return added(name, clamp, slopes)
+    return np.zeros(clamp.shape, jax.dtypes.float0)

@@ -16,9 +16,24 @@ Sums: TypeAlias = Any
 Slopes: TypeAlias = dict[str, Array]
 
 STEP: States = None
-STEPS = CHUNK = MAX_STEPS = NUDGE_STEPS = SNAPSHOTS = 0
-TOLERANCE = BETA = EXPLOSION = 0.0
+STEPS: int = 0
+CHUNK: int = 0
+MAX_STEPS: int = 0
+TOLERANCE: float = 0.0
+EXPLOSION: float = 0.0
+BETA: float = 0.0
+NUDGE_STEPS: int = 0
+SNAPSHOTS: int = 0
 FORCE_PARAMS: tuple[str, ...] = ()
+
+
+class Layer(Any):  # type: ignore[misc]
+    """What layers have in common."""
+
+
+def blocks(params: Params, clamps: Clamps, visit: Any) -> tuple[Any, list[Any]]:
+    """Give what the answers read of the layers in a row, and where each of these ended."""
+    raise NotImplementedError
 
 
 def init(key: Array, dtype: Any = float) -> Params:
@@ -58,6 +73,16 @@ def step_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -
 
 def sums_gradient(params: Params, fixed: Fixed, sums: Sums) -> Slopes:
     """Give the slopes of all steps together."""
+    raise NotImplementedError
+
+
+def smooth_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -> tuple[States, Slopes]:
+    """Give J^T cotangents, and the slopes by params, without kinks that move by proximal steps."""
+    raise NotImplementedError
+
+
+def kink_slopes(params: Params, states: States, fixed: Fixed, cotangents: States) -> Slopes:
+    """Give the slopes by the weights of these kinks."""
     raise NotImplementedError
 
 
@@ -103,6 +128,11 @@ def correction(params: Params, states: States, fixed: Fixed, directions: States)
 
 def energy_slopes(params: Params, plus: States, minus: States, fixed: Fixed) -> list[Slopes]:
     """Give dE/dtheta at plus less that at minus."""
+    raise NotImplementedError
+
+
+def at_step(fixed: Fixed, number: Any) -> Fixed:
+    """Give what is fixed in a step."""
     raise NotImplementedError
 
 

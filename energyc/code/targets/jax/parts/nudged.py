@@ -27,7 +27,7 @@ Advance = Callable[..., tuple[States, States]]
 
 
 def nudged_step(
-    params: Params, states: States, fixed: Fixed, targets: Targets, beta: Array | float, drive: Drive = nudge
+    params: Params, states: States, fixed: Fixed, targets: Targets, beta: Array | float, drive: Drive
 ) -> States:
     """One step under the force less beta times its drive."""
     push = drive(params, states, fixed, targets)
@@ -40,21 +40,30 @@ def less(slopes: States, other: States, factor: Array | float = 1.0) -> States:
 
 
 def nudged(
-    params: Params, states: States, fixed: Fixed, targets: Targets, beta: Array | float, drive: Drive = nudge
+    params: Params, states: States, fixed: Fixed, targets: Targets, beta: Array | float, drive: Drive
 ) -> States:
     """NUDGE_STEPS steps under a nudge."""
-    return lax.fori_loop(0, NUDGE_STEPS, lambda _, z: nudged_step(params, z, fixed, targets, beta, drive), states)
+
+    def one(_: Array, states: States) -> States:
+        return nudged_step(params, states, fixed, targets, beta, drive)
+
+    return lax.fori_loop(0, NUDGE_STEPS, one, states)
 
 
 def apart(
-    params: Params, plus: States, minus: States, free: States, fixed: Fixed, targets: Targets, beta: Array | float
+    params: Params, plus: States, minus: States, free: States,
+    fixed: Fixed, targets: Targets, beta: Array | float,
 ) -> tuple[States, States]:
     """A step of two phases at +beta and -beta, each by itself."""
-    return nudged_step(params, plus, fixed, targets, beta), nudged_step(params, minus, fixed, targets, -beta)
+    return (
+        nudged_step(params, plus, fixed, targets, beta, nudge),
+        nudged_step(params, minus, fixed, targets, -beta, nudge),
+    )
 
 
 def tracking(
-    params: Params, plus: States, minus: States, free: States, fixed: Fixed, targets: Targets, beta: Array | float
+    params: Params, plus: States, minus: States, free: States,
+    fixed: Fixed, targets: Targets, beta: Array | float,
 ) -> tuple[States, States]:
     """The same, with -+ (J_nc - J_nc^T)(m) v: m is their midpoint, and v half of what separates them."""
     middle = jax.tree.map(lambda p, m: (p + m) / 2, plus, minus)
@@ -65,7 +74,8 @@ def tracking(
 
 
 def held(
-    params: Params, plus: States, minus: States, free: States, fixed: Fixed, targets: Targets, beta: Array | float
+    params: Params, plus: States, minus: States, free: States,
+    fixed: Fixed, targets: Targets, beta: Array | float,
 ) -> tuple[States, States]:
     """The same, with -(J_nc - J_nc^T)(z*) (z - z*) for each phase."""
     up = correction(params, free, fixed, less(plus, free))

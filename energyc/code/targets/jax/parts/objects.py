@@ -62,9 +62,11 @@ class Network:
 
     def ordered(self, kind: str, arrays: Mapping[str, Any]) -> dict[str, Array]:
         """Arrays by the fields of their record; real ones in the dtype of the params."""
-        if set(arrays) != set(self.names[kind]):
-            raise ValueError(f"the {kind} are {', '.join(self.names[kind])}, not {', '.join(arrays)}")
+        own = self.names[kind]
+        known = (*own, *self.names.get("noises", ())) if kind == "clamps" else own
+        if not set(own) <= set(arrays) <= set(known):
+            raise ValueError(f"the {kind} are {', '.join(known)}, not {', '.join(arrays)}")
         record = {"clamps": Clamps, "targets": Targets}[kind]
-        made = [jnp.asarray(np.asarray(arrays[name])) for name in self.names[kind]]
-        real = [x.astype(self.dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x for x in made]
-        return dict(zip(record._fields, real, strict=True))
+        fields = {name: field for name, field in zip(known, record._fields, strict=True) if name in arrays}
+        made = {field: jnp.asarray(np.asarray(arrays[name])) for name, field in fields.items()}
+        return {n: x.astype(self.dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x for n, x in made.items()}

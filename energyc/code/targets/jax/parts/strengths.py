@@ -17,17 +17,16 @@ from energyc.code.targets.jax.parts.network import (
     Targets,
 )
 from energyc.code.targets.jax.parts.nudged import Drive, less, nudged
-from energyc.code.targets.jax.parts.plain_nudge import nudge
 from energyc.code.targets.jax.parts.records import Relaxed
 
 
 def strength(
-    params: Params, free: Relaxed, fixed: Fixed, targets: Targets, order: int = 2, drive: Drive = nudge
+    params: Params, free: Relaxed, fixed: Fixed, targets: Targets, drive: Drive, order: int = 2
 ) -> Array:
-    """The strength at which rounding / displacement is displacement ^ order, as a trial nudge tells: a power of two.
+    """The strength at which rounding / displacement is displacement ^ order, as a trial nudge tells.
 
-    A nudge so many times as strong as the trial that it lets go of states which that left held is the trial's. Order 1
-    is one nudge, which also reads what the free phase still moves.
+    It is a power of two. A nudge so many times as strong as the trial that it lets go of states which that left
+    held is the trial's. Order 1 is one nudge, which also reads what the free phase still moves.
     """
     states, eps = free.states, float(jnp.finfo(free.states[0].dtype).eps)
     known = jnp.isfinite(free.residual)

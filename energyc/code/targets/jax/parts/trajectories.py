@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -32,6 +33,9 @@ from energyc.code.targets.jax.parts.network import (
 from energyc.code.targets.jax.parts.records import Gradients, Relaxed
 from energyc.code.targets.jax.parts.steps import chosen, moved, step
 
+#: J^T cotangents, and slopes by what the force reads: ``pull(params, states, fixed, cotangents)``.
+Pull = Callable[..., tuple[States, Slopes]]
+
 
 def bptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     """The gradient of what was run: backpropagation through all steps, the start included.
@@ -41,7 +45,7 @@ def bptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     fixed = prepare(params, clamps)
     free = free_phase(params, fixed)
     seeds, direct = cost_vjp(params, free.states, fixed, targets)
-    first, through = back(params, free, fixed, seeds, MAX_STEPS)
+    first, through = back(params, free, fixed, seeds, MAX_STEPS, force_vjp)
     first = project_vjp(start(params, fixed), first)
     return averaged(params, free, fixed, targets, [through, start_vjp(params, fixed, first), direct])
 
@@ -51,12 +55,14 @@ def tbptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     fixed = prepare(params, clamps)
     free = free_phase(params, fixed)
     seeds, direct = cost_vjp(params, free.states, fixed, targets)
-    _, through = back(params, free, fixed, seeds, NUDGE_STEPS)
+    _, through = back(params, free, fixed, seeds, NUDGE_STEPS, force_vjp)
     return averaged(params, free, fixed, targets, [through, direct])
 
 
-def back(params: Params, free: Relaxed, fixed: Fixed, seeds: States, last: int) -> tuple[States, Slopes]:
-    """Cotangents of the states before the last steps of each sample, and the slopes by params of these steps."""
+def back(
+    params: Params, free: Relaxed, fixed: Fixed, seeds: States, last: int, pull: Pull
+) -> tuple[States, Slopes]:
+    """Cotangents of the states before the last steps of each sample, and what ``pull`` gives of these steps."""
     before, last = project(start(params, fixed)), min(last, MAX_STEPS)
     stored = jax.tree.map(lambda x: jnp.zeros((last, *x.shape), x.dtype), before)
 
@@ -76,9 +82,9 @@ def back(params: Params, free: Relaxed, fixed: Fixed, seeds: States, last: int) 
         projected = project_vjp(moved(states, force(params, states, fixed)), cotangents)
         taken = k < free.steps
         pushed = chosen(taken, along(projected), jax.tree.map(jnp.zeros_like, projected))
-        through, more = force_vjp(params, states, fixed, pushed)
+        through, more = pull(params, states, fixed, pushed)
         earlier = chosen(taken, jax.tree.map(jnp.add, projected, through), cotangents)
         return earlier, jax.tree.map(jnp.add, slopes, more)
 
-    none = jax.tree.map(jnp.zeros_like, force_vjp(params, before, fixed, seeds)[1])
+    none = jax.tree.map(jnp.zeros_like, pull(params, before, fixed, seeds)[1])
     return lax.fori_loop(0, jnp.minimum(last, free.steps.max()), backward, (seeds, none))

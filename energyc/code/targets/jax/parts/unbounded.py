@@ -33,7 +33,8 @@ def free_phase(params: Params, fixed: Fixed) -> Relaxed:
     scale = jnp.maximum(1.0, jnp.stack([jnp.abs(x).max() for x in before]).max())
     largest = jnp.stack([jnp.abs(x).reshape(len(x), -1).max(1) for x in free.states]).max(0)
     displaced = type(free.states)(*map(shaken, free.states))
-    stuck = (largest > EXPLOSION * scale) & immobile(params, free.states, fixed) & immobile(params, displaced, fixed)
+    far, still = largest > EXPLOSION * scale, immobile(params, free.states, fixed)
+    stuck = far & still & immobile(params, displaced, fixed)
     return free._replace(residual=jnp.where(stuck, jnp.inf, free.residual))
 
 
@@ -41,9 +42,8 @@ def immobile(params: Params, states: States, fixed: Fixed) -> Array:
     """The samples most of whose coordinates a step moves by less than an ulp."""
     ulp = jnp.finfo(states[0].dtype).eps / 2
     slopes = force(params, states, fixed)
-    still = [
-        (jnp.abs(h * f) < ulp * jnp.abs(x)).reshape(len(x), -1) for x, f, h in zip(states, slopes, STEP, strict=True)
-    ]
+    along = zip(states, slopes, STEP, strict=True)
+    still = [(jnp.abs(h * f) < ulp * jnp.abs(x)).reshape(len(x), -1) for x, f, h in along]
     return jnp.concatenate(still, 1).mean(1) > 0.5
 
 
