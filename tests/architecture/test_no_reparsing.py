@@ -33,8 +33,8 @@ READERS = {
     "tree/cpp.py": "remarks, and source that a person wrote",
     "targets/cpp/target.py": "the name of a compiler, and what it says of itself",
     "targets/jax/module.py": "lists of names",
-    "targets/jax/equations.py": "lists of names",
-    "targets/jax/carried.py": "the parts of a module in JAX, which people wrote",
+    "targets/arrays/pure.py": "lists of names",
+    "targets/arrays/parts.py": "the parts of a module, which people wrote",
     "module/instantiate.py": "the whole text of a module, to run it, and in lines for tracebacks",
     "module/lending.py": "which definitions of the runtime a module carries, when it is run",
 }

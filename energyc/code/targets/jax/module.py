@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
 from energyc.code.module.context import Context, Options
@@ -12,14 +13,14 @@ from energyc.code.plan import ModulePlan, plan_module
 from energyc.code.plan.routines import force_params
 from energyc.code.targets.arrays.code import Code
 from energyc.code.targets.arrays.head import head
-from energyc.code.targets.jax.carried import carried, words
-from energyc.code.targets.jax.code import NumpyCode
-from energyc.code.targets.jax.equations import ROUTINES, FunctionWriter, function_name, records
+from energyc.code.targets.arrays.parts import carried, words
+from energyc.code.targets.arrays.pure import ROUTINES, FunctionWriter, function_name, records
+from energyc.code.targets.arrays.sets import bounded, projections
+from energyc.code.targets.jax.code import JaxCode, NumpyCode
 from energyc.code.targets.jax.forms import RULES, written
 from energyc.code.targets.jax.initial import init
 from energyc.code.targets.jax.nodes import JaxWriter
 from energyc.code.targets.jax.param_sets import param_sets
-from energyc.code.targets.jax.sets import bounded, projections
 from energyc.code.tree import facts, python
 from energyc.code.tree.expressions import Attribute, Dict, Expr, List, Name, String, call, literal, number
 from energyc.code.tree.prose import wrapped
@@ -55,6 +56,8 @@ _ROOTS = ("relax", "Network")
 _PUBLIC = frozenset(
     "init prepare start terms force readouts cost metrics project project_params project_gradients".split()
 )
+#: The folder of what a module carries beside its equations.
+_PARTS = Path(__file__).parent / "parts"
 _STANDARD = frozenset({"math", "collections.abc", "typing"})
 _BETWEEN: Mapping[str, str] = {
     "_energy_contrast": "energy_contrast(params, plus, minus, fixed)",
@@ -94,10 +97,10 @@ class _Module:
 
     def __init__(self, planned: ModulePlan, options: Options, without: Sequence[str]) -> None:
         self.planned, self.network, self.options, self.without = planned, planned.network, options, without
-        reserved = {*_RECORDS, *_CONSTANTS, *_OWN, *_PUBLIC, *_IMPORTS, *words(), *map(function_name, ROUTINES)}
+        reserved = {*_RECORDS, *_CONSTANTS, *_OWN, *_PUBLIC, *_IMPORTS, *words(_PARTS), *map(function_name, ROUTINES)}
         names = module_names(*reserved)
         self.constants = {node: names.new(_wish(planned, node).upper()) for node in planned.plan.constants}
-        called = {*_RECORDS, *_OWN, *_IMPORTS, *words("arrays", "functions"), *self.constants.values()}
+        called = {*_RECORDS, *_OWN, *_IMPORTS, *words(_PARTS, "arrays", "functions"), *self.constants.values()}
         self.context = Context(planned, options, names=names, words=called)
         first = next(iter(self.context.params.values()), None)
         own = Name("params")
@@ -114,7 +117,7 @@ class _Module:
         roots = {*self._rules(), *_ROOTS, *facts.free_names(*equations, network)}
         roots |= {"answer"} if self.network.readouts and "implicit" in self.options.rules else set()
         roots |= {"energy"} if self.network.energies else set()
-        parts = carried(self._files(), roots, defined)
+        parts = carried(_PARTS, self._files(), roots, defined)
         equations = self._needed(equations, (*parts, network))
         read = facts.free_names(*equations, *parts, network)
         kept = [record for record in records if record.name in read or record.name in _RECORDS]
@@ -139,7 +142,7 @@ class _Module:
             shared.append(record)
         planned = zip(context.prepared, context.plan.routines, strict=True)
         written += [functions.function(p, r) for p, r in planned if p.signature.name in ROUTINES]
-        written += _functions((*projections(context), *param_sets(self.network, context.params)))
+        written += _functions((*projections(context, JaxCode.library), *param_sets(self.network, context.params)))
         context.drop_unread(tuple(written))
         first = [*_functions(init(self.network, self.writer, context.params)), functions.prepare()]
         if "_start" not in self.routines:

@@ -1,4 +1,7 @@
-"""The routines of a plan as pure functions, and the records that they take and give."""
+"""The routines of a plan as pure functions, and the records that they take and give.
+
+``of_library`` reads ``np`` as what the module calls its library, ``jnp`` in JAX.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +50,7 @@ class FunctionWriter(Routines):
     def __init__(self, context: Context, writer: ArrayWriter, constants: Mapping[Node, str], dtype: Expr) -> None:
         super().__init__(context, writer)
         self.constants, self.dtype = constants, dtype
+        self.library = writer.kind.library
 
     def own_names(self) -> tuple[dict[Node, Expr], dict[Node, Expr]]:
         """Params are fields of ``params``; a constant that is no truth value takes their dtype."""
@@ -54,8 +58,13 @@ class FunctionWriter(Routines):
         params: dict[Node, Expr] = {p.node: Attribute(own, c.params[n]) for n, p in c.network.params.items()}
         masks: dict[Node, Expr] = {n: Name(name) for n, name in self.constants.items() if isinstance(n, Indicator)}
         others = {n: name for n, name in self.constants.items() if n not in masks}
-        cast = {n: quote("jnp.asarray({x}, {dtype})", x=Name(name), dtype=self.dtype) for n, name in others.items()}
+        form = self.of_library("np.asarray({x}, {dtype})")
+        cast = {n: quote(form, x=Name(name), dtype=self.dtype) for n, name in others.items()}
         return {**params, **cast}, masks
+
+    def of_library(self, form: str) -> str:
+        """A form of NumPy, of the library that the module imports."""
+        return form.replace("np.", f"{self.library}.")
 
     # ------------------------------------------------------------ functions
 
@@ -79,7 +88,7 @@ class FunctionWriter(Routines):
         c = self.context
         shapes = {name: tuple(c.sizes[dim] for dim in state.node.dims) for name, state in c.network.states.items()}
         batch = quote("len(fixed[0])") if c.given else literal(1)
-        form = "jnp.zeros({shape}, {dtype})"
+        form = self.of_library("np.zeros({shape}, {dtype})")
         made = [quote(form, shape=Tuple((batch, *map(literal, shape))), dtype=self.dtype) for shape in shapes.values()]
         parameters = (_params(), Parameter("fixed", Name("Fixed")))
         return Function("start", parameters, (Return(call("States", *made)),), Name("States"), ("Zeros.",))
@@ -147,7 +156,8 @@ class FunctionWriter(Routines):
         """One array a state, zeros where there is none."""
         own = Name(next(a for a in ("states", "cotangents", "fixed") if a in signature.arguments))
         local = self.context.local
-        none = {name: quote("jnp.zeros_like({x})", x=Attribute(own, local[name])) for name in signature.keys}
+        form = self.of_library("np.zeros_like({x})")
+        none = {name: quote(form, x=Attribute(own, local[name])) for name in signature.keys}
         return call("States", *(parts.get(name, none[name]) for name in signature.keys))
 
     def _by_name(self, parts: Mapping[str, Expr]) -> Expr:

@@ -11,8 +11,6 @@ from pathlib import Path
 from energyc.code.module.library import Reads
 from energyc.code.tree.statements import Body, Verbatim
 
-_FOLDER = Path(__file__).parent / "parts"
-
 
 @dataclass(frozen=True)
 class Piece:
@@ -23,13 +21,13 @@ class Piece:
     reads: frozenset[str]
 
 
-def carried(files: Iterable[str], read: Collection[str], defined: Collection[str]) -> Body:
+def carried(folder: Path, files: Iterable[str], read: Collection[str], defined: Collection[str]) -> Body:
     """The definitions in files that names, and they themselves, reach; what a module has ``defined`` is not carried.
 
     Of two files that define one name the first one counts.
     """
     known: dict[str, Piece] = {}
-    for piece in (piece for file in files for piece in _pieces(file)):
+    for piece in (piece for file in files for piece in _pieces(folder, file)):
         known.setdefault(piece.name, piece)
     reached, waiting = set[str](), [name for name in read if name in known]
     while waiting:
@@ -42,16 +40,16 @@ def carried(files: Iterable[str], read: Collection[str], defined: Collection[str
 
 
 @cache
-def words(*files: str) -> frozenset[str]:
+def words(folder: Path, *files: str) -> frozenset[str]:
     """The names that are defined in files, by default in all of them."""
-    files = files or tuple(path.stem for path in _FOLDER.glob("*.py") if path.stem not in ("__init__", "network"))
-    return frozenset(piece.name for file in files for piece in _pieces(file))
+    files = files or tuple(path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", "network"))
+    return frozenset(piece.name for file in files for piece in _pieces(folder, file))
 
 
 @cache
-def _pieces(file: str) -> tuple[Piece, ...]:
+def _pieces(folder: Path, file: str) -> tuple[Piece, ...]:
     """The definitions of a file in order; a call at its end, as of ``defvjp``, belongs to what it is called on."""
-    text = (_FOLDER / f"{file}.py").read_text(encoding="utf-8")
+    text = (folder / f"{file}.py").read_text(encoding="utf-8")
     lines, found = text.splitlines(), list[Piece]()
     for node in ast.parse(text).body:
         match node:
