@@ -26,7 +26,7 @@ OPENERS = {
     "language/diagnostics/near.py": "files of the installation",
     "code/module/library.py": "files of the installation",
     "code/targets/cpp/source.py": "files of the installation",
-    "code/targets/jax/carried.py": "files of the installation",
+    "code/targets/arrays/parts.py": "files of the installation",
     "runtime/rules/__init__.py": "files of the installation",
     "surfaces/html/markup.py": "files of the installation",
     "surfaces/lsp/words.py": "files of the installation",

@@ -35,8 +35,9 @@ class Code:
     mean: Self | None = field(default=None, compare=False)
     over: tuple[int | str, ...] = field(default=(), compare=False)
 
-    #: The name of the library in the table of functions.
+    #: The name of the target, for the table of functions, and how its modules call their library.
     target: ClassVar[str]
+    library: ClassVar[str]
     #: Whether products of matrices with few columns are computed with rows and columns exchanged.
     exchanges: ClassVar[bool] = False
 

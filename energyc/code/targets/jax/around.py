@@ -11,7 +11,7 @@ from energyc.code.targets.arrays.blocks import BlocksWriter
 from energyc.code.targets.arrays.code import Code, tree
 from energyc.code.targets.arrays.methods import docstring
 from energyc.code.targets.arrays.nodes import ArrayWriter
-from energyc.code.targets.jax.equations import FunctionWriter
+from energyc.code.targets.arrays.pure import FunctionWriter
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Constant, Expr, List, Name, Tuple, call
 from energyc.code.tree.node import Node as Tree

@@ -11,16 +11,15 @@ from energyc.code.module.names import Identifiers, class_name
 from energyc.code.module.symbols import Symbols, module_names
 from energyc.code.plan import ModulePlan
 from energyc.code.plan.outer import BLOCKS
+from energyc.code.targets.arrays.pure import FunctionWriter, array_record, clamps_record, readout_fields
 from energyc.code.targets.jax.around import LayerNames, blocks_function, renamed
-from energyc.code.targets.jax.carried import carried, words
-from energyc.code.targets.jax.equations import FunctionWriter, array_record, clamps_record, readout_fields
 from energyc.code.targets.jax.forms import RULES
 from energyc.code.targets.jax.initial import init, noise
 from energyc.code.targets.jax.methods import Methods, in_common, methods, statements
 from energyc.code.targets.jax.param_sets import param_sets
 from energyc.code.targets.jax.part import Part, constant_names, functions_of, needed
 from energyc.code.targets.jax.printed import network_class, printed
-from energyc.code.targets.jax.reserved import CALLED, RECORDS, RESERVED
+from energyc.code.targets.jax.reserved import CALLED, PARTS, RECORDS, RESERVED
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Expr, Name
 from energyc.code.tree.statements import Body, Class, Function, Parameter
@@ -36,7 +35,7 @@ _WAYS: Mapping[str, str] = {"vf": "by_centered_ep"}
 def layered_module(planned: ModulePlan, options: Options, without: Sequence[str]) -> str:
     """The text; ``without`` are rules that were asked for and have no form."""
     own = class_name(planned.network.name)
-    names = module_names(own, *RESERVED, *words())
+    names = module_names(own, *RESERVED, *PARTS.words())
     layers: dict[str, LayerPart] = {}
     for name, layer in planned.layers.items():
         layers[name] = LayerPart.of(name, layer, options, names, [known.symbols for known in layers.values()])
@@ -61,7 +60,7 @@ class LayerPart:
         classes = ClassNames(names.new(own), names.new(f"{own}Equations"), records["Fixed"])
         chosen = replace(options, unproved=None, descends=False, biased={})
         constants = constant_names(planned, names)
-        called = {*CALLED, *records.values(), *words("arrays", "functions"), *constants.values()}
+        called = {*CALLED, *records.values(), *PARTS.words("arrays", "functions"), *constants.values()}
         part = Part(planned, Context(planned, chosen, classes, names, known, called), constants)
         equations, fields = part.equations()
         return LayerPart(part, classes, records, equations, fields)
@@ -109,7 +108,7 @@ class _Layered:
         known = [layer.symbols for layer in layers.values()]
         constants = constant_names(planned, names)
         of_layers = (name for layer in layers.values() for name in (layer.classes.own, *layer.records.values()))
-        called = {*CALLED, *of_layers, *words("arrays", "functions"), *constants.values()}
+        called = {*CALLED, *of_layers, *PARTS.words("arrays", "functions"), *constants.values()}
         classes = ClassNames(own, own, "Fixed")
         self.context = Context(planned, options, classes, names, known, called)
         self.part = Part(planned, self.context, constants)
@@ -146,7 +145,7 @@ class _Layered:
         files = ["records", "layers", "answer_at_rest" if rests else "answer_through_steps", "layer_rules"]
         files += ["gradients", "functions", "param_sets", "arrays", "objects"]
         defined = {name for each in (*around, *beside, *classes) for name in facts.assigned(each)}
-        parts = carried(files, roots, defined)
+        parts = PARTS.carried(files, roots, defined)
         read = facts.free_names(*equations, *around)
         constants = [layer.part.constant_values(read) for layer in self.layers.values()]
         constants.append(self.part.constant_values(read))

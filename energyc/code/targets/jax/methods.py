@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from energyc.code.module.library import Reads
-from energyc.code.targets.jax.carried import Piece, reached, words
+from energyc.code.targets.arrays.parts import Piece
+from energyc.code.targets.jax.reserved import PARTS
 from energyc.code.tree.statements import Body, Verbatim
 
 #: The records of a network; those of layers have names of their own, and functions of all layers read no field.
@@ -31,7 +32,7 @@ class Methods:
 
 def methods(files: Sequence[str], read: Collection[str], defined: Collection[str]) -> Methods:
     """The methods among the definitions in files that names reach, but for those that a layer has ``defined``."""
-    pieces = reached(files, read, {*defined, *_WHOLE})
+    pieces = PARTS.reached(files, read, {*defined, *_WHOLE})
     bound = _bound(pieces)
     beside = (replace(piece, text=_RECORD.sub("Record", piece.text)) for piece in pieces if piece.name not in bound)
     return Methods(tuple(_method(piece, bound) for piece in pieces if piece.name in bound), tuple(beside))
@@ -52,7 +53,7 @@ def statements(pieces: Sequence[Piece]) -> Body:
 
 def _bound(pieces: Sequence[Piece]) -> frozenset[str]:
     """The names that are a layer's: those of its equations and settings, and of what reads these."""
-    bound = {*words("network"), *words("defaults")} - RECORDS - _WHOLE - {"Sums", "Slopes"}
+    bound = {*PARTS.words("network"), *PARTS.words("defaults")} - RECORDS - _WHOLE - {"Sums", "Slopes"}
     while True:
         more = {piece.name for piece in pieces if piece.reads & bound} - bound
         if not more:

@@ -8,15 +8,14 @@ from dataclasses import replace
 from energyc.code.module.context import Context, Options
 from energyc.code.module.symbols import module_names
 from energyc.code.plan import ModulePlan, plan_module
-from energyc.code.targets.jax.carried import carried, words
-from energyc.code.targets.jax.equations import ROUTINES
+from energyc.code.targets.arrays.pure import ROUTINES
 from energyc.code.targets.jax.forms import RULES, written
 from energyc.code.targets.jax.initial import init, noise
 from energyc.code.targets.jax.kinks import with_proximal_steps
 from energyc.code.targets.jax.layers import layered_module
 from energyc.code.targets.jax.part import Part, constant_names, functions_of, needed
 from energyc.code.targets.jax.printed import network_class, printed
-from energyc.code.targets.jax.reserved import CALLED, RECORDS, RESERVED
+from energyc.code.targets.jax.reserved import CALLED, PARTS, RECORDS, RESERVED
 from energyc.code.tree import facts
 from energyc.language.network import StartLaw
 from energyc.runtime.rules import RULES as DECLARED
@@ -47,9 +46,9 @@ class _Module:
 
     def __init__(self, planned: ModulePlan, options: Options, without: Sequence[str]) -> None:
         self.planned, self.network, self.options, self.without = planned, planned.network, options, without
-        names = module_names(*RESERVED, *words())
+        names = module_names(*RESERVED, *PARTS.words())
         constants = constant_names(planned, names)
-        called = {*CALLED, *words("arrays", "functions"), *constants.values()}
+        called = {*CALLED, *PARTS.words("arrays", "functions"), *constants.values()}
         self.context = Context(planned, options, names=names, words=called)
         self.part = Part(planned, self.context, constants)
 
@@ -65,7 +64,7 @@ class _Module:
         roots |= facts.free_names(*equations, network)
         roots |= {"answer"} if self.network.readouts and "implicit" in self.options.rules else set()
         roots |= {"energy"} if self.network.energies else set()
-        parts = carried([*self.part.files(RULES[name] for name in self.options.rules), "objects"], roots, defined)
+        parts = PARTS.carried([*self.part.files(RULES[name] for name in self.options.rules), "objects"], roots, defined)
         parts = with_proximal_steps(parts) if self.context.derivation.proximal else parts
         equations = needed(equations, facts.free_names(*parts, network))
         read = facts.free_names(*equations, *parts, network)

@@ -11,12 +11,12 @@ from energyc.code.module.names import Identifiers
 from energyc.code.plan import ModulePlan
 from energyc.code.plan.routines import force_params
 from energyc.code.targets.arrays.code import Code
+from energyc.code.targets.arrays.pure import ROUTINES, FunctionWriter, records
+from energyc.code.targets.arrays.sets import bounded, projections
 from energyc.code.targets.jax.code import NumpyCode
-from energyc.code.targets.jax.equations import ROUTINES, FunctionWriter, records
 from energyc.code.targets.jax.kinks import proximal_steps
 from energyc.code.targets.jax.nodes import JaxWriter
 from energyc.code.targets.jax.param_sets import param_sets
-from energyc.code.targets.jax.sets import bounded, projections
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Expr, List, Name, call, literal, number
 from energyc.code.tree.quotation import quote, quote_body
@@ -74,7 +74,7 @@ class Part:
         written += [functions.function(p, r) for p, r in planned if p.signature.name in ROUTINES]
         if context.derivation.proximal:
             written = [replace(f, name="smooth_vjp") if f.name == "force_vjp" else f for f in written]
-        sets = (*projections(context), *proximal_steps(context), *param_sets(self.network, context.params))
+        sets = (*projections(context, "jnp"), *proximal_steps(context), *param_sets(self.network, context.params))
         written += functions_of(sets)
         context.drop_unread(tuple(written))
         first = [functions.prepare()]

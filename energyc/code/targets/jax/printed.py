@@ -48,9 +48,7 @@ def network_class(
     return Class(name, body, (Name("Network"),), ("The network with params of its own.",))
 
 
-def printed(
-    network: Network, options: Options, without: Sequence[str], symbols: Sequence[Symbols], body: Body
-) -> str:
+def printed(network: Network, options: Options, without: Sequence[str], symbols: Sequence[Symbols], body: Body) -> str:
     """The text of a module of a body, with its head and what it imports."""
     imported = _imports(facts.free_names(*body))
     sizes = definitions(symbols, body)

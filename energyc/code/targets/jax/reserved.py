@@ -1,11 +1,15 @@
-"""The names that a module has for itself: nothing of a spec takes one."""
+"""The names that a module has for itself, of which nothing of a spec takes one; and where its parts are."""
 
 from __future__ import annotations
 
-from energyc.code.targets.jax.equations import ROUTINES, function_name
+from pathlib import Path
+
+from energyc.code.targets.arrays.parts import Parts
+from energyc.code.targets.arrays.pure import ROUTINES, function_name
 from energyc.code.targets.jax.part import PUBLIC
 from energyc.code.targets.jax.printed import IMPORTS
 
+PARTS = Parts(Path(__file__).parent / "parts")
 #: The records of a network, or of a layer, which has them under longer names.
 RECORDS = ("Params", "Clamps", "Targets", "States", "Fixed", "Readouts", "Lets")
 _SETTINGS = "STEP STEPS CHUNK MAX_STEPS TOLERANCE BETA NUDGE_STEPS SNAPSHOTS EXPLOSION FORCE_PARAMS".split()

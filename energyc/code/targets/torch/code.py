@@ -17,6 +17,7 @@ class TorchCode(Code):
     """An expression of a tensor."""
 
     target: ClassVar[str] = "torch"
+    library: ClassVar[str] = "torch"
     exchanges: ClassVar[bool] = True
 
     @classmethod

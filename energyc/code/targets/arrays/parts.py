@@ -11,8 +11,6 @@ from pathlib import Path
 from energyc.code.module.library import Reads
 from energyc.code.tree.statements import Body, Verbatim
 
-_FOLDER = Path(__file__).parent / "parts"
-
 
 @dataclass(frozen=True)
 class Piece:
@@ -23,40 +21,46 @@ class Piece:
     reads: frozenset[str]
 
 
-def carried(files: Iterable[str], read: Collection[str], defined: Collection[str]) -> Body:
-    """The definitions in files that names, and they themselves, reach; what a module has ``defined`` is not carried.
+@dataclass(frozen=True)
+class Parts:
+    """A folder of parts: each a file of definitions, but for ``network``, which stands for what a module defines."""
 
-    Of two files that define one name the first one counts.
-    """
-    chosen = reached(files, read, defined)
-    return tuple(Verbatim(piece.text, piece.reads, frozenset({piece.name})) for piece in chosen)
+    folder: Path
 
+    def carried(self, files: Iterable[str], read: Collection[str], defined: Collection[str]) -> Body:
+        """The definitions that names, and they themselves, reach; what a module has ``defined`` is not carried.
 
-def reached(files: Iterable[str], read: Collection[str], defined: Collection[str]) -> list[Piece]:
-    """The same as pieces, in the order of the files."""
-    known: dict[str, Piece] = {}
-    for piece in (piece for file in files for piece in _pieces(file)):
-        known.setdefault(piece.name, piece)
-    reached, waiting = set[str](), [name for name in read if name in known]
-    while waiting:
-        name = waiting.pop()
-        if name not in reached and name not in defined:
-            reached.add(name)
-            waiting += [other for other in known[name].reads if other in known]
-    return [piece for piece in known.values() if piece.name in reached]
+        Of two files that define one name the first one counts.
+        """
+        chosen = self.reached(files, read, defined)
+        return tuple(Verbatim(piece.text, piece.reads, frozenset({piece.name})) for piece in chosen)
+
+    def reached(self, files: Iterable[str], read: Collection[str], defined: Collection[str]) -> list[Piece]:
+        """The same as pieces, in the order of the files."""
+        known: dict[str, Piece] = {}
+        for piece in (piece for file in files for piece in self._pieces(file)):
+            known.setdefault(piece.name, piece)
+        reached, waiting = set[str](), [name for name in read if name in known]
+        while waiting:
+            name = waiting.pop()
+            if name not in reached and name not in defined:
+                reached.add(name)
+                waiting += [other for other in known[name].reads if other in known]
+        return [piece for piece in known.values() if piece.name in reached]
+
+    def words(self, *files: str) -> frozenset[str]:
+        """The names that are defined in files, by default in all of them."""
+        files = files or tuple(p.stem for p in self.folder.glob("*.py") if p.stem not in ("__init__", "network"))
+        return frozenset(piece.name for file in files for piece in self._pieces(file))
+
+    def _pieces(self, file: str) -> tuple[Piece, ...]:
+        return _pieces(self.folder / f"{file}.py")
 
 
 @cache
-def words(*files: str) -> frozenset[str]:
-    """The names that are defined in files, by default in all of them."""
-    files = files or tuple(path.stem for path in _FOLDER.glob("*.py") if path.stem not in ("__init__", "network"))
-    return frozenset(piece.name for file in files for piece in _pieces(file))
-
-
-@cache
-def _pieces(file: str) -> tuple[Piece, ...]:
+def _pieces(path: Path) -> tuple[Piece, ...]:
     """The definitions of a file in order; a call at its end, as of ``defvjp``, belongs to what it is called on."""
-    text = (_FOLDER / f"{file}.py").read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
     lines, found = text.splitlines(), list[Piece]()
     for node in ast.parse(text).body:
         match node:

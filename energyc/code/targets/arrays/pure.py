@@ -1,4 +1,7 @@
-"""The routines of a plan as pure functions, and the records that they take and give."""
+"""The routines of a plan as pure functions, and the records that they take and give.
+
+``of_library`` reads ``np`` as what the module calls its library, ``jnp`` in JAX.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ _TYPES: Mapping[str, str] = MappingProxyType(
     }
 )
 _ARRAYS, _SLOPES, _BOTH = quote("dict[str, Array]"), quote("Slopes"), quote("tuple[States, Slopes]")
-_NOISE = "jnp.zeros({shape}, {dtype}) if {x} is None else {x}"
+_NOISE = "np.zeros({shape}, {dtype}) if {x} is None else {x}"
 _LETS = quote_body("lets = lets_at(params, states, fixed)")
 
 
@@ -49,6 +52,7 @@ class FunctionWriter(Routines):
     def __init__(self, context: Context, writer: ArrayWriter, constants: Mapping[Node, str], dtype: Expr) -> None:
         super().__init__(context, writer)
         self.constants, self.dtype = constants, dtype
+        self.library = writer.kind.library
 
     def own_names(self) -> tuple[dict[Node, Expr], dict[Node, Expr]]:
         """Params are fields of ``params``; a constant that is no truth value takes their dtype."""
@@ -56,8 +60,13 @@ class FunctionWriter(Routines):
         params: dict[Node, Expr] = {p.node: Attribute(own, c.params[n]) for n, p in c.network.params.items()}
         masks: dict[Node, Expr] = {n: Name(name) for n, name in self.constants.items() if isinstance(n, Indicator)}
         others = {n: name for n, name in self.constants.items() if n not in masks}
-        cast = {n: quote("jnp.asarray({x}, {dtype})", x=Name(name), dtype=self.dtype) for n, name in others.items()}
+        form = self.of_library("np.asarray({x}, {dtype})")
+        cast = {n: quote(form, x=Name(name), dtype=self.dtype) for n, name in others.items()}
         return {**params, **cast}, masks
+
+    def of_library(self, form: str) -> str:
+        """A form of NumPy, of the library that the module imports."""
+        return form.replace("np.", f"{self.library}.")
 
     # ------------------------------------------------------------ functions
 
@@ -73,8 +82,9 @@ class FunctionWriter(Routines):
         given |= {node: Name(name) for node, name in c.set.items()}
         body, _ = self.body(PlannedRoutine("_prepare", statements, ()), given, wishes, batch)
         made = {name: body.named.get(node, name) for node, name in c.fields.items()}
+        form = self.of_library(_NOISE)
         before = [
-            Assign(x, quote(_NOISE, x=x, shape=self._shape(c.network.noises[name].node, batch), dtype=dtype))
+            Assign(x, quote(form, x=x, shape=self._shape(c.network.noises[name].node, batch), dtype=dtype))
             for name, x in ((name, Name(c.local[name])) for name in c.network.noises)
         ]
         if c.step is not None:
@@ -92,7 +102,7 @@ class FunctionWriter(Routines):
         """``start`` where the spec has none: zeros."""
         c = self.context
         batch = quote("len(fixed[0])") if c.given else literal(1)
-        form = "jnp.zeros({shape}, {dtype})"
+        form = self.of_library("np.zeros({shape}, {dtype})")
         shapes = [self._shape(state.node, batch) for state in c.network.states.values()]
         made = [quote(form, shape=shape, dtype=self.dtype) for shape in shapes]
         parameters = (_params(), Parameter("fixed", Name("Fixed")))
@@ -165,7 +175,8 @@ class FunctionWriter(Routines):
         """One array a state, zeros where there is none."""
         own = Name(next(a for a in ("states", "cotangents", "fixed") if a in signature.arguments))
         local = self.context.local
-        none = {name: quote("jnp.zeros_like({x})", x=Attribute(own, local[name])) for name in signature.keys}
+        form = self.of_library("np.zeros_like({x})")
+        none = {name: quote(form, x=Attribute(own, local[name])) for name in signature.keys}
         return call("States", *(parts.get(name, none[name]) for name in signature.keys))
 
     def _by_name(self, parts: Mapping[str, Expr]) -> Expr:

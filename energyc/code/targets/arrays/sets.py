@@ -15,7 +15,7 @@ from energyc.code.tree.expressions import (
     integers,
     number,
 )
-from energyc.code.tree.quotation import quote, quote_body
+from energyc.code.tree.quotation import quote_body
 from energyc.code.tree.statements import Body
 from energyc.language.network import ConstraintSet
 
@@ -31,7 +31,7 @@ def project_vjp(at: States, cotangents: States) -> States:
 '''
 
 
-def projections(context: Context) -> Body:
+def projections(context: Context, library: str) -> Body:
     """``project`` and ``project_vjp``; nothing where no state is in a set."""
     states = context.network.states
     if all(state.constraint is None for state in states.values()):
@@ -39,7 +39,7 @@ def projections(context: Context) -> Body:
     projected, back = list[Expr](), list[Expr]()
     for name, state in states.items():
         z, at, cotangent = (Attribute(Name(owner), context.local[name]) for owner in ("states", "at", "cotangents"))
-        projected.append(z if state.constraint is None else _projection(z, state.constraint))
+        projected.append(z if state.constraint is None else _projection(z, state.constraint, library))
         back.append(cotangent if state.constraint is None else _adjoint(at, cotangent, state.constraint))
     return quote_body(_PROJECT, projected=call("States", *projected), back=call("States", *back))
 
@@ -55,13 +55,13 @@ def _is_bounded(constraint: ConstraintSet | None) -> bool:
     return constraint.kind != "box" or None not in (constraint.low, constraint.high)
 
 
-def _projection(state: Expr, constraint: ConstraintSet) -> Expr:
+def _projection(state: Expr, constraint: ConstraintSet, library: str) -> Expr:
     match constraint.kind:
         case "box":
             low, high = (Constant(None) if end is None else number(end) for end in (constraint.low, constraint.high))
-            return quote("jnp.clip({x}, {low}, {high})", x=state, low=low, high=high)
+            return call(f"{library}.clip", state, low, high)
         case "nonnegative":
-            return quote("jnp.maximum({x}, 0)", x=state)
+            return call(f"{library}.maximum", state, Number(0))
         case kind:
             return call(kind, state, _axes(constraint))
 
