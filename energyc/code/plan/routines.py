@@ -152,9 +152,9 @@ def answers(d: Derivation) -> list[Prepared]:
     metrics = _plain({name: quantity.node for name, quantity in network.reported.items()})
     cost = _plain({"cost": network.cost.node} if network.cost else {})
     routines = [
-        _listed("_readouts", _AT, "The answers.", readouts),
+        _listed("_readouts", _AT, "The readouts.", readouts),
         _listed("_cost", _AIMED, "The cost of each sample.", cost),
-        _listed("_metrics", _AIMED, "What is only reported.", metrics),
+        _listed("_metrics", _AIMED, "The metrics, which are only reported.", metrics),
     ]
     return [routine for routine in routines if routine.routine.outputs]
 
@@ -227,14 +227,14 @@ def _contrasts(d: Derivation, holomorphic: bool) -> list[Prepared]:
         forces = d.vjp(d.user_forces, d.params)
         routines.append(_by_input(d, "_user_force_gradient", _WITH_COTANGENTS, doc, forces))
     if d.descends:
-        doc = "What a nudge subtracts from the force: in a flow dC/dg takes the place of dE/dg."
+        doc = "The pull of a nudge, which is subtracted from the force: in a flow dC/dg takes the place of dE/dg."
         routines.append(_by_state(d, "_nudge", _AIMED, doc, _named("nudge", d.nudge)))
     return [routine for routine in routines if routine.routine.outputs]
 
 
 def _predictions(d: Derivation) -> list[Prepared]:
     """The predictions of an energy of squared prediction errors, and what they send back."""
-    doc = "What each state is predicted to be, from states before it."
+    doc = "The prediction of each state from the states before it."
     forward = _by_state(d, "_predictions", _AT, doc, _named("predicted", d.predicted), gives="list")
     back = _named("back", d.vjp(d.predicted, d.states))
     doc = "<cotangents, d predictions/dz>; and <cotangents, d predictions/dtheta> summed over the batch."

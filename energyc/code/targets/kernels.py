@@ -292,7 +292,7 @@ def _given(relaxing: Relaxing) -> Callable[[], Body]:
         kinds = {"name": "str", "fixed": context.class_names.fixed, "targets": "Tensors"}
         parameters = (Parameter("self"), *(Parameter(name, Name(kind)) for name, kind in kinds.items()))
         body += quote_body("raise KeyError(name)")
-        doc = ("What a kernel reads, in its order.",)
+        doc = ("The arrays that a kernel reads, in its order.",)
         return (Function("_given", parameters, tuple(body), quote("list[Tensor]"), doc),)
 
     return methods

@@ -92,7 +92,7 @@ class FunctionWriter(Routines):
         first = Assign(unpacked(tuple(map(Name, clamps.values()))), Name("clamps"))
         returned = Return(call("Fixed", *map(Name, [*clamps.values(), *c.set.values(), *made.values()])))
         lines = needed([first] if clamps else [], [*before, *body.body, returned])
-        doc = ("What no step changes.",)
+        doc = ("The quantities that no step changes.",)
         return Function("prepare", (_params(), Parameter("clamps", Name("Clamps"))), lines, Name("Fixed"), doc)
 
     def _shape(self, node: Node, batch: Expr) -> Expr:
@@ -211,11 +211,11 @@ def records(context: Context) -> list[Class]:
     network, local = context.network, context.local
     states = ", ".join(f"{name}[{', '.join(s.node.dims)}]" for name, s in network.states.items())
     made: Sequence[tuple[str, str, Iterable[str]]] = (
-        ("Params", "What is learned.", context.params.values()),
-        ("Targets", "What the cost compares with.", (local[name] for name in network.targets)),
+        ("Params", "The learned parameters.", context.params.values()),
+        ("Targets", "The targets of the cost, a row for each sample.", (local[name] for name in network.targets)),
         ("States", f"{states}, a row for each sample.", (local[name] for name in network.states)),
         ("Fixed", "Clamps, and what depends on clamps and params alone.", _fixed(context)),
-        ("Readouts", "The answers.", (readout_fields(context).values())),
+        ("Readouts", "The readouts.", (readout_fields(context).values())),
     )
     first, *others = (array_record(name, doc, fields) for name, doc, fields in made)
     return [first, clamps_record(context), *others]

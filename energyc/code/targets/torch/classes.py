@@ -264,7 +264,7 @@ def at_step(context: Context) -> Function:
     number = {context.set[context.step]: quote("torch.tensor(number, device=self.device)")}
     parameters = (Parameter("self"), Parameter("fixed", record), Parameter("number", Name("int")))
     body = (Return(Name("fixed").method("_replace", **number)),)
-    return Function("_at", parameters, body, record, ("What is fixed in one step.",))
+    return Function("_at", parameters, body, record, ("The quantities that are fixed in one step.",))
 
 
 def noise(context: Context) -> Function:

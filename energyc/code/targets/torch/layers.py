@@ -128,9 +128,8 @@ def _around(network: Network, context: Context, classes: Mapping[str, str]) -> B
         made = torch_class.init(context, writer, constants, {attributes[name]: own for name, own in classes.items()})
         return (*torch_class.layered_settings(context, _further(context, network, attributes)), made)
 
-    about = (
-        f"What is around the layers {', '.join(classes)}." if len(classes) > 1 else f"What is around {min(classes)}."
-    )
+    those = f"the layers {', '.join(classes)}" if len(classes) > 1 else min(classes)
+    about = f"The equations around {those}."
     return fixed_record(context), equations_class(context, about, writer, head, body, derived=False)
 
 

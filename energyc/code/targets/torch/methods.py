@@ -52,7 +52,7 @@ class MethodWriter(Routines):
         record = Name(c.class_names.fixed)
         returned = Return(call(record, *map(Name, made)))
         parameters = (_SELF, *(Parameter(name, Name("Tensor")) for name in clamps.values()))
-        doc = ("What depends on clamps and params alone.",)
+        doc = ("The quantities that depend on clamps and params alone.",)
         return Function("_prepare", parameters, facts.live([*self._set(), *body.body, returned]), record, doc)
 
     def _set(self) -> Iterator[Assign]:
