@@ -322,6 +322,27 @@ def exchanged(poly: Poly, old: Atom, new: Poly) -> Poly:
     return _each(poly, lambda atom: new if atom == old else remade(atom, lambda part: exchanged(part, old, new)))
 
 
+def occurs(name: str, factors: Iterable[tuple[Atom, Any]]) -> bool:
+    """Whether an atom with a name is in a product, at any depth."""
+    atoms = [atom for atom, _ in factors]
+    inner = (form[1] for atom in atoms for part in atom.args for form, _ in part)
+    return any(atom.name == name for atom in atoms) or any(occurs(name, each) for each in inner)
+
+
+def unfolded(poly: Poly, name: str, indices: tuple[Atom, ...], body: Poly) -> Poly:
+    """A polynomial with a formula of ``indices`` in the place of the elements of a name, wherever these are."""
+
+    def own(atom: Atom) -> Poly:
+        if (atom.kind, atom.name) == ("element", name):
+            return moved(body, dict(zip(indices, atom.args, strict=True)))
+        return remade(atom, part)
+
+    def part(inner: Poly) -> Poly:
+        return _each(inner, own)
+
+    return part(poly)
+
+
 def solved(poly: Poly) -> Iterator[tuple[Atom, Poly]]:
     """The atoms that a polynomial is linear in, each with what it is where the polynomial is 0."""
     for (bound, factors), value in poly:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from energyc.checker.algebra import Poly, summed, total
+from energyc.checker.algebra import Poly, new_index, number, summed, total, unfolded
 from energyc.checker.bounds import sets_of
 from energyc.checker.case import require
 from energyc.checker.formulas import Formulas
@@ -32,9 +32,9 @@ class Claims(Slopes):
         """Check a tree. Raises Refused for a step that fails, NotCovered for what cannot be judged."""
         self.compare(tree["formulas"])
         kind = tree["statement"]["kind"]
-        of = tree["statement"]["of"] if kind == "floor" else self.spec["terms"]
-        let = kind in ("positive", "semidefinite")
-        about = [self.spec["lets"][tree["statement"]["of"]]] if let else [self.spec["terms"][k] for k in of]
+        of = tree["statement"]["of"] if kind in ("floor", "positive", "semidefinite") else self.spec["terms"]
+        named = [of] if kind in ("positive", "semidefinite") else of
+        about = [self.spec["terms"].get(name) or self.spec["lets"][name] for name in named]
         missing = self.read_by(about) - tree["formulas"].keys()
         require(not missing, f"the formula of {min(missing, default='')} is missing")
         rules: dict[str, Callable[[Node], Any]] = {"floor": self.floor, "rest": self.rest, "unique": self.unique}
@@ -166,9 +166,11 @@ class Claims(Slopes):
         self.steady("flows", terms)
         formulas = Formulas(self.spec, self.states, (), on_edges=True)
         formulas.slopes = []
-        require(
-            not any(formulas.equation(flow)[1] for flow in flows), "the rule flows: a flow is not 0 with its gradients"
-        )
+        for flow in flows:
+            moves = formulas.equation(flow)[1]
+            for _, by in formulas.slopes:
+                moves = unfolded(moves, f"w.{by}", tuple(map(new_index, formulas.signature(by))), number(0))
+            require(not moves, "the rule flows: a flow is not 0 with its gradients")
         for names, by in formulas.slopes:
             require(by in self.states, "the rule flows: a gradient by what is no state")
             own = Formulas(self.spec, [by], (), on_edges=True)

@@ -57,8 +57,9 @@ class Formulas:
     """The formulas of a spec, of whose lets those that are not ``written`` in a proof are multiplied out.
 
     The tensors and lets in ``along`` move; ``exchange`` gives the directions that may be read, and their names;
-    ``used`` are the left sides that were read. Functions may be kept ``whole``, with atoms ``slope NAME``. Gradients
-    are 0, and listed in ``slopes``, if that is a list. But for ``on_edges``, > and >= of numbers are the same.
+    ``used`` are the left sides that were read. Functions may be kept ``whole``, with atoms ``slope NAME``. Gradients by
+    z are directions w.z, and listed in ``slopes``, if that is a list. But for ``on_edges``, > and >= of numbers are the
+    same.
     """
 
     def __init__(
@@ -254,14 +255,17 @@ class Formulas:
             raise NotCovered("a gradient of another kind")
         if self.slopes is not None:
             self.slopes.append((sum_of_names(energies), name))
-            return number(0)
+            return times(map(within, places, self.signature(name))) * self.element(f"w.{name}", tuple(places))
         inner = Formulas(self.spec, [name], self.written, self.whole)
         parts = [inner.differential(summed(*inner.equation(term))) for term in terms if term is not None]
         self.used |= inner.used
-        return al.total(
+        slope = al.total(
             summed(bound, times(_chosen(factor, f"w.{name}", places) for factor in factors).scaled(value))
             for bound, factors, value in al.opened(al.total(parts))
         )
+        let = self.spec["lets"].get(name)
+        kept = let is None or name in self.along or name in self.written
+        return slope if kept else al.unfolded(slope, name, *self.equation(let))
 
     def heading(self, head: Any, body: ast.expr, scope: Scope) -> tuple[str, dict[str, str], ast.expr | None]:
         """The name of a reduction, its indices, each with its dim unless it is in ``scope``, and its guard."""

@@ -74,7 +74,8 @@ class _Certificate(Case):
     def check(self) -> None:
         """Check all steps. Raises Refused for one that fails, NotCovered for what cannot be judged."""
         self.compare(self.listed)
-        {"gradient": self.gradient, "symmetric": self.symmetric, "matrix": self.matrix}[self.kind]()
+        kinds = {"gradient": self.gradient, "symmetric": self.symmetric, "matrix": self.matrix, "metric": self.metric}
+        kinds[self.kind]()
         require(not self.steps, "there are more steps than the proof has")
         missing = self.formulas.used & self.spec["equations"].keys() - self.listed.keys()
         require(not missing, f"the formula of {min(missing, default='')} is missing")
@@ -128,6 +129,13 @@ class _Certificate(Case):
             require(all(term.word != "energy" for term in terms), "an energy is a gradient")
             form = total(self.formulas.work(term, "u") for term in terms)
         self.mirrored(self.formulas.differential(form), {}, {})
+
+    def metric(self) -> None:
+        """The same of ``u . (dg/dx) P w``, for a flow ``-P grad(E, g)``."""
+        (by,) = self.by
+        formulas, indices, value = self.descent(self.spec["terms"][self.of], by, whole=False)
+        self.formulas.used |= formulas.used
+        self.mirrored(summed(indices, value * self.formulas.element(f"u.{by}", tuple(map(lone, indices)))), {}, {})
 
     def matrix(self) -> None:
         """Exchanging two indices of a let, beside two vectors over them, turns each of its terms into its mirror."""

@@ -205,21 +205,39 @@ class Slopes(Terms):
         self.nonnegative(summed(along, change) - self.squares(node, formulas, bounds, apart), bounds, state)
 
     def semidefinite(self, node: Node) -> None:
-        """That a let M with two indices of one dim, alone, has ``v . M v >= 0`` for all v, which are ``w.M``."""
+        """That a let M has ``v . M v >= 0`` by two indices of one dim, for all v, which are ``w.M`` over all others.
+
+        Or, with a flow ``-P grad(E, g)`` in the place of the let and g in that of the indices, that ``(dg/dx) P`` has.
+        """
         statement = statement_of(node, "semidefinite", "of", "by", "layer", "for")
         require(node["rule"] == "form" and node["premises"] == [], "the rule form: another rule, or premises")
         require(node["facts"].keys() == {"squares"}, "the rule form: other facts")
-        let, formulas = self.spec["lets"][statement["of"]], Formulas(self.spec, (), (), whole=True)
+        flow = self.spec["terms"].get(statement["of"])
+        if flow is not None:
+            (name,) = statement["by"]
+            self.facts(self.spec["lets"].get(name) or flow)
+            formulas, indices, moved = self.descent(flow, name, whole=True)
+            form = summed(indices, moved * formulas.element(f"w.{name}", tuple(map(lone, indices))))
+        else:
+            name, formulas = statement["of"], Formulas(self.spec, (), (), whole=True)
+            form = self.product(self.spec["lets"][name], statement["by"], formulas)
+        bounds = Bounds(formulas)
+        self.nonnegative(form - self.squares(node, formulas, bounds, {}), bounds, name)
+
+    def product(self, let: Left, by: Sequence[str], formulas: Formulas) -> Poly:
+        """``v . M v`` of a let by two of its indices, summed over all."""
         self.facts(let)
         indices, value = formulas.equation(let)
-        require([name for name, _ in let.indices] == statement["by"], "the rule form: other indices")
-        square = len(indices) == 2 and indices[0].below == indices[1].below
-        require(let.word == "let" and square, "the rule form: not a square matrix")
-        formulas.vectors[f"w.{let.name}"] = (indices[0].below,)
-        ends = [formulas.element(f"w.{let.name}", (lone(index),)) for index in indices]
-        bounds = Bounds(formulas)
-        form = summed(indices, value * ends[0] * ends[1])
-        self.nonnegative(form - self.squares(node, formulas, bounds, {}), bounds, let.name)
+        names = [name for name, _ in let.indices]
+        row, column = map(names.index, by)
+        require(let.word == "let" and row != column, "the rule form: other indices")
+        require(indices[row].below == indices[column].below, "the rule form: not a square matrix")
+        kept = [k for k in range(len(indices)) if k != column]
+        formulas.vectors[f"w.{let.name}"] = tuple(indices[k].below for k in kept)
+        places = [lone(indices[k]) for k in kept]
+        turned = [lone(indices[column if k == row else k]) for k in kept]
+        ends = [formulas.element(f"w.{let.name}", tuple(each)) for each in (places, turned)]
+        return summed(indices, value * ends[0] * ends[1])
 
     @staticmethod
     def nonnegative(rest: Poly, bounds: Bounds, name: str) -> None:

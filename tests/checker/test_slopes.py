@@ -464,7 +464,9 @@ def test_matrices_that_are_nowhere_negative(matrix: str) -> None:
     text += "energy e = sum[d](x[d]^2)\nflow x[d] = -sum[k in D](M[d,k]*grad(e, x[k]))\n"
     made = [semidefinite(list(each)) for each in ([], *((one,) for one in FORMS), FORMS[:2])]
     assert any(verdict(text, each) == "yes" for each in made) == MATRICES[matrix]
-    for by in (("d",), ("k", "d"), ("d", "d"), ("d", "x")):
+    turned = [semidefinite([one], ("k", "d")) for one in FORMS]
+    assert any(verdict(text, each) == "yes" for each in turned) <= MATRICES[matrix]
+    for by in (("d",), ("d", "d"), ("d", "x"), ("d", "k", "d")):
         assert "yes" not in {verdict(text, semidefinite([one], by)) for one in FORMS}
 
 

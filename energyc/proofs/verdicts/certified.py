@@ -134,12 +134,14 @@ class Writer:
             yield claim, (metric or matrix or OTHER_KIND) if claim.verdict == "proved" else None
 
     def _metric(self, descent: Descent) -> Json | None:
-        """That the Jacobian of a let by a state is symmetric."""
+        """That the matrix of a flow along a gradient is symmetric; of one without, the Jacobian of a let by a state."""
         certificate = descent.symmetric.certificate
-        if not descent.plain or certificate is None or certificate.pinned:
+        if certificate is None or certificate.pinned:
             return None
-        steps = self._symmetry(certificate, {f"{way}.v": f"{way}.{descent.state}" for way in "uw"})
-        return self._entry("symmetric", descent.by, [descent.state], steps)
+        by = descent.by if descent.energies else descent.state
+        steps = self._symmetry(certificate, {f"{way}.v": f"{way}.{by}" for way in "uw"})
+        kind, of = ("metric", descent.state) if descent.energies else ("symmetric", descent.by)
+        return self._entry(kind, of, [by], steps)
 
     def _matrix(self, about: str) -> Json | None:
         """That exchanging two indices of a let leaves it as it is."""

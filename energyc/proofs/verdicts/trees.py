@@ -148,8 +148,9 @@ class Trees:
         return tree
 
     def _positive(self, proof: Step) -> Json:
-        if isinstance(proof.by, Squares) and len(proof.about) == 1:
-            return self._semidefinite(proof.about[0], proof.by)
+        if isinstance(proof.by, Squares) and len(proof.about) != 2:
+            name, *indices = proof.about
+            return self._semidefinite(name, indices, proof.by)
         if len(proof.about) != 2:
             raise NoTree("the format has no rules for this matrix")
         (by, state), statement = proof.about, {"kind": "positive", **self._quantified("positive")}
@@ -159,12 +160,11 @@ class Trees:
         self._reader.positive(tree)
         return tree
 
-    def _semidefinite(self, name: str, known: Squares) -> Json:
-        let = self.network.lets[name]
-        if len(let.indices) != 2 or len(known.vector.dims) != 1:
-            raise NoTree("the format has no rules for a matrix with other indices")
-        statement = {"kind": "semidefinite", "of": name, "by": [*let.indices], **self._quantified("semidefinite")}
-        squares = self._slopes.of_vector(known, f"w.{name}")
+    def _semidefinite(self, name: str, indices: Sequence[str], known: Squares) -> Json:
+        """That of a let by two indices or, without them, of the matrix of a flow."""
+        by = [*indices] or [slope.by for slope in self.network.flows[name].slopes]
+        statement = {"kind": "semidefinite", "of": name, "by": by, **self._quantified("semidefinite")}
+        squares = self._slopes.of_vector(known, f"w.{name if indices else by[0]}")
         fewer = [[*squares[:k], *squares[k + 1 :]] for k in range(len(squares))]
         for chosen in (squares, *fewer):  # one that is left may outweigh what is subtracted
             tree = _node("form", statement, (), {"squares": chosen})
