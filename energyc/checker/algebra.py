@@ -142,7 +142,7 @@ def _gaps(place: Poly, dim: str) -> tuple[Poly, Poly]:
 def function(name: str, argument: Poly) -> Poly:
     """A function, or whether the argument is ``eq`` to 0 or ``le``: a constant is decided, a sign leaves."""
     value = argument.constant()
-    if name == "power":
+    if name == "power" or (name == "held" and value is not None):
         return argument
     if name in ("eq", "le") and value is not None:
         return number(int(value == 0 or (value < 0 and name == "le")))
@@ -199,7 +199,7 @@ def product(bound: tuple[Atom, ...], factors: Iterable[tuple[Atom, Any]], value:
             powers[atom] = 1
         elif atom.name == "sign":
             powers[atom] = exponent % 2 or (2 if exponent > 0 and _is_kinked(atom.args[0]) else 0)
-        elif atom.name == "power" and exponent > 0 and Fraction(exponent).denominator == 1:
+        elif atom.name == "power" and Fraction(exponent).denominator == 1 and (exponent > 0 or atom.args[0].constant()):
             del powers[atom]
             return summed(bound, product((), powers.items(), value) * atom.args[0] ** exponent)
     if not bound:
@@ -260,6 +260,17 @@ def cleared(poly: Poly) -> Poly:
         if atom.name == "power" and atom.kind == "function" and exponent < 0 and not seen(atom)[0] & {*bound}:
             return cleared(poly * lone(atom, -exponent))
     return poly
+
+
+def integrands(poly: Poly) -> Iterator[Poly]:
+    """What is summed over indices of the same dims, taken together: where all of these vanish, the polynomial does."""
+    groups: dict[tuple[str, ...], tuple[list[Atom], list[Poly]]] = {}
+    for (bound, factors), value in poly:
+        ordered = sorted(bound, key=lambda index: index.below)
+        dims = tuple(index.below for index in ordered)
+        indices, parts = groups.setdefault(dims, ([*map(new_index, dims)], []))
+        parts.append(moved(Poly([(((), factors), value)]), dict(zip(ordered, map(lone, indices), strict=True))))
+    yield from (total(parts) for _, parts in groups.values())
 
 
 @lru_cache(500_000)
@@ -341,6 +352,16 @@ def unfolded(poly: Poly, name: str, indices: tuple[Atom, ...], body: Poly) -> Po
         return _each(inner, own)
 
     return part(poly)
+
+
+def released(poly: Poly) -> Poly:
+    """A polynomial with what is ``held`` in the place of the atoms that hold it."""
+
+    def own(atom: Atom) -> Poly:
+        held = (atom.kind, atom.name) == ("function", "held")
+        return released(atom.args[0]) if held else remade(atom, released)
+
+    return _each(poly, own) if any(occurs("held", form[1]) for form, _ in poly) else poly
 
 
 def solved(poly: Poly) -> Iterator[tuple[Atom, Poly]]:

@@ -30,6 +30,14 @@ RISING: dict[str, tuple[Any, Any, Callable[[float], float]]] = {
 FAR, SLACK, INEXACT, HALVINGS = 30, Fraction(1, 10**9), ("softplus", "logsigmoid"), 40
 #: Those that have the sign of their argument, those that are nowhere 0, and others with continuous slopes.
 SIGNED, NEVER_ZERO = ("tanh", "erf", "softsign"), ("sigmoid", "exp", "softplus", "logsigmoid")
+#: Slopes that fall to both sides of 0 alike, and those of functions with a slope of 1/2 at 0 and no other one there.
+BELLS: dict[str, Callable[[float], float]] = {
+    "tanh": lambda x: math.cosh(x) ** -2,
+    "erf": lambda x: 2 / math.sqrt(math.pi) * math.exp(-(x**2)),
+    "softsign": lambda x: (1 + abs(x)) ** -2,
+    "sigmoid": lambda x: math.exp(-abs(x)) * (1 + math.exp(-abs(x))) ** -2,
+}
+HALVES = ("silu", "gelu", "gelu_tanh")
 WAVES: dict[str, tuple[Any, Any]] = {"sin": (-1, 1), "cos": (-1, 1)}
 #: Those that rise in the end as their argument does: none is below this.
 UNITS = {"silu": Fraction(-3, 10), "gelu": Fraction(-1, 5), "gelu_tanh": Fraction(-1, 5)}
@@ -384,6 +392,14 @@ class Bounds:
 def _slope(name: str, u: Facts) -> Facts:
     """The slope of a function that is kept whole, which may jump."""
     low, high = WHOLE[name]
+    if name in BELLS:
+        near, far = max(u.low, -u.high, 0), max(-u.low, u.high)
+        low = _rounded(BELLS[name], far, -1, False) if far <= FAR else low
+        high = min(high, _rounded(BELLS[name], min(near, FAR), 1, False))
+    elif u.positive or (u.low >= 0 and name in HALVES):
+        low, high = Fraction(1, 2) if name in HALVES else 1, high if name in HALVES else 1
+    elif (-u).positive or (u.high <= 0 and name in HALVES):
+        low, high = low, Fraction(1, 2) if name in HALVES else low
     return Facts(low, high, reads=u.reads).settled()
 
 
@@ -482,10 +498,12 @@ def _relu(u: Facts) -> Facts:
     return _largest(u, number(0))
 
 
-def _leaky(u: Facts, *slope: Facts) -> Facts:
-    if slope:
+def _leaky(u: Facts, slope: Facts | None = None) -> Facts:
+    """The larger of a number and a multiple of it, or the smaller for a slope above 1."""
+    slope = number(Fraction(1, 100)) if slope is None else slope
+    if slope.reads != NONE or slope.low < 1 < slope.high:
         raise NotCovered("a slope of leaky_relu")
-    return u._replace(low=min(u.low, 0), high=u.high, bottom=False)
+    return _largest(u, u * slope) if slope.high <= 1 else -_largest(-u, -u * slope)
 
 
 def _log(u: Facts) -> Facts:

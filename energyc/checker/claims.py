@@ -16,7 +16,7 @@ from energyc.checker.formulas import Formulas
 from energyc.checker.growth import Growths, is_outgrown
 from energyc.checker.slopes import Slopes
 from energyc.checker.syntax import Left, NotCovered, expression
-from energyc.checker.terms import Node, leaf, statement_of, summands
+from energyc.checker.terms import Node, leaf, moving, statement_of, summands
 
 
 @lru_cache(8)
@@ -106,9 +106,8 @@ class Claims(Slopes):
     def rest(self, node: Node) -> None:
         """That there is a state on its sets at which a step of the whole force, however long, ends where it began."""
         statement = statement_of(node, "rest", "steps", "layer", "for")
-        terms = self.motion(node["rule"])
-        if node["rule"] not in ("banach", "flows") and any(term.word == "flow" for term in terms):
-            raise NotCovered("an equilibrium under a flow")
+        whole = self.motion(node["rule"])
+        terms = whole if node["rule"] == "flows" else moving(whole)
         rules = {"least": self.least, "proximal": self.proximal, "brouwer": self.brouwer}
         rules |= {"monotone": self.pulled, "banach": self.banach, "flows": self.flows}
         rules[node["rule"]](node, statement["steps"], terms)
@@ -153,7 +152,7 @@ class Claims(Slopes):
         require(steps == "plain" and node["facts"] == {}, "the rule banach: other steps or facts")
         name = self.contraction(premise)
         require([*self.states] == [name], "the rule banach: there are other states")
-        self.steady("banach", [term for term in terms if term.word in ("flow", "next")])
+        self.steady("banach", terms)
 
     def flows(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
         """Flows that are 0 where the gradients in them are, each by a state of all energies that read it."""

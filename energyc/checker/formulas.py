@@ -25,7 +25,7 @@ DEFINED = {
     "mean where[]": "sum[I | G](u) / max(sum[I | G](1), 1)", "logsumexp[]": "log(sum[I | G](exp(u)))",
     "variance[]": "mean[I | G](u^2) - mean[I | G](u)^2", "softmax[]": "where(G, exp(u) / sum[I | G](exp(u)), 0)",
     "layernorm[]": "(u - mean[I](u)) / sqrt(variance[I](u) + eps)", "rmsnorm[]": "u / sqrt(mean[I](u^2) + eps)",
-    "standardize[]": "layernorm[I](u, eps = eps)",
+    "standardize[]": "layernorm[I](u, eps = eps)", "gauss": "exp(-u^2/2) * 2^(-1/2) * pi^(-1/2)",
 }  # fmt: skip
 #: The slopes of the functions that are left.
 SLOPES = {
@@ -42,7 +42,7 @@ WHOLE: dict[str, Any] = {
 #: Those whose slope has none but at kinks.
 _STRAIGHT = ("slope relu", "slope abs", "slope leaky_relu")
 #: What these tables read, and a spec may not declare anew.
-TAKEN = {"sum", "argmax", *(name.rstrip("[]") for name in DEFINED), *SLOPES}
+TAKEN = {"sum", "argmax", "detach", "frozen", "silu_integral", *(name.rstrip("[]") for name in DEFINED), *SLOPES}
 _OPERATIONS: dict[Any, Callable[[Poly, Poly], Poly]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -58,8 +58,8 @@ class Formulas:
 
     The tensors and lets in ``along`` move; ``exchange`` gives the directions that may be read, and their names;
     ``used`` are the left sides that were read. Functions may be kept ``whole``, with atoms ``slope NAME``. Gradients by
-    z are directions w.z, and listed in ``slopes``, if that is a list. But for ``on_edges``, > and >= of numbers are the
-    same.
+    z are directions w.z, and listed in ``slopes``, if that is a list. Nothing may be frozen or detached, unless it is
+    ``held``. But for ``on_edges``, > and >= of numbers are the same.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class Formulas:
         self.exchange: dict[str, str] = {}
         self.used: set[str] = set()
         self.slopes: list[tuple[list[str], str]] | None = None
+        self.held = False
         self.kept: dict[Any, Any] = {}
         self.dims: dict[str, tuple[str, ...]] = {}
         #: The dims of vectors that belong to no tensor.
@@ -236,6 +237,10 @@ class Formulas:
             return self.value(expression(own.body), {**dict(zip(own.parameters, values, strict=True)), **indices})
         if len(values) == 1 and (own is not None or name in SLOPES):
             return function(f"integral {name}" if own is not None else name, values[0])
+        if name == "silu_integral" and len(values) == 1:
+            return function("integral silu", values[0])
+        if name in ("detach", "frozen") and len(values) == 1 and self.held:
+            return function("held", values[0])
         if name in ("max", "min") and len(values) > 2:
             values = [self.function(name, 0, values[:-1], {}), values[-1]]
         if self.whole and name in WHOLE and len(values) == 1:
@@ -257,6 +262,7 @@ class Formulas:
             self.slopes.append((sum_of_names(energies), name))
             return times(map(within, places, self.signature(name))) * self.element(f"w.{name}", tuple(places))
         inner = Formulas(self.spec, [name], self.written, self.whole)
+        inner.held = self.held
         parts = [inner.differential(summed(*inner.equation(term))) for term in terms if term is not None]
         self.used |= inner.used
         slope = al.total(
@@ -265,7 +271,7 @@ class Formulas:
         )
         let = self.spec["lets"].get(name)
         kept = let is None or name in self.along or name in self.written
-        return slope if kept else al.unfolded(slope, name, *self.equation(let))
+        return al.released(slope if kept else al.unfolded(slope, name, *self.equation(let)))
 
     def heading(self, head: Any, body: ast.expr, scope: Scope) -> tuple[str, dict[str, str], ast.expr | None]:
         """The name of a reduction, its indices, each with its dim unless it is in ``scope``, and its guard."""
@@ -310,13 +316,16 @@ class Formulas:
         return self.template(f"{name}[]", u=value, G=test, I=along, eps=eps)
 
     def work(self, term: Left, direction: str = "w") -> Poly:
-        """The force of a term times a direction; ``next z = G`` is the force G - z, an energy has minus its change."""
+        """The force of a term times a direction; ``next z = G`` is the force G - z, an energy has minus its change.
+
+        What is held has no part in the change of an energy; a force is judged with all that it reads.
+        """
         indices, value = self.equation(term)
         if term.word == "energy":
-            return -self.differential(summed(indices, value))
-        places = tuple(map(lone, indices))
-        held = self.element(term.on, places) if term.word == "next" else number(0)
-        return summed(indices, (value - held) * self.element(f"{direction}.{term.on}", places))
+            return -al.released(self.differential(summed(indices, value)))
+        value, places = al.released(value), tuple(map(lone, indices))
+        before = self.element(term.on, places) if term.word == "next" else number(0)
+        return summed(indices, (value - before) * self.element(f"{direction}.{term.on}", places))
 
     def differential(self, poly: Poly, by: Atom | None = None, most: Poly | None = None) -> Poly:
         """The change along the directions ``w`` of what moves, or by a number; of a maximum's entries, that of it."""
@@ -347,11 +356,12 @@ class Formulas:
             return number(int(atom == by))
         if name == "max":
             return self.differential(atom.args[0], by, lone(atom))
-        change = self.differential(atom.args[0], by)
+        change = self.differential(atom.args[0], by) if name != "held" else number(0)
         if name == "entry" and most is not None:
             return change * function("first", atom.args[0] - most)
         if name.startswith("integral "):
-            return change and change * self.function(name[9:], 1, [atom.args[0]], {})
+            primes = int(name[9:] in self.spec["functions"])
+            return change and change * self.function(name[9:], primes, [atom.args[0]], {})
         if self.whole and change and name in WHOLE:
             known = isinstance(WHOLE[name], str)
             return change * (self.value(expression(WHOLE[name]), {"u": atom.args[0]}) if known else _slope(atom))

@@ -20,6 +20,8 @@ _STILL: Growth = frozenset(), 0
 #: By how much a form is above 0 at least, of vectors of norm 1, if it is called positive.
 LEAST = Fraction(1, 10**9)
 _BOUNDED, _LINEAR = ("tanh", "sin", "cos", "sign", "erf"), ("lcosh", "max", "entry")
+#: A logarithm grows by less than any power above 0, such as this one.
+SLOW = Fraction(1, 1000)
 
 
 class Growths:
@@ -46,7 +48,14 @@ class Growths:
             return (frozenset({atom.name}), exponent) if atom.name in self.moving else _STILL
         if exponent > 0 and atom.name in _BOUNDED:
             return _STILL
+        known = self.bounds.of_atom(atom) if atom.kind == "function" else None
+        if known is not None and (known.away if exponent < 0 else known.bounded):
+            return _STILL
         if atom.name == "log" and exponent == 1:
+            positive = self.bounds.of_poly(atom.args[0])
+            if positive.away and positive.low >= 0:
+                states, power = self.of(atom.args[0])
+                return states, power * SLOW
             return self.of(Poly((form, 1) for form in self.logarithm(atom.args[0])))
         inner = self.of(atom.args[0]) if exponent > 0 and atom.name in ("power", "exp", *_LINEAR) else None
         if inner is None or (atom.name == "exp" and inner[1] > 0):

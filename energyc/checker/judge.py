@@ -70,6 +70,7 @@ class _Certificate(Case):
         self.named = {*re.findall(r"\w+", str([step["is"] for step in self.steps if step["rule"] == "slope"]))}
         super().__init__(statement["layer"], text, consts, self.by, self.named)
         self.listed = certificate["formulas"]
+        self.formulas.held = self.kind == "gradient" or not isinstance(self.of, str)
 
     def check(self) -> None:
         """Check all steps. Raises Refused for one that fails, NotCovered for what cannot be judged."""

@@ -15,7 +15,7 @@ from energyc.checker.forms import Forms, beside, is_semidefinite, largest, matri
 from energyc.checker.formulas import Formulas
 from energyc.checker.kinks import Kink, Kinks, move_proximally
 from energyc.checker.syntax import Left, NotCovered, expression
-from energyc.checker.terms import Node, Terms, leaf, statement_of, summands
+from energyc.checker.terms import Node, Terms, leaf, moving, statement_of, summands
 
 
 class Slopes(Terms):
@@ -27,7 +27,7 @@ class Slopes(Terms):
         """That there is one state, on its sets, at which a step of the whole force ends where it began."""
         statement = statement_of(node, "unique", "steps", "sizes", "layer", "for")
         require(node["rule"] == "monotone" and node["facts"] == {}, "the rule monotone: other facts")
-        m = self.monotone(node, statement["steps"], statement["sizes"], self.motion(node["rule"]))
+        m = self.monotone(node, statement["steps"], statement["sizes"], moving(self.motion(node["rule"])))
         require(m > 0, "the rule monotone: m is not above 0")
 
     def converges(self, node: Node) -> None:
@@ -39,7 +39,7 @@ class Slopes(Terms):
         require(node["rule"] == "rate" and node["facts"] == {}, "the rule rate: another rule, or other facts")
         (premise,), rate = node["premises"], Fraction(statement["rate"])
         require(premise["statement"]["lengths"] == statement["lengths"], "the rule rate: other steps")
-        terms = self.motion(node["rule"])
+        terms = moving(self.motion(node["rule"]))
         m = self.monotone(node, statement["steps"], statement["sizes"], terms)
         most = premise["statement"]["L"]
         require(most is not None and 0 <= rate < 1, "the rule rate: there is no L, or the rate is not below 1")
@@ -52,8 +52,6 @@ class Slopes(Terms):
     def monotone(self, node: Node, steps: str, sizes: Mapping[str, Any], terms: Sequence[Left]) -> Fraction:
         """The m by which a force that is continuous, but for kinks by which steps move, pulls states together."""
         (premise,) = node["premises"]
-        if any(term.word == "flow" for term in terms):
-            raise NotCovered("the curvature of a flow")
         require(premise["statement"]["steps"] == steps, f"the rule {node['rule']}: other steps")
         if steps == "plain":
             self.steady(node["rule"], terms)

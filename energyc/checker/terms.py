@@ -6,7 +6,7 @@ import ast
 import json
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -104,7 +104,10 @@ class Terms(Case):
             self.shown.add(written)
 
     def motion(self, rule: str) -> list[Left]:
-        """The terms of a whole motion that may rest, by forces and energies or by next values, on convex sets."""
+        """The terms of a whole motion that may rest, on convex sets.
+
+        They are forces and energies or, where each state has a flow or next values, these and the energies in them.
+        """
         if self.layer is not None or re.search(r"\b(layer|repeat)\b", self.text):
             raise NotCovered("an equilibrium of a layer")
         if any(tensor.word == "noise" for tensor in self.spec["tensors"].values()):
@@ -113,7 +116,9 @@ class Terms(Case):
         terms = [*self.spec["terms"].values()]
         if {term.key for term in terms} != {*acting}:
             raise NotCovered("an equilibrium of terms with one name")
-        if any(term.word == "next" for term in terms) and any(term.word in ("energy", "force") for term in terms):
+        written = sorted(term.on for term in moving(terms) if term.word in ("flow", "next"))
+        forced = any(term.word == "force" for term in terms)
+        if written and (forced or written != sorted(self.states)):
             raise NotCovered("an equilibrium of several motions")
         for name, state in self.states.items():
             require(set_of(state)[0] in CONVEX, f"the rule {rule}: the set of {name} is not convex")
@@ -125,6 +130,11 @@ class Terms(Case):
             known = self.facts(term)
             continuous = known.continuous and (term.word != "energy" or known.smooth)
             require(continuous, f"the rule {rule}: the force of {term.name} jumps")
+
+
+def moving(terms: Sequence[Left]) -> Sequence[Left]:
+    """The terms that move states: where some have flows or next values, these alone."""
+    return [term for term in terms if term.word in ("flow", "next")] or terms
 
 
 def statement_of(node: Node, kind: str, *fields: str) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from energyc.checker.forms import root
 from energyc.checker.growth import Growths
 from energyc.checker.ranges import Facts
 from energyc.checker.syntax import NotCovered, expression
-from energyc.checker.terms import FOR
+from energyc.checker.terms import FOR, moving
 from energyc.language.network import Network
 from energyc.language.syntax import ast
 from energyc.language.syntax.unparse import unparse
@@ -93,7 +93,7 @@ class Trees:
     ) -> Json:
         """The bounds of the curvature: m and, if it is to be ``steep`` at most, L."""
         assert isinstance(proof.by, Monotone)
-        terms, steps = self._reader.motion(proof.rule), "proximal" if proof.by.moves_proximally else "plain"
+        terms, steps = moving(self._reader.motion(proof.rule)), "proximal" if proof.by.moves_proximally else "plain"
         kinks = {"kinks": self._kinks()} if proof.by.moves_proximally else {}
         if not kinks:
             self._reader.steady(proof.rule, terms)
