@@ -12,7 +12,7 @@ from typing import Any
 
 from energyc.checker.algebra import EXPONENT, Atom, Poly, exchanged, lone, new_index, seen, solved
 from energyc.checker.formulas import WHOLE, Formulas, items_of, name_of, primes_of, sum_of_names
-from energyc.checker.ranges import COMPACT, FREE, NONE, Facts, held, number
+from energyc.checker.ranges import COMPACT, FREE, NONE, Facts, held, number, of_ends, root
 from energyc.checker.syntax import Left, NotCovered, expression, items, same
 
 CONVEX, COMPACT_SETS = ("", "box", "nonnegative", "simplex"), ("simplex", "sphere", "standardized")
@@ -206,6 +206,9 @@ class Bounds:
         elif left.word in ("param", "state"):
             bounded = {"sphere": (-1, 1), "orthogonal": (-1, 1), "simplex": (0, 1), "nonnegative": (0, math.inf)}
             low, high = bounded.get(kind, (low, high))
+            if kind == "standardized":
+                high = root(max(self.extent(ends or self.formulas.dims_of(left)) - 1, 0))
+                low = -high
         elif left.below:
             low = 0
         if left.word == "param" and left.name in self.nonnegative:
@@ -217,6 +220,14 @@ class Bounds:
     def is_compact(self, left: Left) -> bool:
         """Whether the set of a state is compact."""
         return set_of(left)[0] in (*COMPACT_SETS, "box")
+
+    def extent(self, dims: Iterable[str]) -> Any:
+        """How many elements there are over some dims, at most."""
+        return reduce(of_ends, (self.size(dim).high for dim in dims), 1)
+
+    def of_one(self, bound: Iterable[Atom], factors: Iterable[tuple[Atom, Any]], end: Atom) -> Facts:
+        """What stands before one element in a sum over ``bound``."""
+        return self.of_product([index for index in bound if lone(index) not in end.args], factors)
 
     def size(self, dim: str) -> Facts:
         """That of the size of a dim."""
@@ -279,7 +290,10 @@ class Bounds:
         if name == "grad" and own is None:
             return self.gradient(arguments)
         if name == "where" and own is None:
-            one, other = (self.side(arguments[0], k == 0, each, scope) for k, each in enumerate(arguments[1:]))
+            sides = [self.side(arguments[0], k == 0, each, scope) for k, each in enumerate(arguments[1:])]
+            if None in sides and any(sides):
+                return next(side for side in sides if side is not None)
+            one, other = (side or self.of(each, scope) for side, each in zip(sides, arguments[1:], strict=True))
             decides = self.condition(arguments[0], scope).reads
             joined = one.joined(other)
             if decides == NONE:
@@ -303,13 +317,15 @@ class Bounds:
             raise NotCovered(f"the function {name}")
         return scalar(name, values[0])
 
-    def side(self, condition: ast.expr, holds: bool, tree: ast.expr, scope: Scope) -> Facts:
-        """The facts of an expression where a condition holds, or does not."""
+    def side(self, condition: ast.expr, holds: bool, tree: ast.expr, scope: Scope) -> Facts | None:
+        """The facts of an expression where a condition holds, or does not; None where that is nowhere."""
         before, known = self.assumed, dict(self.assumed[1]) if self.assumed[0] is scope else {}
         self.assumed = scope, known
         try:
             for larger, smaller, strict in compared(condition, holds):
                 a, b = self.of(larger, scope), self.of(smaller, scope)
+                if a.high < b.low or (strict and a.high <= b.low):
+                    return None
                 self.assume(larger, scope, b._replace(high=math.inf, above=False), strict)
                 self.assume(smaller, scope, a._replace(low=-math.inf, below=False), strict)
             return self.of(tree, scope)
@@ -318,13 +334,13 @@ class Bounds:
 
     def meet(self, condition: ast.expr, pair: list[ast.expr], scope: Scope) -> bool:
         """Whether two continuous expressions are equal wherever the sides of a comparison are, which are continuous."""
-        named = all(isinstance(place, str) for place in scope.values())
-        if not isinstance(condition, ast.Compare) or len(condition.ops) != 1 or not named:
+        if not isinstance(condition, ast.Compare) or len(condition.ops) != 1:
             return False
         sides = [condition.left, *condition.comparators, *pair]
         if not all(self.of(tree, dict(scope)).continuous for tree in sides):
             return False
-        atoms = {name: new_index(dim) for name, dim in scope.items()}
+        plain = {name: place for name, place in scope.items() if isinstance(place, str)}
+        atoms = {name: new_index(plain[name]) if name in plain else lone(new_index("")) for name in scope}
         left, right, a, b = (self.formulas.value(tree, atoms) for tree in sides)
         return any(not exchanged(a - b, atom, value) for atom, value in solved(left - right))
 

@@ -10,12 +10,14 @@ from functools import lru_cache
 from typing import Any
 
 from energyc.checker.algebra import Poly, new_index, number, summed, total, unfolded
-from energyc.checker.bounds import sets_of
+from energyc.checker.bounds import Bounds, set_of, sets_of
 from energyc.checker.case import require
+from energyc.checker.forms import sized
 from energyc.checker.formulas import Formulas
 from energyc.checker.growth import Growths, is_outgrown
+from energyc.checker.ranges import of_ends
 from energyc.checker.slopes import Slopes
-from energyc.checker.syntax import Left, NotCovered, expression
+from energyc.checker.syntax import Left, expression
 from energyc.checker.terms import Node, leaf, moving, statement_of, summands
 
 
@@ -104,9 +106,14 @@ class Claims(Slopes):
     # ---------------------------------------------------------------- equilibria
 
     def rest(self, node: Node) -> None:
-        """That there is a state on its sets at which a step of the whole force, however long, ends where it began."""
-        statement = statement_of(node, "rest", "steps", "layer", "for")
-        whole = self.motion(node["rule"])
+        """That there is a state on its sets at which a step of the whole force ends where it began.
+
+        A step is as long as one likes, but for states that have ``lengths``.
+        """
+        statement = statement_of(node, "rest", "steps", "lengths", "sizes", "layer", "for")
+        lengths, sizes = statement["lengths"], sized(statement["sizes"])
+        require(node["rule"] == "least" or not (lengths or sizes), "a rest by this rule has lengths or sizes")
+        whole = self.motion(node["rule"], lengths)
         terms = whole if node["rule"] == "flows" else moving(whole)
         rules = {"least": self.least, "proximal": self.proximal, "brouwer": self.brouwer}
         rules |= {"monotone": self.pulled, "banach": self.banach, "flows": self.flows}
@@ -116,9 +123,28 @@ class Claims(Slopes):
         """Where the energy takes its least value, a step along its slope rests, if it falls at all of its kinks."""
         require(steps == "plain" and node["facts"] == {}, "the rule least: other steps or facts")
         self.takes_its_least(node, terms)
+        lengths, bounds = node["statement"]["lengths"], Bounds(self.formulas, node["statement"]["sizes"])
         for energy in terms:
             known = self.facts(energy)
-            require(known.continuous and known.bottom, f"the rule least: the slope of {energy.name} jumps")
+            falls = known.smooth if lengths else known.bottom
+            require(known.continuous and falls, f"the rule least: the slope of {energy.name} jumps")
+        for name, length in lengths.items():
+            self.short(name, Fraction(length), bounds, terms)
+
+    def short(self, name: str, length: Fraction, bounds: Bounds, energies: Sequence[Left]) -> None:
+        """That a step on a sphere, or of standardized values, is shorter than the radius.
+
+        Where the energy is least the force is normal to the set: the step ends where it began if it does not turn it.
+        """
+        kind, inside = set_of(self.states[name])
+        require(kind in ("sphere", "standardized") and length > 0, "the rule least: another set, or no length")
+        formulas, largest = Formulas(self.spec, [name], (), on_edges=True), Fraction(0)
+        for (bound, factors), value in formulas.differential(total(summed(*formulas.equation(e)) for e in energies)):
+            (end,) = [atom for atom, _ in factors if atom.name == f"w.{name}"]
+            known = bounds.of_one(bound, factors - {(end, 1)}, end)
+            largest += of_ends(abs(value), max(-known.low, known.high))
+        radius = 1 if kind == "standardized" else bounds.extent(inside or self.formulas.signature(name))
+        require(of_ends(radius, of_ends(length**2, of_ends(largest, largest))) < 1, "the rule least: a step is long")
 
     def proximal(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
         """There a proximal step rests, if all kinks are convex ones by which a step moves proximally."""

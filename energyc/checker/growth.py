@@ -11,7 +11,7 @@ from energyc.checker.algebra import Atom, Poly, Product, lone
 from energyc.checker.bounds import Bounds
 from energyc.checker.case import require
 from energyc.checker.forms import Forms, is_semidefinite, matrix_of, shifted
-from energyc.checker.ranges import NONE
+from energyc.checker.ranges import NONE, number
 from energyc.checker.syntax import NotCovered
 
 #: States, and a power p of a bound C (1 + |z|^p) by the largest of them.
@@ -148,25 +148,30 @@ class Growths:
         Raises Refused where on some way out what falls is not outgrown by what rises, by an exponential or a power.
         """
         gains: dict[tuple[str, int], tuple[Any, Any]] = {}
-        loads: list[tuple[tuple[str, int], tuple[Any, Any]]] = []
+        loads: dict[tuple[str, int], list[tuple[Any, Any]]] = {}
+        least: dict[tuple[str, int], dict[tuple[Any, Any], Any]] = {}
         for (bound, factors), value in poly:
             own = {element for atom, _ in factors for element in self.elements(atom)}
             if len(own) > 1:
                 raise NotCovered("a product of two elements")
             for end, way in ((element, way) for element in own for way in self.ways(element)):
-                speed, sign = self.speed(factors, end, way)
-                rest = [(atom, e) for atom, e in factors if not self.elements(atom)]
-                rises = value * sign > 0 and self.is_positive(rest) and self.bounds.is_each(end, bound)
-                if rises and speed > (0, 0):
-                    gains[end.name, way] = max(speed, gains.get((end.name, way), (0, 0)))
+                at, each = (end.name, way), self.bounds.is_each(end, bound)
+                speed, sign, rest = self.speed(factors, end, way)
+                low = (number(value * sign) * self.bounds.of_one(bound, rest, end)).low
+                held = not any(self.elements(atom) for atom, _ in rest)
+                if each and speed > (0, 0) and (low > 0 or (held and value * sign > 0 and self.is_positive(rest))):
+                    gains[at] = max(speed, gains.get(at, (0, 0)))
                 elif not self.is_nonnegative(factors, value):
-                    loads.append(((end.name, way), speed))
+                    loads.setdefault(at, []).append(speed)
+                so_far = least.setdefault(at, {})
+                so_far[speed] = so_far.get(speed, 0) + (low if each else min(low, 0))
             if not own:
                 self.of_product(factors)
-        for name in self.moving:
-            for way in self.ways(Atom("element", name)):
-                require((name, way) in gains, f"the rule alone: {name} is not driven back")
-        require(all(speed < gains[at] for at, speed in loads), "the rule alone: what falls is not outgrown")
+        for at in ((name, way) for name in self.moving for way in self.ways(Atom("element", name))):
+            require(at in gains, f"the rule alone: {at[0]} is not driven back")
+            fastest = max(loads.get(at, ()), default=(-1, 0))
+            outgrown = fastest < gains[at] or (fastest == gains[at] and least[at][fastest] > 0)
+            require(outgrown, "the rule alone: what falls is not outgrown")
         return dict.fromkeys(self.moving, 1)
 
     def ways(self, end: Atom) -> list[int]:
@@ -179,9 +184,13 @@ class Growths:
         inner = (part for poly in atom.args for (_, factors), _ in poly for part, _ in factors)
         return {atom} if self.is_end(atom) else {element for part in inner for element in self.elements(part)}
 
-    def speed(self, factors: Iterable[tuple[Atom, Any]], end: Atom, way: int) -> tuple[tuple[Any, Any], int]:
-        """The rate and the power of ``exp(rate |z|) |z|^power``, by which a product grows along a way, and its sign."""
-        rate, power, sign = Fraction(0), Fraction(0), 1
+    def speed(
+        self, factors: Iterable[tuple[Atom, Any]], end: Atom, way: int
+    ) -> tuple[tuple[Any, Any], int, list[tuple[Atom, Any]]]:
+        """The rate and the power of ``exp(rate |z|) |z|^power``, by which a product grows along a way, its sign, and
+        the factors beside these, which are bounded.
+        """
+        rate, power, sign, rest = Fraction(0), Fraction(0), 1, list[tuple[Atom, Any]]()
         for atom, exponent in factors:
             if atom == end and exponent > 0 and Fraction(exponent).denominator == 1:
                 power, sign = power + exponent, sign * way ** int(exponent)
@@ -191,9 +200,9 @@ class Growths:
                 rate += exponent * way
             elif self.of_power(atom, exponent)[1] > 0:
                 raise NotCovered(f"how fast the function {atom.name} grows")
-            elif end in self.elements(atom):
-                sign = 0
-        return ((rate, power) if rate >= 0 else (Fraction(0), Fraction(0))), sign
+            else:
+                rest.append((atom, exponent))
+        return ((rate, power) if rate >= 0 else (Fraction(0), Fraction(0))), sign, rest
 
     def is_form(self, form: Product, _: Any) -> bool:
         """Whether a product has two elements of states that move, or the square of one."""

@@ -6,7 +6,7 @@ import ast
 import json
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -24,7 +24,7 @@ _SIZED = "inputs and sizes, those given alone where there are some, at which wha
 #: For what the statements of each kind hold.
 FOR = {
     "floor": _ON + "inputs and sizes; all states on their sets at which the energies have a value",
-    "rest": _ON + _STILL,
+    "rest": _ON + _SIZED,
     "unique": _ON + _SIZED,
     "converges": _ON + _SIZED,
     "contraction": _ON + "all other states on theirs, numbers of steps, " + _STILL,
@@ -103,8 +103,8 @@ class Terms(Case):
             judge()
             self.shown.add(written)
 
-    def motion(self, rule: str) -> list[Left]:
-        """The terms of a whole motion that may rest, on convex sets.
+    def motion(self, rule: str, short: Collection[str] = ()) -> list[Left]:
+        """The terms of a whole motion that may rest, on convex sets but for states whose steps are ``short``.
 
         They are forces and energies or, where each state has a flow or next values, these and the energies in them.
         """
@@ -121,7 +121,7 @@ class Terms(Case):
         if written and (forced or written != sorted(self.states)):
             raise NotCovered("an equilibrium of several motions")
         for name, state in self.states.items():
-            require(set_of(state)[0] in CONVEX, f"the rule {rule}: the set of {name} is not convex")
+            require(set_of(state)[0] in CONVEX or name in short, f"the rule {rule}: the set of {name} is not convex")
         return terms
 
     def steady(self, rule: str, terms: Iterable[Left]) -> None:

@@ -12,9 +12,8 @@ from typing import Any
 from energyc.checker.algebra import total
 from energyc.checker.case import Refused
 from energyc.checker.claims import Claims, reader
-from energyc.checker.forms import root
 from energyc.checker.growth import Growths
-from energyc.checker.ranges import Facts
+from energyc.checker.ranges import Facts, root
 from energyc.checker.syntax import NotCovered, expression
 from energyc.checker.terms import FOR, moving
 from energyc.language.network import Network
@@ -180,8 +179,9 @@ class Trees:
     def _rest(self, proof: Step, energies: Sequence[str]) -> Json:
         if proof.rule not in RESTS:
             raise NoTree(f"the format has no rule {proof.rule}")
-        if curved := [name for name, state in self.network.states.items() if not is_convex(state.constraint)]:
-            raise NoTree(f"the format speaks of steps of any length, and the set of {curved[0]} is not convex")
+        curved = [name for name, state in self.network.states.items() if not is_convex(state.constraint)]
+        lengths = {name: str(Fraction(repr(self.network.relax.step_for(name)))) for name in curved}
+        sizes = dict(self.network.extents) if curved else {}
         steps, facts = "proximal" if proof.rule == "proximal" else "plain", {}
         if proof.rule == "brouwer":
             premises = [_node("damped", {"kind": "damped", "of": [name]}) for name in sorted(self._reader.free)]
@@ -196,7 +196,8 @@ class Trees:
                 raise NoTree("the least value is not seen to be taken")
         if proof.rule == "proximal":
             facts = {"kinks": self._kinks()}
-        return _node(proof.rule, {"kind": "rest", "steps": steps, **self._quantified("rest")}, premises, facts)
+        at: Json = {"lengths": lengths, "sizes": sizes}
+        return _node(proof.rule, {"kind": "rest", "steps": steps, **at, **self._quantified("rest")}, premises, facts)
 
     def _floor(self, proof: Step, energies: Sequence[str]) -> Json:
         if proof.rule not in FLOORS:
