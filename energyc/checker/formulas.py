@@ -322,7 +322,11 @@ class Formulas:
         """
         indices, value = self.equation(term)
         if term.word == "energy":
-            return -al.released(self.differential(summed(indices, value)))
+            form = -al.released(self.differential(summed(indices, value)))
+            for name in self.along if direction != "w" else ():
+                at = tuple(map(new_index, self.signature(name)))
+                form = al.unfolded(form, f"w.{name}", at, self.element(f"{direction}.{name}", tuple(map(lone, at))))
+            return form
         value, places = al.released(value), tuple(map(lone, indices))
         before = self.element(term.on, places) if term.word == "next" else number(0)
         return summed(indices, (value - before) * self.element(f"{direction}.{term.on}", places))

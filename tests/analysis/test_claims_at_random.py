@@ -179,7 +179,7 @@ def step_of(generator: np.random.Generator) -> tuple[str, float, bool]:
     text = f"network n\ndim C = 3\nclamp b[C]\nstate y[C]{written}\nstart y[c] = b[c] + 1\n"
     text += f"next y[c] = {factor}*{function} + b[c]{added}\n"
     steepest = factor * max(abs(low), abs(high))
-    return text, steepest, may and (steepest < 1 or written == " in [-1, 1]")
+    return text, float(steepest), may and bool(steepest < 1 or written == " in [-1, 1]")
 
 
 @pytest.mark.slow
