@@ -364,14 +364,22 @@ def released(poly: Poly) -> Poly:
     return _each(poly, own) if any(occurs("held", form[1]) for form, _ in poly) else poly
 
 
-def solved(poly: Poly) -> Iterator[tuple[Atom, Poly]]:
-    """The atoms that a polynomial is linear in, each with what it is where the polynomial is 0."""
+def solved(poly: Poly) -> Iterator[list[tuple[Atom, Poly]]]:
+    """The atoms that a polynomial is linear in, each with what it is where the polynomial is 0.
+
+    Where that is said of ``|z| = z sign(z)``, z is as much times a sign.
+    """
     for (bound, factors), value in poly:
-        alone = not bound and [exponent for _, exponent in factors] == [1]
-        for atom in (atom for atom, _ in factors if alone):
-            rest = lone(atom) - poly.scaled(Fraction(1) / value)
-            if exchanged(rest, atom, number(0)) == rest:
-                yield atom, rest
+        if bound or any(exponent != 1 for _, exponent in factors):
+            continue
+        rest = Poly([(((), factors), 1)]) - poly.scaled(Fraction(1) / value)
+        for atom in (atom for atom, _ in factors if exchanged(rest, atom, number(0)) == rest):
+            sign = Atom("function", "sign", (lone(atom),))
+            if {each for each, _ in factors} == {atom}:
+                yield [(atom, rest)]
+            elif {each for each, _ in factors} == {atom, sign}:
+                either = function("sign", lone(new_index("")))
+                yield [(sign, either), (atom, rest * either)]
 
 
 def _each(poly: Poly, new: Callable[[Atom], Poly]) -> Poly:

@@ -11,7 +11,7 @@ from functools import reduce
 from typing import Any
 
 from energyc.checker.algebra import EXPONENT, Atom, Poly, exchanged, lone, new_index, seen, solved
-from energyc.checker.formulas import WHOLE, Formulas, items_of, name_of, primes_of, sum_of_names
+from energyc.checker.formulas import CURVES, WHOLE, Formulas, items_of, name_of, primes_of, sum_of_names
 from energyc.checker.ranges import COMPACT, FREE, NONE, Facts, held, number, of_ends, root
 from energyc.checker.syntax import Left, NotCovered, expression, items, same
 
@@ -38,7 +38,7 @@ BELLS: dict[str, Callable[[float], float]] = {
     "sigmoid": lambda x: math.exp(-abs(x)) * (1 + math.exp(-abs(x))) ** -2,
 }
 HALVES = ("silu", "gelu", "gelu_tanh")
-WAVES: dict[str, tuple[Any, Any]] = {"sin": (-1, 1), "cos": (-1, 1)}
+WAVES: dict[str, tuple[Any, Any]] = {"sin": (-1, 1), "cos": (-1, 1), "gauss": (0, Fraction(2, 5))}
 #: Those that rise in the end as their argument does: none is below this.
 UNITS = {"silu": Fraction(-3, 10), "gelu": Fraction(-1, 5), "gelu_tanh": Fraction(-1, 5)}
 Scope = Mapping[str, Any]
@@ -271,6 +271,8 @@ class Bounds:
             return inner
         if name.startswith("slope "):
             return _slope(name[6:], inner)
+        if name.startswith("curve "):
+            return Facts(*CURVES[name[6:]], reads=inner.reads).settled()
         try:
             return self.functions[name](inner) if name in ("abs", "relu", "leaky_relu", "log") else scalar(name, inner)
         except NotCovered:
@@ -342,7 +344,7 @@ class Bounds:
         plain = {name: place for name, place in scope.items() if isinstance(place, str)}
         atoms = {name: new_index(plain[name]) if name in plain else lone(new_index("")) for name in scope}
         left, right, a, b = (self.formulas.value(tree, atoms) for tree in sides)
-        return any(not exchanged(a - b, atom, value) for atom, value in solved(left - right))
+        return any(not reduce(lambda gap, each: exchanged(gap, *each), pairs, a - b) for pairs in solved(left - right))
 
     def assume(self, tree: ast.expr, scope: Scope, by: Facts, strict: bool) -> None:
         """That an expression lies between the ends of ``by``, which one that is ``strict`` does not reach."""

@@ -39,6 +39,12 @@ WHOLE: dict[str, Any] = {
     "gelu": (Fraction(-13, 100), Fraction(113, 100)), "relu": (0, 1), "abs": (-1, 1),
     "leaky_relu": (Fraction(1, 100), 1),
 }  # fmt: skip
+#: The bounds of the slopes of these slopes.
+CURVES = {
+    "tanh": (Fraction(-4, 5), Fraction(4, 5)), "erf": (Fraction(-97, 100), Fraction(97, 100)), "softsign": (-2, 2),
+    "sigmoid": (Fraction(-1, 10), Fraction(1, 10)), "silu": (Fraction(-1, 5), Fraction(1, 2)),
+    "gelu": (Fraction(-11, 100), Fraction(4, 5)),
+}  # fmt: skip
 #: Those whose slope has none but at kinks.
 _STRAIGHT = ("slope relu", "slope abs", "slope leaky_relu")
 #: What these tables read, and a spec may not declare anew.
@@ -370,13 +376,15 @@ class Formulas:
             known = isinstance(WHOLE[name], str)
             return change * (self.value(expression(WHOLE[name]), {"u": atom.args[0]}) if known else _slope(atom))
         if change and name.startswith("slope ") and name not in _STRAIGHT:
-            raise NotCovered(f"the curvature of the function {name[6:]}")
+            if name[6:] not in CURVES:
+                raise NotCovered(f"the curvature of the function {name[6:]}")
+            return change * lone(atom._replace(name=f"curve {name[6:]}"))
         return (change and name in SLOPES and change * self.template(name, u=atom.args[0])) or number(0)
 
 
 def _power(a: Poly, b: Poly) -> Poly:
     exponent = b.constant()
-    if exponent is not None and abs(exponent) > al.EXPONENT:
+    if exponent is not None and max(abs(exponent), exponent.denominator) > al.EXPONENT:
         raise NotCovered("a very large exponent")
     return a**exponent if exponent is not None else function("exp", b * function("log", a))
 

@@ -155,6 +155,8 @@ class Growths:
             if len(own) > 1:
                 raise NotCovered("a product of two elements")
             for end, way in ((element, way) for element in own for way in self.ways(element)):
+                if any(atom.name == "above" and self.falls(atom.args[0], end, way) for atom, _ in factors):
+                    continue
                 at, each = (end.name, way), self.bounds.is_each(end, bound)
                 speed, sign, rest = self.speed(factors, end, way)
                 low = (number(value * sign) * self.bounds.of_one(bound, rest, end)).low
@@ -173,6 +175,18 @@ class Growths:
             outgrown = fastest < gains[at] or (fastest == gains[at] and least[at][fastest] > 0)
             require(outgrown, "the rule alone: what falls is not outgrown")
         return dict.fromkeys(self.moving, 1)
+
+    def falls(self, poly: Poly, end: Atom, way: int) -> bool:
+        """Whether a polynomial is below 0 far out on a way."""
+        speeds: dict[tuple[Any, Any], bool] = {}
+        for (bound, factors), value in poly:
+            if bound or any(self.elements(atom) - {end} for atom, _ in factors):
+                return False
+            speed, sign, rest = self.speed(factors, end, way)
+            held = not any(self.elements(atom) for atom, _ in rest)
+            speeds[speed] = speeds.get(speed, True) and value * sign < 0 and held and self.is_positive(rest)
+        fastest = max(speeds, default=(0, 0))
+        return fastest > (0, 0) and speeds[fastest]
 
     def ways(self, end: Atom) -> list[int]:
         """The ways out of an element: up, down."""

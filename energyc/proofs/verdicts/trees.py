@@ -165,7 +165,7 @@ class Trees:
         statement = {"kind": "semidefinite", "of": name, "by": by, **self._quantified("semidefinite")}
         squares = self._slopes.of_vector(known, f"w.{name if indices else by[0]}")
         fewer = [[*squares[:k], *squares[k + 1 :]] for k in range(len(squares))]
-        for chosen in (squares, *fewer):  # one that is left may outweigh what is subtracted
+        for chosen in (squares, *fewer, []):  # one that is left may outweigh what is subtracted
             tree = _node("form", statement, (), {"squares": chosen})
             try:
                 self._reader.semidefinite(tree)
