@@ -384,7 +384,7 @@ class Formulas:
 
 def _power(a: Poly, b: Poly) -> Poly:
     exponent = b.constant()
-    if exponent is not None and max(abs(exponent), exponent.denominator) > al.EXPONENT:
+    if exponent is not None and (abs(exponent) > al.EXPONENT or exponent.denominator > al.EXPONENT):
         raise NotCovered("a very large exponent")
     return a**exponent if exponent is not None else function("exp", b * function("log", a))
 

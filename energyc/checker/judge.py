@@ -139,7 +139,8 @@ class _Certificate(Case):
     def scaled(self) -> None:
         """The same of forces and energies, the force on some states divided by positive numbers that no state moves."""
         self.of_all_states()
-        form, bounds = total(self.formulas.work(self.spec["terms"][name], "u") for name in self.of), Bounds(self.formulas)
+        form = total(self.formulas.work(self.spec["terms"][name], "u") for name in self.of)
+        bounds = Bounds(self.formulas)
         for left, text in self.factors.items():
             factor = left_side("force", left, text)
             known = bounds.of(expression(text), bounds.scope(factor))

@@ -115,7 +115,8 @@ def test_a_time_scale_is_above_0_and_of_params() -> None:
         assert answer(made, text).verdict != "yes"
     for rate in ("-5", "x[0]", "(1 + h[0]^2)", "e[0]"):
         moved = text.replace("= 5 *", f"= {rate} *")
-        made = {**entry, "statement": {**entry["statement"], "factors": {"h[d]": rate}}, "formulas": root(moved, {})["formulas"]}
+        statement = {**entry["statement"], "factors": {"h[d]": rate}}
+        made = {**entry, "statement": statement, "formulas": root(moved, {})["formulas"]}
         assert answer(made, moved).verdict != "yes"
 
 

@@ -87,7 +87,8 @@ class Gate:
             if answer is None or answer.verdict == "yes":
                 judged.append(claim)
                 continue
-            because = _bug(answer) if answer.verdict == "no" else f"it has a proof without a certificate: {answer.reason}"
+            without = f"it has a proof without a certificate: {answer.reason}"
+            because = _bug(answer) if answer.verdict == "no" else without
             judged.append(Claim(claim.about, claim.claim, "undecided", because))
             if claim.claim == "symmetric":
                 classification = replace(classification, descents={})
