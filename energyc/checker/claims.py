@@ -34,8 +34,10 @@ class Claims(Slopes):
         """Check a tree. Raises Refused for a step that fails, NotCovered for what cannot be judged."""
         self.compare(tree["formulas"])
         kind = tree["statement"]["kind"]
-        of = tree["statement"]["of"] if kind in ("floor", "positive", "semidefinite") else [*self.spec["terms"]]
-        named = [of] if kind in ("positive", "semidefinite") else of
+        named: list[str] = [*self.spec["terms"]]
+        if kind in ("floor", "positive", "semidefinite"):
+            of = tree["statement"]["of"]
+            named = of if kind == "floor" else [of]
         about = [self.spec["terms"].get(name) or self.spec["lets"][name] for name in named]
         missing = self.read_by(about) - tree["formulas"].keys()
         require(not missing, f"the formula of {min(missing, default='')} is missing")

@@ -276,8 +276,9 @@ class Formulas:
             for bound, factors, value in al.opened(al.total(parts))
         )
         let = self.spec["lets"].get(name)
-        kept = let is None or name in self.along or name in self.written
-        return al.released(slope if kept else al.unfolded(slope, name, *self.equation(let)))
+        if let is not None and name not in self.along and name not in self.written:
+            slope = al.unfolded(slope, name, *self.equation(let))
+        return al.released(slope)
 
     def heading(self, head: Any, body: ast.expr, scope: Scope) -> tuple[str, dict[str, str], ast.expr | None]:
         """The name of a reduction, its indices, each with its dim unless it is in ``scope``, and its guard."""
