@@ -392,6 +392,8 @@ def _each(poly: Poly, new: Callable[[Atom], Poly]) -> Poly:
 
 def contracted(poly: Poly, along: Mapping[str, Collection[int]]) -> Poly:
     """With 1 or 0 in the place of sums of two entries of a matrix ``along`` an axis on which it is orthonormal."""
+    if not along:
+        return poly
     return total(_contracted(bound, [*factors], value, along) for bound, factors, value in opened(poly))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import reduce
 from typing import Any
 
-from energyc.checker.algebra import Poly, lone, new_index, number, summed
+from energyc.checker.algebra import Poly, contracted, lone, new_index, number, summed
 from energyc.checker.bounds import CONVEX, Bounds, set_of
 from energyc.checker.case import Case, require
 from energyc.checker.formulas import Formulas
@@ -84,12 +84,12 @@ class Terms(Case):
         return self.known[key]
 
     def summed(self, term: Left, tree: ast.expr, direction: str = "") -> Poly:
-        """A part of a term, summed over its indices; of a force, times a direction."""
+        """A part of a term, summed over its indices, those of orthonormal axes done; of a force, times a direction."""
         if (key := (term.key, ast.dump(tree), direction)) not in self.sums:
             scope = {name: new_index(dim) for name, dim in self.bounds.scope(term).items()}
             indices, value = tuple(scope.values()), self.formulas.value(tree, scope)
             along = self.formulas.element(direction, tuple(map(lone, indices))) if direction else number(1)
-            self.sums[key] = summed(indices, value * along)
+            self.sums[key] = contracted(summed(indices, value * along), self.orthonormal())
         return self.sums[key]
 
     def is_named(self, name: str) -> bool:
