@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
-from energyc.checker.algebra import Atom, Poly, Product, lone
+from energyc.checker.algebra import Atom, Poly, Product, lone, moved, seen
 from energyc.checker.bounds import Bounds
 from energyc.checker.case import require
 from energyc.checker.forms import Forms, is_semidefinite, matrix_of, shifted
@@ -37,8 +38,25 @@ class Growths:
         return states, max((sum(power for _, power in part) for part in parts), default=0)
 
     def of_product(self, factors: Iterable[tuple[Atom, Any]]) -> list[Growth]:
-        """The growth of each factor."""
-        return [self.of_power(atom, exponent) for atom, exponent in factors]
+        """The growth of each factor, without shares of sums, such as softmax, which are at most 1."""
+        left = dict(factors)
+        for atom, exponent in [*left.items()]:
+            if atom.name == "power" and exponent == -1 and (share := self.share(atom.args[0], left)) is not None:
+                left = {a: e for a, e in left.items() if a != atom and a not in share}
+        return [self.of_power(atom, exponent) for atom, exponent in left.items()]
+
+    def share(self, whole: Poly, factors: Mapping[Atom, Any]) -> Collection[Atom] | None:
+        """The factors that are one term of a sum of what is nowhere negative, at some of their own indices."""
+        if not all(self.is_nonnegative(form[1], value) for form, value in whole):
+            return None
+        own = frozenset[Atom]().union(*(seen(atom)[0] for atom in factors))
+        for (bound, term), _ in whole:
+            for chosen in product(*([i for i in own if i.below == index.below] for index in bound)):
+                at = moved(Poly([(((), term), 1)]), dict(zip(bound, map(lone, chosen), strict=True)))
+                found = next((form[1] for form, _ in at), frozenset()) if len(at) == 1 else frozenset()
+                if found and all(factors.get(atom) == exponent for atom, exponent in found):
+                    return {atom for atom, _ in found}
+        return None
 
     def of_power(self, atom: Atom, exponent: Any) -> Growth:
         """The growth of a power of an atom. Raises NotCovered where there is none."""

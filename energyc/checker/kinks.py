@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from energyc.checker.bounds import Bounds, set_of
 from energyc.checker.formulas import items_of, name_of
-from energyc.checker.syntax import Left, NotCovered
+from energyc.checker.syntax import Left, NotCovered, expression
 
 Scope = Mapping[str, str]
 
@@ -49,6 +49,10 @@ class Kinks:
                     return ast.Call(head, [self.taken_off(body, {**scope, **indices}, found)], [])
         if self.is_smooth(tree, scope):
             return tree
+        let = self.spec["lets"].get(name_of(tree.value if isinstance(tree, ast.Subscript) else tree))
+        if let is not None and self.bounds.scope(let) == scope and name_of(tree) not in scope:
+            if not isinstance(tree, ast.Subscript) or [*map(name_of, items_of(tree))] == [*scope]:
+                return self.taken_off(expression(let.body), scope, found)
         found.append(self.alone(tree, scope))
         return ast.BinOp(ast.Constant("0"), ast.Mult(), tree)
 
