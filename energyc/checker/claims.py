@@ -159,7 +159,7 @@ class Claims(Slopes):
         (floor,) = node["premises"]
         require(all(term.word == "energy" for term in terms), f"the rule {node['rule']}: not all terms are energies")
         require(floor["statement"]["attained"] is True, f"the rule {node['rule']}: the least value is not taken")
-        require(floor["statement"]["layer"] is None, f"the rule {node['rule']}: a floor of a layer")
+        require(floor["statement"]["layer"] == self.layer, f"the rule {node['rule']}: a floor of another layer")
         require({*self.floor(floor)} == {term.name for term in terms}, f"the rule {node['rule']}: other energies")
 
     def brouwer(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
@@ -178,6 +178,7 @@ class Claims(Slopes):
         """A contraction of the only state has a fixed point."""
         (premise,) = node["premises"]
         require(steps == "plain" and node["facts"] == {}, "the rule banach: other steps or facts")
+        require(premise["statement"]["layer"] == self.layer, "the rule banach: another layer")
         name = self.contraction(premise)
         require([*self.states] == [name], "the rule banach: there are other states")
         self.steady("banach", terms)

@@ -156,7 +156,7 @@ class Slopes(Terms):
         require(set_of(self.states[name])[0] in CONVEX, f"the rule slope: the set of {name} is not convex")
         (term,) = (each for each in self.spec["terms"].values() if each.on == name and each.word in ("flow", "next"))
         numbers = dict(re.findall(r"\brelax\s+(\w+)\s+in\s+(\w+)", self.text))
-        if re.search(r"\b(layer|repeat)\b", self.text) or any(map(self.is_named, numbers)):
+        if numbers and (re.search(r"\b(layer|repeat)\b", self.text) or any(map(self.is_named, numbers))):
             raise NotCovered("the number of a step beside layers, or of another name")
         tree, scope = expression(term.body), self.bounds.scope(term)
         formulas = Formulas(self.spec, [name], (), whole=True)

@@ -15,7 +15,7 @@ from energyc.checker.bounds import CONVEX, Bounds, set_of
 from energyc.checker.case import Case, require
 from energyc.checker.formulas import Formulas
 from energyc.checker.ranges import Facts
-from energyc.checker.syntax import Left, NotCovered, expression
+from energyc.checker.syntax import Left, NotCovered, expression, read_spec
 
 Node = Mapping[str, Any]
 _ON = "all params on their sets, "
@@ -108,11 +108,14 @@ class Terms(Case):
 
         They are forces and energies or, where each state has a flow or next values, these and the energies in them.
         """
-        if self.layer is not None or re.search(r"\b(layer|repeat)\b", self.text):
-            raise NotCovered("an equilibrium of a layer")
+        blocks = re.search(r"\b(layer|repeat)\b", self.text)
+        beside = [term for term in read_spec(self.text, None)["terms"].values() if term.word != "next"]
+        if blocks if self.layer is None else beside:
+            raise NotCovered("an equilibrium of layers together, or of one beside terms outside of it")
         if any(tensor.word == "noise" for tensor in self.spec["tensors"].values()):
             raise NotCovered("an equilibrium under noise")
-        acting = [k for k, left in self.spec["equations"].items() if left.word in ("energy", "force", "flow", "next")]
+        acts = {"energy", "force", "flow", "next"}
+        acting = [k for k, left in self.spec["equations"].items() if left.word in acts and not self.is_glue(left)]
         terms = [*self.spec["terms"].values()]
         if {term.key for term in terms} != {*acting}:
             raise NotCovered("an equilibrium of terms with one name")
@@ -123,6 +126,10 @@ class Terms(Case):
         for name, state in self.states.items():
             require(set_of(state)[0] in CONVEX or name in short, f"the rule {rule}: the set of {name} is not convex")
         return terms
+
+    def is_glue(self, left: Left) -> bool:
+        """Whether it is the next value of a state that is outside of the layer."""
+        return left.word == "next" and left.name not in self.states
 
     def steady(self, rule: str, terms: Iterable[Left]) -> None:
         """That forces are continuous, and so are the slopes of energies."""

@@ -147,13 +147,13 @@ class Writer:
         return {**entry, "statement": {**entry["statement"], "factors": written}}
 
     def _metric(self, descent: Descent) -> Json | None:
-        """That the matrix of a flow along a gradient is symmetric; of one without, the Jacobian of a let by a state."""
+        """That the matrix of a flow along a gradient is symmetric; if P is a number, the Jacobian of a let."""
         certificate = descent.symmetric.certificate
         if certificate is None or certificate.pinned:
             return None
-        by = descent.by if descent.energies else descent.state
+        by = descent.state if descent.plain else descent.by
         steps = self._symmetry(certificate, {f"{way}.v": f"{way}.{by}" for way in "uw"})
-        kind, of = ("metric", descent.state) if descent.energies else ("symmetric", descent.by)
+        kind, of = ("symmetric", descent.by) if descent.plain else ("metric", descent.state)
         return self._entry(kind, of, [by], steps)
 
     def _matrix(self, about: str) -> Json | None:
