@@ -26,8 +26,8 @@ class Descent:
     """A flow ``-P grad(energies, by)``; ``at`` is the node of ``by``.
 
     ``matrix`` is v -> (d by / d state) P v as a field on a vector v, and ``symmetric`` the verdict on it; ``plain``: P
-    is a positive number, and 1 in the matrix. ``energies`` is empty where the flow is written without ``grad(...)`` and proved to be a
-    gradient by ``by``.
+    is a positive number, and 1 in the matrix. ``energies`` is empty where the flow is written without ``grad(...)`` and
+    proved to be a gradient by ``by``.
     """
 
     state: str
