@@ -56,11 +56,10 @@ class Case:
         gap = cleared(a - b)
         if gap and (along := self.orthonormal()):
             gap = cleared(contracted(gap, along))
-        if not any(map(cleared, integrands(gap))):
-            return
-        if has_gathered(gap) and spread(gap):
+        if not has_gathered(gap):
+            require(not any(map(cleared, integrands(gap))), otherwise)
+        elif spread(gap):
             raise NotCovered("an equation of gathered indices")
-        require(not gap or has_gathered(gap), otherwise)
 
     def descent(self, flow: Left, by: str, whole: bool) -> tuple[Formulas, tuple[Atom, ...], Poly]:
         """``(dg/dx) P w`` at indices of g, for a flow ``-P grad(E, g)`` of x that is linear in one gradient by g.

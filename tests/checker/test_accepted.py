@@ -143,7 +143,7 @@ def test_the_example_of_the_page() -> None:
 @pytest.mark.parametrize(
     ("written", "reason"),
     [
-        ("energy e = sum[d](frozen(z[d]) * z[d])", "the function frozen"),
+        ("energy e = sum[d](median(z[d]) * z[d])", "the function median"),
         ("energy e = sum[d](softsign(z[d]))\nfn softsign(u) = u^2", "declared anew"),
     ],
 )
