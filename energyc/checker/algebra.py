@@ -142,7 +142,7 @@ def _gaps(place: Poly, dim: str) -> tuple[Poly, Poly]:
 def function(name: str, argument: Poly) -> Poly:
     """A function, or whether the argument is ``eq`` to 0 or ``le``: a constant is decided, a sign leaves."""
     value = argument.constant()
-    if name == "power":
+    if name == "power" or (name == "held" and value is not None):
         return argument
     if name in ("eq", "le") and value is not None:
         return number(int(value == 0 or (value < 0 and name == "le")))
@@ -199,7 +199,7 @@ def product(bound: tuple[Atom, ...], factors: Iterable[tuple[Atom, Any]], value:
             powers[atom] = 1
         elif atom.name == "sign":
             powers[atom] = exponent % 2 or (2 if exponent > 0 and _is_kinked(atom.args[0]) else 0)
-        elif atom.name == "power" and exponent > 0 and Fraction(exponent).denominator == 1:
+        elif atom.name == "power" and Fraction(exponent).denominator == 1 and (exponent > 0 or atom.args[0].constant()):
             del powers[atom]
             return summed(bound, product((), powers.items(), value) * atom.args[0] ** exponent)
     if not bound:
@@ -262,6 +262,17 @@ def cleared(poly: Poly) -> Poly:
     return poly
 
 
+def integrands(poly: Poly) -> Iterator[Poly]:
+    """What is summed over indices of the same dims, taken together: where all of these vanish, the polynomial does."""
+    groups: dict[tuple[str, ...], tuple[list[Atom], list[Poly]]] = {}
+    for (bound, factors), value in poly:
+        ordered = sorted(bound, key=lambda index: index.below)
+        dims = tuple(index.below for index in ordered)
+        indices, parts = groups.setdefault(dims, ([*map(new_index, dims)], []))
+        parts.append(moved(Poly([(((), factors), value)]), dict(zip(ordered, map(lone, indices), strict=True))))
+    yield from (total(parts) for _, parts in groups.values())
+
+
 @lru_cache(500_000)
 def seen(atom: Atom) -> tuple[frozenset[Atom], int]:
     """The free indices of an atom, and how deep sums are nested in it."""
@@ -322,14 +333,53 @@ def exchanged(poly: Poly, old: Atom, new: Poly) -> Poly:
     return _each(poly, lambda atom: new if atom == old else remade(atom, lambda part: exchanged(part, old, new)))
 
 
-def solved(poly: Poly) -> Iterator[tuple[Atom, Poly]]:
-    """The atoms that a polynomial is linear in, each with what it is where the polynomial is 0."""
+def occurs(name: str, factors: Iterable[tuple[Atom, Any]]) -> bool:
+    """Whether an atom with a name is in a product, at any depth."""
+    atoms = [atom for atom, _ in factors]
+    inner = (form[1] for atom in atoms for part in atom.args for form, _ in part)
+    return any(atom.name == name for atom in atoms) or any(occurs(name, each) for each in inner)
+
+
+def unfolded(poly: Poly, name: str, indices: tuple[Atom, ...], body: Poly) -> Poly:
+    """A polynomial with a formula of ``indices`` in the place of the elements of a name, wherever these are."""
+
+    def own(atom: Atom) -> Poly:
+        if (atom.kind, atom.name) == ("element", name):
+            return moved(body, dict(zip(indices, atom.args, strict=True)))
+        return remade(atom, part)
+
+    def part(inner: Poly) -> Poly:
+        return _each(inner, own)
+
+    return part(poly)
+
+
+def released(poly: Poly) -> Poly:
+    """A polynomial with what is ``held`` in the place of the atoms that hold it."""
+
+    def own(atom: Atom) -> Poly:
+        held = (atom.kind, atom.name) == ("function", "held")
+        return released(atom.args[0]) if held else remade(atom, released)
+
+    return _each(poly, own) if any(occurs("held", form[1]) for form, _ in poly) else poly
+
+
+def solved(poly: Poly) -> Iterator[list[tuple[Atom, Poly]]]:
+    """The atoms that a polynomial is linear in, each with what it is where the polynomial is 0.
+
+    Where that is said of ``|z| = z sign(z)``, z is as much times a sign.
+    """
     for (bound, factors), value in poly:
-        alone = not bound and [exponent for _, exponent in factors] == [1]
-        for atom in (atom for atom, _ in factors if alone):
-            rest = lone(atom) - poly.scaled(Fraction(1) / value)
-            if exchanged(rest, atom, number(0)) == rest:
-                yield atom, rest
+        if bound or any(exponent != 1 for _, exponent in factors):
+            continue
+        rest = Poly([(((), factors), 1)]) - poly.scaled(Fraction(1) / value)
+        for atom in (atom for atom, _ in factors if exchanged(rest, atom, number(0)) == rest):
+            sign = Atom("function", "sign", (lone(atom),))
+            if {each for each, _ in factors} == {atom}:
+                yield [(atom, rest)]
+            elif {each for each, _ in factors} == {atom, sign}:
+                either = function("sign", lone(new_index("")))
+                yield [(sign, either), (atom, rest * either)]
 
 
 def _each(poly: Poly, new: Callable[[Atom], Poly]) -> Poly:
@@ -342,6 +392,8 @@ def _each(poly: Poly, new: Callable[[Atom], Poly]) -> Poly:
 
 def contracted(poly: Poly, along: Mapping[str, Collection[int]]) -> Poly:
     """With 1 or 0 in the place of sums of two entries of a matrix ``along`` an axis on which it is orthonormal."""
+    if not along:
+        return poly
     return total(_contracted(bound, [*factors], value, along) for bound, factors, value in opened(poly))
 
 

@@ -11,8 +11,8 @@ from functools import reduce
 from typing import Any
 
 from energyc.checker.algebra import EXPONENT, Atom, Poly, exchanged, lone, new_index, seen, solved
-from energyc.checker.formulas import WHOLE, Formulas, items_of, name_of, primes_of, sum_of_names
-from energyc.checker.ranges import COMPACT, FREE, NONE, Facts, held, number
+from energyc.checker.formulas import CURVES, WHOLE, Formulas, items_of, name_of, primes_of, sum_of_names
+from energyc.checker.ranges import COMPACT, FREE, NONE, Facts, held, number, of_ends, root
 from energyc.checker.syntax import Left, NotCovered, expression, items, same
 
 CONVEX, COMPACT_SETS = ("", "box", "nonnegative", "simplex"), ("simplex", "sphere", "standardized")
@@ -30,7 +30,15 @@ RISING: dict[str, tuple[Any, Any, Callable[[float], float]]] = {
 FAR, SLACK, INEXACT, HALVINGS = 30, Fraction(1, 10**9), ("softplus", "logsigmoid"), 40
 #: Those that have the sign of their argument, those that are nowhere 0, and others with continuous slopes.
 SIGNED, NEVER_ZERO = ("tanh", "erf", "softsign"), ("sigmoid", "exp", "softplus", "logsigmoid")
-WAVES: dict[str, tuple[Any, Any]] = {"sin": (-1, 1), "cos": (-1, 1)}
+#: Slopes that fall to both sides of 0 alike, and those of functions with a slope of 1/2 at 0 and no other one there.
+BELLS: dict[str, Callable[[float], float]] = {
+    "tanh": lambda x: math.cosh(x) ** -2,
+    "erf": lambda x: 2 / math.sqrt(math.pi) * math.exp(-(x**2)),
+    "softsign": lambda x: (1 + abs(x)) ** -2,
+    "sigmoid": lambda x: math.exp(-abs(x)) * (1 + math.exp(-abs(x))) ** -2,
+}
+HALVES = ("silu", "gelu", "gelu_tanh")
+WAVES: dict[str, tuple[Any, Any]] = {"sin": (-1, 1), "cos": (-1, 1), "gauss": (0, Fraction(2, 5))}
 #: Those that rise in the end as their argument does: none is below this.
 UNITS = {"silu": Fraction(-3, 10), "gelu": Fraction(-1, 5), "gelu_tanh": Fraction(-1, 5)}
 Scope = Mapping[str, Any]
@@ -198,6 +206,9 @@ class Bounds:
         elif left.word in ("param", "state"):
             bounded = {"sphere": (-1, 1), "orthogonal": (-1, 1), "simplex": (0, 1), "nonnegative": (0, math.inf)}
             low, high = bounded.get(kind, (low, high))
+            if kind == "standardized":
+                high = root(max(self.extent(ends or self.formulas.dims_of(left)) - 1, 0))
+                low = -high
         elif left.below:
             low = 0
         if left.word == "param" and left.name in self.nonnegative:
@@ -209,6 +220,14 @@ class Bounds:
     def is_compact(self, left: Left) -> bool:
         """Whether the set of a state is compact."""
         return set_of(left)[0] in (*COMPACT_SETS, "box")
+
+    def extent(self, dims: Iterable[str]) -> Any:
+        """How many elements there are over some dims, at most."""
+        return reduce(of_ends, (self.size(dim).high for dim in dims), 1)
+
+    def of_one(self, bound: Iterable[Atom], factors: Iterable[tuple[Atom, Any]], end: Atom) -> Facts:
+        """What stands before one element in a sum over ``bound``."""
+        return self.of_product([index for index in bound if lone(index) not in end.args], factors)
 
     def size(self, dim: str) -> Facts:
         """That of the size of a dim."""
@@ -252,6 +271,8 @@ class Bounds:
             return inner
         if name.startswith("slope "):
             return _slope(name[6:], inner)
+        if name.startswith("curve "):
+            return Facts(*CURVES[name[6:]], reads=inner.reads).settled()
         try:
             return self.functions[name](inner) if name in ("abs", "relu", "leaky_relu", "log") else scalar(name, inner)
         except NotCovered:
@@ -271,7 +292,10 @@ class Bounds:
         if name == "grad" and own is None:
             return self.gradient(arguments)
         if name == "where" and own is None:
-            one, other = (self.side(arguments[0], k == 0, each, scope) for k, each in enumerate(arguments[1:]))
+            sides = [self.side(arguments[0], k == 0, each, scope) for k, each in enumerate(arguments[1:])]
+            if None in sides and any(sides):
+                return next(side for side in sides if side is not None)
+            one, other = (side or self.of(each, scope) for side, each in zip(sides, arguments[1:], strict=True))
             decides = self.condition(arguments[0], scope).reads
             joined = one.joined(other)
             if decides == NONE:
@@ -295,13 +319,15 @@ class Bounds:
             raise NotCovered(f"the function {name}")
         return scalar(name, values[0])
 
-    def side(self, condition: ast.expr, holds: bool, tree: ast.expr, scope: Scope) -> Facts:
-        """The facts of an expression where a condition holds, or does not."""
+    def side(self, condition: ast.expr, holds: bool, tree: ast.expr, scope: Scope) -> Facts | None:
+        """The facts of an expression where a condition holds, or does not; None where that is nowhere."""
         before, known = self.assumed, dict(self.assumed[1]) if self.assumed[0] is scope else {}
         self.assumed = scope, known
         try:
             for larger, smaller, strict in compared(condition, holds):
                 a, b = self.of(larger, scope), self.of(smaller, scope)
+                if a.high < b.low or (strict and a.high <= b.low):
+                    return None
                 self.assume(larger, scope, b._replace(high=math.inf, above=False), strict)
                 self.assume(smaller, scope, a._replace(low=-math.inf, below=False), strict)
             return self.of(tree, scope)
@@ -310,15 +336,15 @@ class Bounds:
 
     def meet(self, condition: ast.expr, pair: list[ast.expr], scope: Scope) -> bool:
         """Whether two continuous expressions are equal wherever the sides of a comparison are, which are continuous."""
-        named = all(isinstance(place, str) for place in scope.values())
-        if not isinstance(condition, ast.Compare) or len(condition.ops) != 1 or not named:
+        if not isinstance(condition, ast.Compare) or len(condition.ops) != 1:
             return False
         sides = [condition.left, *condition.comparators, *pair]
         if not all(self.of(tree, dict(scope)).continuous for tree in sides):
             return False
-        atoms = {name: new_index(dim) for name, dim in scope.items()}
+        plain = {name: place for name, place in scope.items() if isinstance(place, str)}
+        atoms = {name: new_index(plain[name]) if name in plain else lone(new_index("")) for name in scope}
         left, right, a, b = (self.formulas.value(tree, atoms) for tree in sides)
-        return any(not exchanged(a - b, atom, value) for atom, value in solved(left - right))
+        return any(not reduce(lambda gap, each: exchanged(gap, *each), pairs, a - b) for pairs in solved(left - right))
 
     def assume(self, tree: ast.expr, scope: Scope, by: Facts, strict: bool) -> None:
         """That an expression lies between the ends of ``by``, which one that is ``strict`` does not reach."""
@@ -384,6 +410,14 @@ class Bounds:
 def _slope(name: str, u: Facts) -> Facts:
     """The slope of a function that is kept whole, which may jump."""
     low, high = WHOLE[name]
+    if name in BELLS:
+        near, far = max(u.low, -u.high, 0), max(-u.low, u.high)
+        low = _rounded(BELLS[name], far, -1, False) if far <= FAR else low
+        high = min(high, _rounded(BELLS[name], min(near, FAR), 1, False))
+    elif u.positive or (u.low >= 0 and name in HALVES):
+        low, high = Fraction(1, 2) if name in HALVES else 1, high if name in HALVES else 1
+    elif (-u).positive or (u.high <= 0 and name in HALVES):
+        low, high = low, Fraction(1, 2) if name in HALVES else low
     return Facts(low, high, reads=u.reads).settled()
 
 
@@ -482,10 +516,12 @@ def _relu(u: Facts) -> Facts:
     return _largest(u, number(0))
 
 
-def _leaky(u: Facts, *slope: Facts) -> Facts:
-    if slope:
+def _leaky(u: Facts, slope: Facts | None = None) -> Facts:
+    """The larger of a number and a multiple of it, or the smaller for a slope above 1."""
+    slope = number(Fraction(1, 100)) if slope is None else slope
+    if slope.reads != NONE or slope.low < 1 < slope.high:
         raise NotCovered("a slope of leaky_relu")
-    return u._replace(low=min(u.low, 0), high=u.high, bottom=False)
+    return _largest(u, u * slope) if slope.high <= 1 else -_largest(-u, -u * slope)
 
 
 def _log(u: Facts) -> Facts:

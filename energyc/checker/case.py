@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from fractions import Fraction
 
-from energyc.checker.algebra import Poly, cleared, contracted, has_gathered, spread
+from energyc.checker.algebra import (
+    Atom,
+    Poly,
+    cleared,
+    contracted,
+    has_gathered,
+    integrands,
+    occurs,
+    spread,
+    unfolded,
+)
 from energyc.checker.bounds import sets_of
 from energyc.checker.formulas import Formulas
-from energyc.checker.syntax import NotCovered, expression, read_spec, same
+from energyc.checker.syntax import Left, NotCovered, expression, read_spec, same
 
 
 class Refused(Exception):
@@ -46,9 +56,32 @@ class Case:
         gap = cleared(a - b)
         if gap and (along := self.orthonormal()):
             gap = cleared(contracted(gap, along))
-        if has_gathered(gap) and spread(gap):
+        if not has_gathered(gap):
+            require(not any(map(cleared, integrands(gap))), otherwise)
+        elif spread(gap):
             raise NotCovered("an equation of gathered indices")
-        require(not gap or has_gathered(gap), otherwise)
+
+    def descent(self, flow: Left, by: str, whole: bool) -> tuple[Formulas, tuple[Atom, ...], Poly]:
+        """``(dg/dx) P w`` at indices of g, for a flow ``-P grad(E, g)`` of x that is linear in one gradient by g.
+
+        Noise is 0 where nothing multiplies it. Raises Refused for a flow of another form.
+        """
+        formulas, on, direction = Formulas(self.spec, [flow.on], (), whole), flow.on, f"w.{by}"
+        formulas.slopes = []
+        places, pushed = formulas.equation(flow)
+        require([name for _, name in formulas.slopes] == [by], "the flow has other gradients")
+        noises = {name for name, left in self.spec["tensors"].items() if left.word == "noise"}
+        kept = []
+        for (bound, factors), value in pushed:
+            ends = [(atom, exponent) for atom, exponent in factors if atom.name == direction]
+            if ends or not any(atom.name in noises for atom, _ in factors):
+                linear = [exponent for _, exponent in ends] == [1]
+                require(linear and not occurs(direction, factors - {*ends}), "the flow is not linear in its gradient")
+                kept.append(((bound, factors), value))
+        if by == on:
+            return formulas, places, -Poly(kept)
+        indices, value = formulas.equation(self.spec["lets"][by])
+        return formulas, indices, unfolded(formulas.differential(value), f"w.{on}", places, -Poly(kept))
 
     def orthonormal(self) -> dict[str, list[int]]:
         """The params that are matrices with orthonormal rows, or columns, and the axes of these."""

@@ -9,14 +9,16 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from energyc.checker.algebra import Poly, summed, total
-from energyc.checker.bounds import sets_of
+from energyc.checker.algebra import Poly, new_index, number, summed, total, unfolded
+from energyc.checker.bounds import Bounds, set_of, sets_of
 from energyc.checker.case import require
+from energyc.checker.forms import sized
 from energyc.checker.formulas import Formulas
 from energyc.checker.growth import Growths, is_outgrown
+from energyc.checker.ranges import of_ends
 from energyc.checker.slopes import Slopes
-from energyc.checker.syntax import Left, NotCovered, expression
-from energyc.checker.terms import Node, leaf, statement_of, summands
+from energyc.checker.syntax import Left, expression
+from energyc.checker.terms import Node, leaf, moving, statement_of, summands
 
 
 @lru_cache(8)
@@ -32,9 +34,11 @@ class Claims(Slopes):
         """Check a tree. Raises Refused for a step that fails, NotCovered for what cannot be judged."""
         self.compare(tree["formulas"])
         kind = tree["statement"]["kind"]
-        of = tree["statement"]["of"] if kind == "floor" else self.spec["terms"]
-        let = kind in ("positive", "semidefinite")
-        about = [self.spec["lets"][tree["statement"]["of"]]] if let else [self.spec["terms"][k] for k in of]
+        named: list[str] = [*self.spec["terms"]]
+        if kind in ("floor", "positive", "semidefinite"):
+            of = tree["statement"]["of"]
+            named = of if kind == "floor" else [of]
+        about = [self.spec["terms"].get(name) or self.spec["lets"][name] for name in named]
         missing = self.read_by(about) - tree["formulas"].keys()
         require(not missing, f"the formula of {min(missing, default='')} is missing")
         rules: dict[str, Callable[[Node], Any]] = {"floor": self.floor, "rest": self.rest, "unique": self.unique}
@@ -104,11 +108,15 @@ class Claims(Slopes):
     # ---------------------------------------------------------------- equilibria
 
     def rest(self, node: Node) -> None:
-        """That there is a state on its sets at which a step of the whole force, however long, ends where it began."""
-        statement = statement_of(node, "rest", "steps", "layer", "for")
-        terms = self.motion(node["rule"])
-        if node["rule"] not in ("banach", "flows") and any(term.word == "flow" for term in terms):
-            raise NotCovered("an equilibrium under a flow")
+        """That there is a state on its sets at which a step of the whole force ends where it began.
+
+        A step is as long as one likes, but for states that have ``lengths``.
+        """
+        statement = statement_of(node, "rest", "steps", "lengths", "sizes", "layer", "for")
+        lengths, sizes = statement["lengths"], sized(statement["sizes"])
+        require(node["rule"] == "least" or not (lengths or sizes), "a rest by this rule has lengths or sizes")
+        whole = self.motion(node["rule"], lengths)
+        terms = whole if node["rule"] == "flows" else moving(whole)
         rules = {"least": self.least, "proximal": self.proximal, "brouwer": self.brouwer}
         rules |= {"monotone": self.pulled, "banach": self.banach, "flows": self.flows}
         rules[node["rule"]](node, statement["steps"], terms)
@@ -117,9 +125,28 @@ class Claims(Slopes):
         """Where the energy takes its least value, a step along its slope rests, if it falls at all of its kinks."""
         require(steps == "plain" and node["facts"] == {}, "the rule least: other steps or facts")
         self.takes_its_least(node, terms)
+        lengths, bounds = node["statement"]["lengths"], Bounds(self.formulas, node["statement"]["sizes"])
         for energy in terms:
             known = self.facts(energy)
-            require(known.continuous and known.bottom, f"the rule least: the slope of {energy.name} jumps")
+            falls = known.smooth if lengths else known.bottom
+            require(known.continuous and falls, f"the rule least: the slope of {energy.name} jumps")
+        for name, length in lengths.items():
+            self.short(name, Fraction(length), bounds, terms)
+
+    def short(self, name: str, length: Fraction, bounds: Bounds, energies: Sequence[Left]) -> None:
+        """That a step on a sphere, or of standardized values, is shorter than the radius.
+
+        Where the energy is least the force is normal to the set: the step ends where it began if it does not turn it.
+        """
+        kind, inside = set_of(self.states[name])
+        require(kind in ("sphere", "standardized") and length > 0, "the rule least: another set, or no length")
+        formulas, largest = Formulas(self.spec, [name], (), on_edges=True), Fraction(0)
+        for (bound, factors), value in formulas.differential(total(summed(*formulas.equation(e)) for e in energies)):
+            (end,) = [atom for atom, _ in factors if atom.name == f"w.{name}"]
+            known = bounds.of_one(bound, factors - {(end, 1)}, end)
+            largest += of_ends(abs(value), max(-known.low, known.high))
+        radius = 1 if kind == "standardized" else bounds.extent(inside or self.formulas.signature(name))
+        require(of_ends(radius, of_ends(length**2, of_ends(largest, largest))) < 1, "the rule least: a step is long")
 
     def proximal(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
         """There a proximal step rests, if all kinks are convex ones by which a step moves proximally."""
@@ -132,7 +159,7 @@ class Claims(Slopes):
         (floor,) = node["premises"]
         require(all(term.word == "energy" for term in terms), f"the rule {node['rule']}: not all terms are energies")
         require(floor["statement"]["attained"] is True, f"the rule {node['rule']}: the least value is not taken")
-        require(floor["statement"]["layer"] is None, f"the rule {node['rule']}: a floor of a layer")
+        require(floor["statement"]["layer"] == self.layer, f"the rule {node['rule']}: a floor of another layer")
         require({*self.floor(floor)} == {term.name for term in terms}, f"the rule {node['rule']}: other energies")
 
     def brouwer(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
@@ -151,9 +178,10 @@ class Claims(Slopes):
         """A contraction of the only state has a fixed point."""
         (premise,) = node["premises"]
         require(steps == "plain" and node["facts"] == {}, "the rule banach: other steps or facts")
+        require(premise["statement"]["layer"] == self.layer, "the rule banach: another layer")
         name = self.contraction(premise)
         require([*self.states] == [name], "the rule banach: there are other states")
-        self.steady("banach", [term for term in terms if term.word in ("flow", "next")])
+        self.steady("banach", terms)
 
     def flows(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
         """Flows that are 0 where the gradients in them are, each by a state of all energies that read it."""
@@ -166,9 +194,11 @@ class Claims(Slopes):
         self.steady("flows", terms)
         formulas = Formulas(self.spec, self.states, (), on_edges=True)
         formulas.slopes = []
-        require(
-            not any(formulas.equation(flow)[1] for flow in flows), "the rule flows: a flow is not 0 with its gradients"
-        )
+        for flow in flows:
+            moves = formulas.equation(flow)[1]
+            for _, by in formulas.slopes:
+                moves = unfolded(moves, f"w.{by}", tuple(map(new_index, formulas.signature(by))), number(0))
+            require(not moves, "the rule flows: a flow is not 0 with its gradients")
         for names, by in formulas.slopes:
             require(by in self.states, "the rule flows: a gradient by what is no state")
             own = Formulas(self.spec, [by], (), on_edges=True)

@@ -10,15 +10,15 @@ from typing import Any
 from energyc.checker.algebra import Atom, Poly, lone, seen
 from energyc.checker.bounds import Bounds, sets_of
 from energyc.checker.case import require
-from energyc.checker.ranges import number, of_ends
+from energyc.checker.ranges import number, of_ends, root
 from energyc.checker.syntax import expression
 
 #: For two states s and t numbers a and b: all that reads v_s and w_t is from ``a |v_s| |w_t|`` to ``b |v_s| |w_t|``.
 Blocks = dict[tuple[str, str], tuple[Any, Any]]
 Factor = tuple[Atom, Any]
 Indices = frozenset[Atom]
-#: The most factors between two directions, and by how much a square root is widened at most.
-FACTORS, ROOT = 6, 2**60
+#: The most factors between two directions.
+FACTORS = 6
 
 
 class Forms:
@@ -108,16 +108,6 @@ class Forms:
         for index in indices:
             found = of_ends(found, self.bounds.size(index.below).high)
         return found
-
-
-def root(square: Any) -> Any:
-    """The square root, rounded up where it is no fraction."""
-    if square == math.inf:
-        return square
-    exact = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
-    if exact**2 == square:
-        return exact
-    return Fraction(math.isqrt(square.numerator * ROOT**2 // square.denominator) + 1, ROOT)
 
 
 def matrix_of(blocks: Blocks, states: Sequence[str], end: int) -> list[list[Any]]:

@@ -25,7 +25,7 @@ DEFINED = {
     "mean where[]": "sum[I | G](u) / max(sum[I | G](1), 1)", "logsumexp[]": "log(sum[I | G](exp(u)))",
     "variance[]": "mean[I | G](u^2) - mean[I | G](u)^2", "softmax[]": "where(G, exp(u) / sum[I | G](exp(u)), 0)",
     "layernorm[]": "(u - mean[I](u)) / sqrt(variance[I](u) + eps)", "rmsnorm[]": "u / sqrt(mean[I](u^2) + eps)",
-    "standardize[]": "layernorm[I](u, eps = eps)",
+    "standardize[]": "layernorm[I](u, eps = eps)", "gauss": "exp(-u^2/2) * 2^(-1/2) * pi^(-1/2)",
 }  # fmt: skip
 #: The slopes of the functions that are left.
 SLOPES = {
@@ -39,10 +39,16 @@ WHOLE: dict[str, Any] = {
     "gelu": (Fraction(-13, 100), Fraction(113, 100)), "relu": (0, 1), "abs": (-1, 1),
     "leaky_relu": (Fraction(1, 100), 1),
 }  # fmt: skip
+#: The bounds of the slopes of these slopes.
+CURVES = {
+    "tanh": (Fraction(-4, 5), Fraction(4, 5)), "erf": (Fraction(-97, 100), Fraction(97, 100)), "softsign": (-2, 2),
+    "sigmoid": (Fraction(-1, 10), Fraction(1, 10)), "silu": (Fraction(-1, 5), Fraction(1, 2)),
+    "gelu": (Fraction(-11, 100), Fraction(4, 5)),
+}  # fmt: skip
 #: Those whose slope has none but at kinks.
 _STRAIGHT = ("slope relu", "slope abs", "slope leaky_relu")
 #: What these tables read, and a spec may not declare anew.
-TAKEN = {"sum", "argmax", *(name.rstrip("[]") for name in DEFINED), *SLOPES}
+TAKEN = {"sum", "argmax", "detach", "frozen", "silu_integral", *(name.rstrip("[]") for name in DEFINED), *SLOPES}
 _OPERATIONS: dict[Any, Callable[[Poly, Poly], Poly]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -57,8 +63,9 @@ class Formulas:
     """The formulas of a spec, of whose lets those that are not ``written`` in a proof are multiplied out.
 
     The tensors and lets in ``along`` move; ``exchange`` gives the directions that may be read, and their names;
-    ``used`` are the left sides that were read. Functions may be kept ``whole``, with atoms ``slope NAME``. Gradients
-    are 0, and listed in ``slopes``, if that is a list. But for ``on_edges``, > and >= of numbers are the same.
+    ``used`` are the left sides that were read. Functions may be kept ``whole``, with atoms ``slope NAME``. Gradients by
+    z are directions w.z, and listed in ``slopes``, if that is a list. Nothing may be frozen or detached, unless it is
+    ``held``. But for ``on_edges``, > and >= of numbers are the same.
     """
 
     def __init__(
@@ -68,6 +75,7 @@ class Formulas:
         self.exchange: dict[str, str] = {}
         self.used: set[str] = set()
         self.slopes: list[tuple[list[str], str]] | None = None
+        self.held = False
         self.kept: dict[Any, Any] = {}
         self.dims: dict[str, tuple[str, ...]] = {}
         #: The dims of vectors that belong to no tensor.
@@ -235,6 +243,10 @@ class Formulas:
             return self.value(expression(own.body), {**dict(zip(own.parameters, values, strict=True)), **indices})
         if len(values) == 1 and (own is not None or name in SLOPES):
             return function(f"integral {name}" if own is not None else name, values[0])
+        if name == "silu_integral" and len(values) == 1:
+            return function("integral silu", values[0])
+        if name in ("detach", "frozen") and len(values) == 1 and self.held:
+            return function("held", values[0])
         if name in ("max", "min") and len(values) > 2:
             values = [self.function(name, 0, values[:-1], {}), values[-1]]
         if self.whole and name in WHOLE and len(values) == 1:
@@ -254,14 +266,19 @@ class Formulas:
             raise NotCovered("a gradient of another kind")
         if self.slopes is not None:
             self.slopes.append((sum_of_names(energies), name))
-            return number(0)
+            return times(map(within, places, self.signature(name))) * self.element(f"w.{name}", tuple(places))
         inner = Formulas(self.spec, [name], self.written, self.whole)
+        inner.held = self.held
         parts = [inner.differential(summed(*inner.equation(term))) for term in terms if term is not None]
         self.used |= inner.used
-        return al.total(
+        slope = al.total(
             summed(bound, times(_chosen(factor, f"w.{name}", places) for factor in factors).scaled(value))
             for bound, factors, value in al.opened(al.total(parts))
         )
+        let = self.spec["lets"].get(name)
+        if let is not None and name not in self.along and name not in self.written:
+            slope = al.unfolded(slope, name, *self.equation(let))
+        return al.released(slope)
 
     def heading(self, head: Any, body: ast.expr, scope: Scope) -> tuple[str, dict[str, str], ast.expr | None]:
         """The name of a reduction, its indices, each with its dim unless it is in ``scope``, and its guard."""
@@ -306,13 +323,20 @@ class Formulas:
         return self.template(f"{name}[]", u=value, G=test, I=along, eps=eps)
 
     def work(self, term: Left, direction: str = "w") -> Poly:
-        """The force of a term times a direction; ``next z = G`` is the force G - z, an energy has minus its change."""
+        """The force of a term times a direction; ``next z = G`` is the force G - z, an energy has minus its change.
+
+        What is held has no part in the change of an energy; a force is judged with all that it reads.
+        """
         indices, value = self.equation(term)
         if term.word == "energy":
-            return -self.differential(summed(indices, value))
-        places = tuple(map(lone, indices))
-        held = self.element(term.on, places) if term.word == "next" else number(0)
-        return summed(indices, (value - held) * self.element(f"{direction}.{term.on}", places))
+            form = -al.released(self.differential(summed(indices, value)))
+            for name in self.along if direction != "w" else ():
+                at = tuple(map(new_index, self.signature(name)))
+                form = al.unfolded(form, f"w.{name}", at, self.element(f"{direction}.{name}", tuple(map(lone, at))))
+            return form
+        value, places = al.released(value), tuple(map(lone, indices))
+        before = self.element(term.on, places) if term.word == "next" else number(0)
+        return summed(indices, (value - before) * self.element(f"{direction}.{term.on}", places))
 
     def differential(self, poly: Poly, by: Atom | None = None, most: Poly | None = None) -> Poly:
         """The change along the directions ``w`` of what moves, or by a number; of a maximum's entries, that of it."""
@@ -343,22 +367,25 @@ class Formulas:
             return number(int(atom == by))
         if name == "max":
             return self.differential(atom.args[0], by, lone(atom))
-        change = self.differential(atom.args[0], by)
+        change = self.differential(atom.args[0], by) if name != "held" else number(0)
         if name == "entry" and most is not None:
             return change * function("first", atom.args[0] - most)
         if name.startswith("integral "):
-            return change and change * self.function(name[9:], 1, [atom.args[0]], {})
+            primes = int(name[9:] in self.spec["functions"])
+            return change and change * self.function(name[9:], primes, [atom.args[0]], {})
         if self.whole and change and name in WHOLE:
             known = isinstance(WHOLE[name], str)
             return change * (self.value(expression(WHOLE[name]), {"u": atom.args[0]}) if known else _slope(atom))
         if change and name.startswith("slope ") and name not in _STRAIGHT:
-            raise NotCovered(f"the curvature of the function {name[6:]}")
+            if name[6:] not in CURVES:
+                raise NotCovered(f"the curvature of the function {name[6:]}")
+            return change * lone(atom._replace(name=f"curve {name[6:]}"))
         return (change and name in SLOPES and change * self.template(name, u=atom.args[0])) or number(0)
 
 
 def _power(a: Poly, b: Poly) -> Poly:
     exponent = b.constant()
-    if exponent is not None and abs(exponent) > al.EXPONENT:
+    if exponent is not None and (abs(exponent) > al.EXPONENT or exponent.denominator > al.EXPONENT):
         raise NotCovered("a very large exponent")
     return a**exponent if exponent is not None else function("exp", b * function("log", a))
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
-from energyc.checker.algebra import Atom, Poly, Product, lone
+from energyc.checker.algebra import Atom, Poly, Product, lone, moved, seen
 from energyc.checker.bounds import Bounds
 from energyc.checker.case import require
 from energyc.checker.forms import Forms, is_semidefinite, matrix_of, shifted
-from energyc.checker.ranges import NONE
+from energyc.checker.ranges import NONE, number
 from energyc.checker.syntax import NotCovered
 
 #: States, and a power p of a bound C (1 + |z|^p) by the largest of them.
@@ -20,6 +21,8 @@ _STILL: Growth = frozenset(), 0
 #: By how much a form is above 0 at least, of vectors of norm 1, if it is called positive.
 LEAST = Fraction(1, 10**9)
 _BOUNDED, _LINEAR = ("tanh", "sin", "cos", "sign", "erf"), ("lcosh", "max", "entry")
+#: A logarithm grows by less than any power above 0, such as this one.
+SLOW = Fraction(1, 1000)
 
 
 class Growths:
@@ -35,8 +38,25 @@ class Growths:
         return states, max((sum(power for _, power in part) for part in parts), default=0)
 
     def of_product(self, factors: Iterable[tuple[Atom, Any]]) -> list[Growth]:
-        """The growth of each factor."""
-        return [self.of_power(atom, exponent) for atom, exponent in factors]
+        """The growth of each factor, without shares of sums, such as softmax, which are at most 1."""
+        left = dict(factors)
+        for atom, exponent in [*left.items()]:
+            if atom.name == "power" and exponent == -1 and (share := self.share(atom.args[0], left)) is not None:
+                left = {a: e for a, e in left.items() if a != atom and a not in share}
+        return [self.of_power(atom, exponent) for atom, exponent in left.items()]
+
+    def share(self, whole: Poly, factors: Mapping[Atom, Any]) -> Collection[Atom] | None:
+        """The factors that are one term of a sum of what is nowhere negative, at some of their own indices."""
+        if not all(self.is_nonnegative(form[1], value) for form, value in whole):
+            return None
+        own = frozenset[Atom]().union(*(seen(atom)[0] for atom in factors))
+        for (bound, term), _ in whole:
+            for chosen in product(*([i for i in own if i.below == index.below] for index in bound)):
+                at = moved(Poly([(((), term), 1)]), dict(zip(bound, map(lone, chosen), strict=True)))
+                found = next((form[1] for form, _ in at), frozenset()) if len(at) == 1 else frozenset()
+                if found and all(factors.get(atom) == exponent for atom, exponent in found):
+                    return {atom for atom, _ in found}
+        return None
 
     def of_power(self, atom: Atom, exponent: Any) -> Growth:
         """The growth of a power of an atom. Raises NotCovered where there is none."""
@@ -46,7 +66,14 @@ class Growths:
             return (frozenset({atom.name}), exponent) if atom.name in self.moving else _STILL
         if exponent > 0 and atom.name in _BOUNDED:
             return _STILL
+        known = self.bounds.of_atom(atom) if atom.kind == "function" else None
+        if known is not None and (known.away if exponent < 0 else known.bounded):
+            return _STILL
         if atom.name == "log" and exponent == 1:
+            positive = self.bounds.of_poly(atom.args[0])
+            if positive.away and positive.low >= 0:
+                states, power = self.of(atom.args[0])
+                return states, power * SLOW
             return self.of(Poly((form, 1) for form in self.logarithm(atom.args[0])))
         inner = self.of(atom.args[0]) if exponent > 0 and atom.name in ("power", "exp", *_LINEAR) else None
         if inner is None or (atom.name == "exp" and inner[1] > 0):
@@ -139,26 +166,45 @@ class Growths:
         Raises Refused where on some way out what falls is not outgrown by what rises, by an exponential or a power.
         """
         gains: dict[tuple[str, int], tuple[Any, Any]] = {}
-        loads: list[tuple[tuple[str, int], tuple[Any, Any]]] = []
+        loads: dict[tuple[str, int], list[tuple[Any, Any]]] = {}
+        least: dict[tuple[str, int], dict[tuple[Any, Any], Any]] = {}
         for (bound, factors), value in poly:
             own = {element for atom, _ in factors for element in self.elements(atom)}
             if len(own) > 1:
                 raise NotCovered("a product of two elements")
             for end, way in ((element, way) for element in own for way in self.ways(element)):
-                speed, sign = self.speed(factors, end, way)
-                rest = [(atom, e) for atom, e in factors if not self.elements(atom)]
-                rises = value * sign > 0 and self.is_positive(rest) and self.bounds.is_each(end, bound)
-                if rises and speed > (0, 0):
-                    gains[end.name, way] = max(speed, gains.get((end.name, way), (0, 0)))
+                if any(atom.name == "above" and self.falls(atom.args[0], end, way) for atom, _ in factors):
+                    continue
+                at, each = (end.name, way), self.bounds.is_each(end, bound)
+                speed, sign, rest = self.speed(factors, end, way)
+                low = (number(value * sign) * self.bounds.of_one(bound, rest, end)).low
+                held = not any(self.elements(atom) for atom, _ in rest)
+                if each and speed > (0, 0) and (low > 0 or (held and value * sign > 0 and self.is_positive(rest))):
+                    gains[at] = max(speed, gains.get(at, (0, 0)))
                 elif not self.is_nonnegative(factors, value):
-                    loads.append(((end.name, way), speed))
+                    loads.setdefault(at, []).append(speed)
+                so_far = least.setdefault(at, {})
+                so_far[speed] = so_far.get(speed, 0) + (low if each else min(low, 0))
             if not own:
                 self.of_product(factors)
-        for name in self.moving:
-            for way in self.ways(Atom("element", name)):
-                require((name, way) in gains, f"the rule alone: {name} is not driven back")
-        require(all(speed < gains[at] for at, speed in loads), "the rule alone: what falls is not outgrown")
+        for at in ((name, way) for name in self.moving for way in self.ways(Atom("element", name))):
+            require(at in gains, f"the rule alone: {at[0]} is not driven back")
+            fastest = max(loads.get(at, ()), default=(-1, 0))
+            outgrown = fastest < gains[at] or (fastest == gains[at] and least[at][fastest] > 0)
+            require(outgrown, "the rule alone: what falls is not outgrown")
         return dict.fromkeys(self.moving, 1)
+
+    def falls(self, poly: Poly, end: Atom, way: int) -> bool:
+        """Whether a polynomial is below 0 far out on a way."""
+        speeds: dict[tuple[Any, Any], bool] = {}
+        for (bound, factors), value in poly:
+            if bound or any(self.elements(atom) - {end} for atom, _ in factors):
+                return False
+            speed, sign, rest = self.speed(factors, end, way)
+            held = not any(self.elements(atom) for atom, _ in rest)
+            speeds[speed] = speeds.get(speed, True) and value * sign < 0 and held and self.is_positive(rest)
+        fastest = max(speeds, default=(0, 0))
+        return fastest > (0, 0) and speeds[fastest]
 
     def ways(self, end: Atom) -> list[int]:
         """The ways out of an element: up, down."""
@@ -170,9 +216,13 @@ class Growths:
         inner = (part for poly in atom.args for (_, factors), _ in poly for part, _ in factors)
         return {atom} if self.is_end(atom) else {element for part in inner for element in self.elements(part)}
 
-    def speed(self, factors: Iterable[tuple[Atom, Any]], end: Atom, way: int) -> tuple[tuple[Any, Any], int]:
-        """The rate and the power of ``exp(rate |z|) |z|^power``, by which a product grows along a way, and its sign."""
-        rate, power, sign = Fraction(0), Fraction(0), 1
+    def speed(
+        self, factors: Iterable[tuple[Atom, Any]], end: Atom, way: int
+    ) -> tuple[tuple[Any, Any], int, list[tuple[Atom, Any]]]:
+        """The rate and the power of ``exp(rate |z|) |z|^power``, by which a product grows along a way, its sign, and
+        the factors beside these, which are bounded.
+        """
+        rate, power, sign, rest = Fraction(0), Fraction(0), 1, list[tuple[Atom, Any]]()
         for atom, exponent in factors:
             if atom == end and exponent > 0 and Fraction(exponent).denominator == 1:
                 power, sign = power + exponent, sign * way ** int(exponent)
@@ -182,9 +232,9 @@ class Growths:
                 rate += exponent * way
             elif self.of_power(atom, exponent)[1] > 0:
                 raise NotCovered(f"how fast the function {atom.name} grows")
-            elif end in self.elements(atom):
-                sign = 0
-        return ((rate, power) if rate >= 0 else (Fraction(0), Fraction(0))), sign
+            else:
+                rest.append((atom, exponent))
+        return ((rate, power) if rate >= 0 else (Fraction(0), Fraction(0))), sign, rest
 
     def is_form(self, form: Product, _: Any) -> bool:
         """Whether a product has two elements of states that move, or the square of one."""

@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from energyc.checker.algebra import Atom, Poly, limited, lone, summed, total
+from energyc.checker.algebra import Atom, Poly, limited, lone, summed, total, unfolded
+from energyc.checker.bounds import Bounds
 from energyc.checker.case import Case, Refused, require
 from energyc.checker.claims import reader
+from energyc.checker.ranges import NONE
 from energyc.checker.syntax import Left, NotCovered, expression, left_side
 
-FORMAT, VERSION = "energyc certificates", 4
+FORMAT, VERSION = "energyc certificates", 5
 #: For what every statement holds.
 QUANTIFIERS = "all params, inputs, states and sizes at which the formulas have a value and a slope"
 
@@ -62,7 +64,9 @@ class _Certificate(Case):
 
     def __init__(self, certificate: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> None:
         statement, self.steps = certificate["statement"], [*certificate["steps"]]
-        require(statement.keys() == {"kind", "of", "by", "layer", "for"}, "the statement has other fields")
+        fields = {"kind", "of", "by", "layer", "for"} | ({"factors"} if statement["kind"] == "scaled" else set())
+        require(statement.keys() == fields, "the statement has other fields")
+        self.factors = statement.get("factors", {})
         require(statement["for"] == QUANTIFIERS, "the statement has other quantifiers")
         self.kind, self.of, self.by = statement["kind"], statement["of"], statement["by"]
         of = [self.of] if isinstance(self.of, str) else self.of
@@ -70,11 +74,14 @@ class _Certificate(Case):
         self.named = {*re.findall(r"\w+", str([step["is"] for step in self.steps if step["rule"] == "slope"]))}
         super().__init__(statement["layer"], text, consts, self.by, self.named)
         self.listed = certificate["formulas"]
+        self.formulas.held = self.kind == "gradient" or not isinstance(self.of, str)
 
     def check(self) -> None:
         """Check all steps. Raises Refused for one that fails, NotCovered for what cannot be judged."""
         self.compare(self.listed)
-        {"gradient": self.gradient, "symmetric": self.symmetric, "matrix": self.matrix}[self.kind]()
+        kinds = {"gradient": self.gradient, "symmetric": self.symmetric, "matrix": self.matrix, "metric": self.metric}
+        kinds["scaled"] = self.scaled
+        kinds[self.kind]()
         require(not self.steps, "there are more steps than the proof has")
         missing = self.formulas.used & self.spec["equations"].keys() - self.listed.keys()
         require(not missing, f"the formula of {min(missing, default='')} is missing")
@@ -128,6 +135,27 @@ class _Certificate(Case):
             require(all(term.word != "energy" for term in terms), "an energy is a gradient")
             form = total(self.formulas.work(term, "u") for term in terms)
         self.mirrored(self.formulas.differential(form), {}, {})
+
+    def scaled(self) -> None:
+        """The same of forces and energies, the force on some states divided by positive numbers that no state moves."""
+        self.of_all_states()
+        form = total(self.formulas.work(self.spec["terms"][name], "u") for name in self.of)
+        bounds = Bounds(self.formulas)
+        for left, text in self.factors.items():
+            factor = left_side("force", left, text)
+            known = bounds.of(expression(text), bounds.scope(factor))
+            require(known.positive and known.reads == NONE, "a factor is not known to be above 0")
+            indices, value = self.formulas.equation(factor)
+            direction = self.formulas.element(f"u.{factor.on}", tuple(map(lone, indices)))
+            form = unfolded(form, f"u.{factor.on}", indices, direction * value**-1)
+        self.mirrored(self.formulas.differential(form), {}, {})
+
+    def metric(self) -> None:
+        """The same of ``u . (dg/dx) P w``, for a flow ``-P grad(E, g)``."""
+        (by,) = self.by
+        formulas, indices, value = self.descent(self.spec["terms"][self.of], by, whole=False)
+        self.formulas.used |= formulas.used
+        self.mirrored(summed(indices, value * self.formulas.element(f"u.{by}", tuple(map(lone, indices)))), {}, {})
 
     def matrix(self) -> None:
         """Exchanging two indices of a let, beside two vectors over them, turns each of its terms into its mirror."""

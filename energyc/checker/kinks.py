@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from energyc.checker.bounds import Bounds, set_of
 from energyc.checker.formulas import items_of, name_of
-from energyc.checker.syntax import Left, NotCovered
+from energyc.checker.syntax import Left, NotCovered, expression
 
 Scope = Mapping[str, str]
 
@@ -49,8 +49,17 @@ class Kinks:
                     return ast.Call(head, [self.taken_off(body, {**scope, **indices}, found)], [])
         if self.is_smooth(tree, scope):
             return tree
+        if (let := self.let_at(tree, scope)) is not None:
+            return self.taken_off(expression(let.body), scope, found)
         found.append(self.alone(tree, scope))
         return ast.BinOp(ast.Constant("0"), ast.Mult(), tree)
+
+    def let_at(self, tree: Any, scope: Scope) -> Left | None:
+        """The let that an expression is, at its own indices, which are all that there are."""
+        plain = not isinstance(tree, ast.Subscript)
+        let = self.spec["lets"].get(name_of(tree if plain else tree.value))
+        own = let is not None and self.bounds.scope(let) == scope and name_of(tree) not in scope
+        return let if own and ([] if plain else [*map(name_of, items_of(tree))]) == [*scope] else None
 
     def is_smooth(self, tree: Any, scope: Scope) -> bool:
         """Whether an expression has a continuous slope."""

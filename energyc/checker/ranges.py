@@ -7,6 +7,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 NONE, COMPACT, FREE = range(3)
+#: By how much a square root is widened at most.
+ROOT = 2**60
 
 
 class Facts(NamedTuple):
@@ -175,6 +177,16 @@ def of_ends(a: Any, b: Any) -> Any:
         return 0
     infinite = math.inf in (abs(a), abs(b))
     return (math.inf if (a > 0) == (b > 0) else -math.inf) if infinite else a * b
+
+
+def root(square: Any) -> Any:
+    """The square root, rounded up where it is no fraction."""
+    if square == math.inf:
+        return square
+    exact = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
+    if exact**2 == square:
+        return exact
+    return Fraction(math.isqrt(square.numerator * ROOT**2 // square.denominator) + 1, ROOT)
 
 
 def _is_floored(a: Facts, b: Facts) -> bool:

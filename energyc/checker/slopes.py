@@ -15,7 +15,7 @@ from energyc.checker.forms import Forms, beside, is_semidefinite, largest, matri
 from energyc.checker.formulas import Formulas
 from energyc.checker.kinks import Kink, Kinks, move_proximally
 from energyc.checker.syntax import Left, NotCovered, expression
-from energyc.checker.terms import Node, Terms, leaf, statement_of, summands
+from energyc.checker.terms import Node, Terms, leaf, moving, statement_of, summands
 
 
 class Slopes(Terms):
@@ -27,7 +27,7 @@ class Slopes(Terms):
         """That there is one state, on its sets, at which a step of the whole force ends where it began."""
         statement = statement_of(node, "unique", "steps", "sizes", "layer", "for")
         require(node["rule"] == "monotone" and node["facts"] == {}, "the rule monotone: other facts")
-        m = self.monotone(node, statement["steps"], statement["sizes"], self.motion(node["rule"]))
+        m = self.monotone(node, statement["steps"], statement["sizes"], moving(self.motion(node["rule"])))
         require(m > 0, "the rule monotone: m is not above 0")
 
     def converges(self, node: Node) -> None:
@@ -39,7 +39,7 @@ class Slopes(Terms):
         require(node["rule"] == "rate" and node["facts"] == {}, "the rule rate: another rule, or other facts")
         (premise,), rate = node["premises"], Fraction(statement["rate"])
         require(premise["statement"]["lengths"] == statement["lengths"], "the rule rate: other steps")
-        terms = self.motion(node["rule"])
+        terms = moving(self.motion(node["rule"]))
         m = self.monotone(node, statement["steps"], statement["sizes"], terms)
         most = premise["statement"]["L"]
         require(most is not None and 0 <= rate < 1, "the rule rate: there is no L, or the rate is not below 1")
@@ -52,8 +52,6 @@ class Slopes(Terms):
     def monotone(self, node: Node, steps: str, sizes: Mapping[str, Any], terms: Sequence[Left]) -> Fraction:
         """The m by which a force that is continuous, but for kinks by which steps move, pulls states together."""
         (premise,) = node["premises"]
-        if any(term.word == "flow" for term in terms):
-            raise NotCovered("the curvature of a flow")
         require(premise["statement"]["steps"] == steps, f"the rule {node['rule']}: other steps")
         if steps == "plain":
             self.steady(node["rule"], terms)
@@ -158,7 +156,7 @@ class Slopes(Terms):
         require(set_of(self.states[name])[0] in CONVEX, f"the rule slope: the set of {name} is not convex")
         (term,) = (each for each in self.spec["terms"].values() if each.on == name and each.word in ("flow", "next"))
         numbers = dict(re.findall(r"\brelax\s+(\w+)\s+in\s+(\w+)", self.text))
-        if re.search(r"\b(layer|repeat)\b", self.text) or any(map(self.is_named, numbers)):
+        if numbers and (re.search(r"\b(layer|repeat)\b", self.text) or any(map(self.is_named, numbers))):
             raise NotCovered("the number of a step beside layers, or of another name")
         tree, scope = expression(term.body), self.bounds.scope(term)
         formulas = Formulas(self.spec, [name], (), whole=True)
@@ -205,21 +203,39 @@ class Slopes(Terms):
         self.nonnegative(summed(along, change) - self.squares(node, formulas, bounds, apart), bounds, state)
 
     def semidefinite(self, node: Node) -> None:
-        """That a let M with two indices of one dim, alone, has ``v . M v >= 0`` for all v, which are ``w.M``."""
+        """That a let M has ``v . M v >= 0`` by two indices of one dim, for all v, which are ``w.M`` over all others.
+
+        Or, with a flow ``-P grad(E, g)`` in the place of the let and g in that of the indices, that ``(dg/dx) P`` has.
+        """
         statement = statement_of(node, "semidefinite", "of", "by", "layer", "for")
         require(node["rule"] == "form" and node["premises"] == [], "the rule form: another rule, or premises")
         require(node["facts"].keys() == {"squares"}, "the rule form: other facts")
-        let, formulas = self.spec["lets"][statement["of"]], Formulas(self.spec, (), (), whole=True)
+        flow = self.spec["terms"].get(statement["of"])
+        if flow is not None:
+            (name,) = statement["by"]
+            self.facts(self.spec["lets"].get(name) or flow)
+            formulas, indices, moved = self.descent(flow, name, whole=True)
+            form = summed(indices, moved * formulas.element(f"w.{name}", tuple(map(lone, indices))))
+        else:
+            name, formulas = statement["of"], Formulas(self.spec, (), (), whole=True)
+            form = self.product(self.spec["lets"][name], statement["by"], formulas)
+        bounds = Bounds(formulas)
+        self.nonnegative(form - self.squares(node, formulas, bounds, {}), bounds, name)
+
+    def product(self, let: Left, by: Sequence[str], formulas: Formulas) -> Poly:
+        """``v . M v`` of a let by two of its indices, summed over all."""
         self.facts(let)
         indices, value = formulas.equation(let)
-        require([name for name, _ in let.indices] == statement["by"], "the rule form: other indices")
-        square = len(indices) == 2 and indices[0].below == indices[1].below
-        require(let.word == "let" and square, "the rule form: not a square matrix")
-        formulas.vectors[f"w.{let.name}"] = (indices[0].below,)
-        ends = [formulas.element(f"w.{let.name}", (lone(index),)) for index in indices]
-        bounds = Bounds(formulas)
-        form = summed(indices, value * ends[0] * ends[1])
-        self.nonnegative(form - self.squares(node, formulas, bounds, {}), bounds, let.name)
+        names = [name for name, _ in let.indices]
+        row, column = map(names.index, by)
+        require(let.word == "let" and row != column, "the rule form: other indices")
+        require(indices[row].below == indices[column].below, "the rule form: not a square matrix")
+        kept = [k for k in range(len(indices)) if k != column]
+        formulas.vectors[f"w.{let.name}"] = tuple(indices[k].below for k in kept)
+        places = [lone(indices[k]) for k in kept]
+        turned = [lone(indices[column if k == row else k]) for k in kept]
+        ends = [formulas.element(f"w.{let.name}", tuple(each)) for each in (places, turned)]
+        return summed(indices, value * ends[0] * ends[1])
 
     @staticmethod
     def nonnegative(rest: Poly, bounds: Bounds, name: str) -> None:

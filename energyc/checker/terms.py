@@ -6,16 +6,16 @@ import ast
 import json
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from energyc.checker.algebra import Poly, lone, new_index, number, summed
+from energyc.checker.algebra import Poly, contracted, lone, new_index, number, summed
 from energyc.checker.bounds import CONVEX, Bounds, set_of
 from energyc.checker.case import Case, require
 from energyc.checker.formulas import Formulas
 from energyc.checker.ranges import Facts
-from energyc.checker.syntax import Left, NotCovered, expression
+from energyc.checker.syntax import Left, NotCovered, expression, read_spec
 
 Node = Mapping[str, Any]
 _ON = "all params on their sets, "
@@ -24,7 +24,7 @@ _SIZED = "inputs and sizes, those given alone where there are some, at which wha
 #: For what the statements of each kind hold.
 FOR = {
     "floor": _ON + "inputs and sizes; all states on their sets at which the energies have a value",
-    "rest": _ON + _STILL,
+    "rest": _ON + _SIZED,
     "unique": _ON + _SIZED,
     "converges": _ON + _SIZED,
     "contraction": _ON + "all other states on theirs, numbers of steps, " + _STILL,
@@ -84,12 +84,12 @@ class Terms(Case):
         return self.known[key]
 
     def summed(self, term: Left, tree: ast.expr, direction: str = "") -> Poly:
-        """A part of a term, summed over its indices; of a force, times a direction."""
+        """A part of a term, summed over its indices, those of orthonormal axes done; of a force, times a direction."""
         if (key := (term.key, ast.dump(tree), direction)) not in self.sums:
             scope = {name: new_index(dim) for name, dim in self.bounds.scope(term).items()}
             indices, value = tuple(scope.values()), self.formulas.value(tree, scope)
             along = self.formulas.element(direction, tuple(map(lone, indices))) if direction else number(1)
-            self.sums[key] = summed(indices, value * along)
+            self.sums[key] = contracted(summed(indices, value * along), self.orthonormal())
         return self.sums[key]
 
     def is_named(self, name: str) -> bool:
@@ -103,21 +103,33 @@ class Terms(Case):
             judge()
             self.shown.add(written)
 
-    def motion(self, rule: str) -> list[Left]:
-        """The terms of a whole motion that may rest, by forces and energies or by next values, on convex sets."""
-        if self.layer is not None or re.search(r"\b(layer|repeat)\b", self.text):
-            raise NotCovered("an equilibrium of a layer")
+    def motion(self, rule: str, short: Collection[str] = ()) -> list[Left]:
+        """The terms of a whole motion that may rest, on convex sets but for states whose steps are ``short``.
+
+        They are forces and energies or, where each state has a flow or next values, these and the energies in them.
+        """
+        blocks = re.search(r"\b(layer|repeat)\b", self.text)
+        beside = [term for term in read_spec(self.text, None)["terms"].values() if term.word != "next"]
+        if blocks if self.layer is None else beside:
+            raise NotCovered("an equilibrium of layers together, or of one beside terms outside of it")
         if any(tensor.word == "noise" for tensor in self.spec["tensors"].values()):
             raise NotCovered("an equilibrium under noise")
-        acting = [k for k, left in self.spec["equations"].items() if left.word in ("energy", "force", "flow", "next")]
+        acts = {"energy", "force", "flow", "next"}
+        acting = [k for k, left in self.spec["equations"].items() if left.word in acts and not self.is_glue(left)]
         terms = [*self.spec["terms"].values()]
         if {term.key for term in terms} != {*acting}:
             raise NotCovered("an equilibrium of terms with one name")
-        if any(term.word == "next" for term in terms) and any(term.word in ("energy", "force") for term in terms):
+        written = sorted(term.on for term in moving(terms) if term.word in ("flow", "next"))
+        forced = any(term.word == "force" for term in terms)
+        if written and (forced or written != sorted(self.states)):
             raise NotCovered("an equilibrium of several motions")
         for name, state in self.states.items():
-            require(set_of(state)[0] in CONVEX, f"the rule {rule}: the set of {name} is not convex")
+            require(set_of(state)[0] in CONVEX or name in short, f"the rule {rule}: the set of {name} is not convex")
         return terms
+
+    def is_glue(self, left: Left) -> bool:
+        """Whether it is the next value of a state that is outside of the layer."""
+        return left.word == "next" and left.name not in self.states
 
     def steady(self, rule: str, terms: Iterable[Left]) -> None:
         """That forces are continuous, and so are the slopes of energies."""
@@ -125,6 +137,11 @@ class Terms(Case):
             known = self.facts(term)
             continuous = known.continuous and (term.word != "energy" or known.smooth)
             require(continuous, f"the rule {rule}: the force of {term.name} jumps")
+
+
+def moving(terms: Sequence[Left]) -> Sequence[Left]:
+    """The terms that move states: where some have flows or next values, these alone."""
+    return [term for term in terms if term.word in ("flow", "next")] or terms
 
 
 def statement_of(node: Node, kind: str, *fields: str) -> Mapping[str, Any]:

@@ -93,7 +93,12 @@ FUNCTIONS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndar
     "tanh": (np.tanh, lambda u: 1 - np.tanh(u) ** 2),
     "relu": (lambda u: np.maximum(u, 0), lambda u: (u > 0) * 1.0),
     "softsign": (lambda u: u / (1 + abs(u)), lambda u: 1 / (1 + abs(u)) ** 2),
+    "leaky_relu": (lambda u: np.maximum(u, u / 100), lambda u: np.where(u > 0, 1, 0.01)),
+    "bend": (lambda u: np.where(u > 1, (u + 1) / 2, u), lambda u: np.where(u > 1, 0.5, 1.0)),
+    "leak": (lambda u: np.maximum(u, u / 4), lambda u: np.where(u > 0, 1, 0.25)),
 }
+#: What the language has no name for.
+OWN = "fn bend(u) = where(u > 1, (u + 1)/2, u)\nfn leak(u) = leaky_relu(u, 1/4)\n"
 #: Forces and their Jacobians at z, with a param W of norm at most c, a number a and the slope of a function at u.
 FORCES: dict[str, Callable[..., np.ndarray]] = {
     "energy e = {a}/2*sum[d](z[d]^2) - 1/2*sum[d,k](z[d]*W[d,k]*z[k])": lambda z, W, a, f: (W + W.T) / 2 - a * I,
@@ -102,6 +107,7 @@ FORCES: dict[str, Callable[..., np.ndarray]] = {
     "force f on z[d] = {f}(sum[k](W[d,k]*z[k])) - {a}*z[d]": lambda z, W, a, f: f(W @ z)[:, None] * W - a * I,
     "force f on z[d] = sum[k](W[d,k]*z[k]) - sum[k](W[k,d]*z[k]) - {a}*z[d]": lambda z, W, a, f: W - W.T - a * I,
     "next z[d] = {f}(sum[k](W[d,k]*z[k]))": lambda z, W, a, f: f(W @ z)[:, None] * W - I,
+    "flow z[d] = sum[k](W[d,k]*{f}(z[k])) - {a}*z[d] + x[d]": lambda z, W, a, f: W * f(z) - a * I,
 }
 SIZE = 4
 I = np.eye(SIZE)  # noqa: E741
@@ -115,18 +121,25 @@ def params(generator: np.random.Generator, norm: float) -> np.ndarray:
     return (u * values * signs) @ (u.T if generator.uniform() < 0.5 else v)
 
 
+def force_of(generator: np.random.Generator) -> tuple[str, str, str, Fraction, Fraction, Fraction]:
+    """A spec, its body and its function, the numbers a and c, and a step."""
+    body = list(FORCES)[generator.integers(len(FORCES))]
+    name = list(FUNCTIONS)[generator.integers(len(FUNCTIONS))]
+    a, c, step = (Fraction(int(generator.integers(1, top)), 8) for top in (20, 16, 12))
+    text = f"network n\ndim D = {SIZE}\n{OWN}clamp x[D]\nparam W[D,D] ~ normal(1) in norm[{c}]\nstate z[D]\n"
+    text += body.replace("{a}", str(a)).replace("{f}", name)
+    text += f"\nrelax {{ step.z = {step} }}\nreadout r = sum[d](x[d])\n"
+    return text, body, name, a, c, step
+
+
 @pytest.mark.slow
 def test_contractions_of_known_norms() -> None:
     """No bound on the curvature and no rate is broken by Jacobians at params on the rim of their set."""
     print(f"ENERGYC_SEED={SEED}")
     generator, verdicts = np.random.default_rng(SEED), Counter[tuple[str, str]]()
     for _ in range(draws(40)):
-        body, jacobian = list(FORCES.items())[generator.integers(len(FORCES))]
-        name, (_, slope) = list(FUNCTIONS.items())[generator.integers(len(FUNCTIONS))]
-        a, c, step = (Fraction(int(generator.integers(1, top)), 8) for top in (20, 16, 12))
-        text = f"network n\ndim D = {SIZE}\nclamp x[D]\nparam W[D,D] ~ normal(1) in norm[{c}]\nstate z[D]\n"
-        text += body.replace("{a}", str(a)).replace("{f}", name)
-        text += f"\nrelax {{ step.z = {step} }}\nreadout r = sum[d](x[d])\n"
+        text, body, name, a, c, step = force_of(generator)
+        jacobian, (_, slope) = FORCES[body], FUNCTIONS[name]
         found = {claim.claim: claim for claim in claims(text)}
         seen = [
             jacobian(10.0 ** generator.uniform(-2, 1) * generator.standard_normal(SIZE), W, float(a), slope)
@@ -170,25 +183,35 @@ PARAMS = {"A": "A{i}[D, J] ~ normal(1)", "B": "B{i}[D, J] ~ normal(1)", "s": "s{
           "p": "p{i}[D] in sphere[D]", "Q": "Q{i}[J, D] in orthogonal"}  # fmt: skip
 
 
+def metric_of(generator: np.random.Generator, heads: bool = False) -> tuple[str, dict[str, bool]]:
+    """A flow by a matrix of one to three parts, or by one for each head, and what is true of it."""
+    table = {part: kinds for part, kinds in METRICS.items() if not (heads and "Q{i}" in part)}
+    chosen = [list(table.items())[generator.integers(len(table))] for _ in range(generator.integers(1, 4))]
+    written = [
+        part.replace("{a}", NUMBERS[generator.integers(3)]).replace("{i}", str(i)) for i, (part, _) in enumerate(chosen)
+    ]
+    read = [p.replace("{i}", str(i)) for i, part in enumerate(written) for n, p in PARAMS.items() if f"{n}{i}[" in part]
+    kinds = {"symmetric": all(s for _, (s, _) in chosen), "positive semidefinite": all(p for _, (_, p) in chosen)}
+    text = f"network n\ndim D = 3, J = 2\nparam {', '.join(read)}\nclamp b[D]\nstate x[D]\n"
+    text += "energy e = sum[d](log(1 + exp(x[d] - b[d])))\n"
+    text += f"let P[d, k in D] = {' + '.join(written)}\nflow x[d] = -sum[k](P[d,k]*grad(e, x[k]))\n"
+    if heads:
+        text = re.sub(r"\b(?=(?:[ABsp]\d|P|x)\[)(\w+)\[", lambda m: f"{m[1]}[{'H' if m[0][0] != 'P' else 'h'},", text)
+        text = text.replace("dim D", "dim H = 2, D")
+        head, _, body = text.partition("state x[H,D]\n")
+        text = head + "state x[H,D]\n" + body.replace("[H,", "[h,").replace("sum[d](log", "sum[h,d](log")
+    return text, kinds
+
+
 @pytest.mark.slow
-def test_known_metrics() -> None:
+@pytest.mark.parametrize("heads", [False, True])
+def test_known_metrics(heads: bool) -> None:
     print(f"ENERGYC_SEED={SEED}")
     generator, verdicts = np.random.default_rng(SEED), Counter[tuple[str, bool, str]]()
     for _ in range(draws(20)):
-        chosen = [list(METRICS.items())[generator.integers(len(METRICS))] for _ in range(generator.integers(1, 4))]
-        written = [
-            part.replace("{a}", NUMBERS[generator.integers(3)]).replace("{i}", str(i))
-            for i, (part, _) in enumerate(chosen)
-        ]
-        read = [
-            p.replace("{i}", str(i)) for i, part in enumerate(written) for n, p in PARAMS.items() if f"{n}{i}[" in part
-        ]
-        kinds = {"symmetric": all(s for _, (s, _) in chosen), "positive semidefinite": all(p for _, (_, p) in chosen)}
-        text = f"network n\ndim D = 3, J = 2\nparam {', '.join(read)}\nclamp b[D]\nstate x[D]\n"
-        text += "energy e = sum[d](log(1 + exp(x[d] - b[d])))\n"
-        text += f"let P[d, k in D] = {' + '.join(written)}\nflow x[d] = -sum[k](P[d,k]*grad(e, x[k]))\n"
+        text, kinds = metric_of(generator, heads)
         for claim in claims(text):
-            if re.match(r"P in flow", claim.about) and claim.claim in kinds:
+            if re.match(r"P (in|of) flow", claim.about) and claim.claim in kinds:
                 true = kinds[claim.claim]
                 verdicts[claim.claim, true, claim.verdict] += 1
                 assert claim.verdict != ("refuted" if true else "proved"), (text, claim)
@@ -196,3 +219,33 @@ def test_known_metrics() -> None:
     print(dict(verdicts))
     assert verdicts["positive semidefinite", True, "proved"] > 0
     assert verdicts["positive semidefinite", False, "refuted"] > 0
+
+
+# -------------------------------------------------------------------- short steps
+
+
+def turned(generator: np.random.Generator) -> tuple[str, bool]:
+    """An energy a |z|^2 on a sphere or of standardized values, a number beside it, and whether a step rests somewhere.
+
+    The force is -2 a z and what the number adds, which may be nothing: a step turns z around if it is longer than 1/2a.
+    """
+    on = ("sphere", "standardized")[generator.integers(2)]
+    a, step = (Fraction(int(generator.integers(1, top)), 16) for top in (20, 24))
+    beside = ("", " + 1/8*sum[d](p[d]*z[d])", " + 1/16*sum[d](cos(p[d]))")[generator.integers(3)]
+    text = f"network n\ndim D = {generator.integers(2, 6)}\nclamp x[D]\nparam p[D] = 0 in [-1, 1]\n"
+    text += f"state z[D] in {on}[D]\nstart z[d] = x[d]\nenergy e = {a}*sum[d](z[d]^2){beside}\n"
+    return text + f"relax {{ step = {step} }}\nreadout r = sum[d](x[d] + p[d])\n", 2 * a * step < 1
+
+
+@pytest.mark.slow
+def test_short_steps_on_spheres() -> None:
+    print(f"ENERGYC_SEED={SEED}")
+    generator, verdicts = np.random.default_rng(SEED), Counter[tuple[bool, str]]()
+    for _ in range(draws(40)):
+        text, rests = turned(generator)
+        (claim,) = [claim for claim in claims(text) if claim.claim == "an equilibrium exists"]
+        verdicts[rests, claim.verdict] += 1
+        assert claim.verdict != ("refuted" if rests else "proved"), (text, claim)
+        assert "a bug in energyc" not in claim.evidence, (text, claim)
+    print(dict(verdicts))
+    assert verdicts[True, "proved"] > 0

@@ -13,7 +13,7 @@ from energyc.proofs.verdicts.formulas import formulas_of
 from energyc.proofs.verdicts.trees import Trees, parts_of
 from tests.checker.proofs import Json
 
-REST = {"layer": None, "for": FOR["rest"]}
+REST: Json = {"lengths": {}, "sizes": {}, "layer": None, "for": FOR["rest"]}
 
 
 def node(rule: str, statement: Json, premises: list[Json] | None = None, facts: Json | None = None) -> Json:

@@ -14,6 +14,8 @@ from energyc.pipeline import classify, read, resolve
 from energyc.proofs.claims.classes import Classes
 from energyc.proofs.conservativeness.classify import Classification
 from energyc.proofs.verdicts import gate, in_notation
+from energyc.surfaces.report.evidence import evidence
+from tests.analysis.test_scales import scales
 from tests.checker.proofs import FORCES, Json, certified, path_of, text_of
 from tests.cli.run import energyc
 
@@ -102,7 +104,7 @@ def test_a_refused_floor_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [entry["statement"]["kind"] for entry in classes.certificates["claims"]] == ["rest"]
 
 
-def test_what_is_not_covered_stays_proved_with_the_reason() -> None:
+def test_a_class_that_is_not_covered_stays_with_the_reason() -> None:
     """A function of the language that a spec declares anew is one that the checker does not read."""
     text = "network anew\ndim D = 4\nfn softsign(u) = u^2\nstate z[D]\nenergy own = sum[d](softsign(z[d]))\n"
     classes = classes_of(f"{text}relax {{ step = 0.1 }}\n")
@@ -112,8 +114,30 @@ def test_what_is_not_covered_stays_proved_with_the_reason() -> None:
     assert reasons["own: minus its slopes by z are its force"] == f"the checker answers not covered: {because}"
 
 
+def test_a_claim_without_a_certificate_is_not_called_proved() -> None:
+    text = "network anew\ndim D = 4\nfn softsign(u) = u^2\nstate z[D]\nenergy own = sum[d](softsign(z[d]))\n"
+    classes = classes_of(f"{text}relax {{ step = 0.1 }}\n")
+    assert {claim.verdict for claim in classes.claims} == {"undecided"}
+    assert "it has a proof without a certificate" in classes.claims[0].evidence
+    assert classes.certificates["claims"] == []
+    named = {claim.verdict for claim in classes_of(text.replace("softsign", "own_square")).claims}
+    assert "proved" in named
+
+
+def test_a_refused_time_scale_is_no_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = scales("5")
+    (claim,) = (claim for claim in classes_of(text).claims if claim.claim == "minus a gradient")
+    assert claim.verdict == "proved"
+    assert "time scales" in str(classes_of(text).rules["vf"].why)
+    refuse(monkeypatch, lambda certificate: certificate["statement"]["kind"] == "scaled")
+    (claim,) = (claim for claim in classes_of(text).claims if claim.claim == "minus a gradient")
+    assert (claim.verdict, BUG in claim.evidence) == ("undecided", True)
+    assert "time scales" not in str(classes_of(text).rules["vf"].why)
+
+
 def test_a_proof_on_a_box_is_not_covered() -> None:
     (term,) = classes_of(ON_A_BOX).terms
+    assert evidence(term) == "shown by a proof without a certificate"
     assert (term.verdict, term.uncertified) == (
         "conservative",
         "it is proved on the sets of its states and params alone",

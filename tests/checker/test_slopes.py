@@ -14,7 +14,7 @@ import pytest
 from energyc.checker.syntax import read_spec
 from energyc.checker.terms import FOR
 from tests.analysis.test_claims_once_false import NOT_PROVED
-from tests.checker.forged import node
+from tests.checker.forged import REST, node
 from tests.checker.proofs import Json, answer, certified, text_of
 from tests.checker.test_trees import changes, spec_of
 from tests.drawing import SEED, draws
@@ -34,7 +34,7 @@ def unique(curved: Json, sizes: dict[str, int] | None = None) -> Json:
 
 def rest(curved: Json) -> Json:
     steps = curved["statement"]["steps"]
-    return node("monotone", {"kind": "rest", "steps": steps, "layer": None, "for": FOR["rest"]}, [curved])
+    return node("monotone", {"kind": "rest", "steps": steps, **REST}, [curved])
 
 
 def converges(curved: Json, rate: str, sizes: dict[str, int] | None = None) -> Json:
@@ -122,7 +122,9 @@ NOT_MONOTONE = {
     "noise": "noise n[D] ~ normal(1)\nstate z[D]\nforce f on z[d] = n[d] - z[d]",
     "the number of the step": "dim T = 5\nstate z[D]\nforce f on z[d] = where(t < 2, 1, -1) - z[d]\n"
     "relax t in T { step = 1 }",
-    "a flow": "state z[D]\nflow z[d] = -z[d]",
+    "a flow that another element drives": "state z[D]\nflow z[d] = -z[d + 1]",
+    "a flow beside a force": "state z[D], y[D]\nflow z[d] = -z[d]\nforce f on y[d] = -y[d]",
+    "a flow uphill": "state z[D]\nenergy e = sum[d](z[d]^2)\nflow z[d] = grad(e, z[d])",
     "a state that rests anywhere": "state z[D], y[D]\nenergy e = sum[d](z[d]^2)",
     "states that pull one another": "state z[D], y[D]\nenergy e = sum[d](z[d]^2 + y[d]^2 - 2*z[d]*y[d])",
     "a difference of equal conditions": "param v = 0\nstate z[D]\n"
@@ -332,7 +334,7 @@ def test_contraction(name: str) -> None:
     text = spec_of(body)
     made = contraction("y", step)
     assert (verdict(text, made) == "yes") == holds
-    banach = node("banach", {"kind": "rest", "steps": "plain", "layer": None, "for": FOR["rest"]}, [made])
+    banach = node("banach", {"kind": "rest", "steps": "plain", **REST}, [made])
     alone = holds and " t in T" not in body and "z[D]" not in body
     assert (verdict(text, banach) == "yes") == alone
 
@@ -464,7 +466,9 @@ def test_matrices_that_are_nowhere_negative(matrix: str) -> None:
     text += "energy e = sum[d](x[d]^2)\nflow x[d] = -sum[k in D](M[d,k]*grad(e, x[k]))\n"
     made = [semidefinite(list(each)) for each in ([], *((one,) for one in FORMS), FORMS[:2])]
     assert any(verdict(text, each) == "yes" for each in made) == MATRICES[matrix]
-    for by in (("d",), ("k", "d"), ("d", "d"), ("d", "x")):
+    turned = [semidefinite([one], ("k", "d")) for one in FORMS]
+    assert any(verdict(text, each) == "yes" for each in turned) <= MATRICES[matrix]
+    for by in (("d",), ("d", "d"), ("d", "x"), ("d", "k", "d")):
         assert "yes" not in {verdict(text, semidefinite([one], by)) for one in FORMS}
 
 

@@ -112,11 +112,11 @@ FALSE_RESTS = {
     "the number of a step": "dim T = 5\nstate y[D] in [-1, 1]\nforce f on y[d] = where(t < 2, 1, -1)\n"
     "relax t in T { step = 1 }",
     "noise": "noise n[D] ~ normal(1)\nstate z[D]\nforce f on z[d] = n[d] - z[d]",
-    "a flow": "state z[D] in [-1, 1]\nflow z[d] = x[d]",
-    "a flow with a drift": "state z[D]\nenergy e = sum[d](z[d]^2)\nflow z[d] = 1 - grad(e, z[d])",
+    "a flow": "state z[D]\nflow z[d] = x[d]",
+    "a flow with a drift": "state z[D]\nenergy e = sum[d](sqrt(1 + z[d]^2))\nflow z[d] = 2 - grad(e, z[d])",
     "a flow by another gradient": "state z[D], y[D]\nenergy e = sum[d](z[d]^2 + y[d]^2 - z[d]*y[d])\n"
     "energy f = sum[d]((z[d] - 1)^2)\nflow z[d] = -grad(e, z[d])\nflow y[d] = -grad(e + f, y[d]) - grad(f, z[d])",
-    "a flow on a box": "state z[D] in [1, 2]\nenergy e = sum[d](z[d]^2)\nflow z[d] = grad(e, z[d])",
+    "a flow on a half line": "state z[D] in nonnegative\nenergy e = sum[d](z[d]^2)\nflow z[d] = 1 + grad(e, z[d])",
     "a flow with a pole": "state z[D]\nenergy e = sum[d](z[d]^2)\nflow z[d] = -grad(e, z[d])/z[d]",
     "a flow of a state alone": "state z[D], y[D]\nenergy e = sum[d](z[d]^2 + y[d]^2)\nflow z[d] = -grad(e, z[d])\n"
     "flow y[d] = tanh(x[d])",
@@ -212,6 +212,10 @@ def test_no_tree_shows_a_false_floor_of_a_known_piece(piece: str) -> None:
         ("state z[D]\nenergy e = sum[d](z[d]^2) - sum[d](x[d]*z[d])", "rest"),
         ("state z[D]\nenergy e = sum[d](z[d]^2) + sum[d](abs(z[d]))", "rest"),
         ("state z[D]\nforce f on z[d] = x[d] - z[d]", "rest"),
+        ("state z[D] in [-1, 1]\nflow z[d] = x[d]", "rest"),
+        ("state z[D] in [1, 2]\nenergy e = sum[d](z[d]^2)\nflow z[d] = grad(e, z[d])", "rest"),
+        ("state z[D]\nenergy e = sum[d](z[d]^2)\nflow z[d] = 1 - grad(e, z[d])", "rest"),
+        ("state z[D]\nflow z[d] = tanh(x[d]*z[d]) - 2*z[d]", "rest"),
         ("state z[D]\nenergy e = sum[d](z[d]^2)\nflow z[d] = -2*grad(e, z[d])", "rest"),
         ("param Q[D,D] in orthogonal\nstate z[D]\nenergy e = sum[d](z[d]^2) - sum[d,k](z[d]*Q[d,k]*z[k])", "floor"),
         (

@@ -11,7 +11,7 @@ import numpy as np
 
 from energyc.derivation.notation import Notation, of_network
 from energyc.language.network import Network, Term
-from energyc.mathematics.ir import ONE, Einsum, Node, walk
+from energyc.mathematics.ir import ONE, Einsum, Node, Operand, walk
 from energyc.proofs.claims import contraction, floor, positivity, rest
 from energyc.proofs.claims.adversary import Adversary
 from energyc.proofs.claims.classes import WHOLE, Claim
@@ -155,17 +155,17 @@ class Judge:
         yield _claim(about, "symmetric", _symmetric(descent.symmetric))
         at = descent.at if descent.plain else None
         claim = self._positive(about, descent.matrix, at, self.network.states[descent.state].node)
-        named = (descent.by, descent.state) if descent.plain else ()
+        named = (descent.by, descent.state) if descent.plain else (descent.state,)
         yield claim if claim.proof is None else replace(claim, proof=replace(claim.proof, about=named))
 
-    def _of_matrix(self, name: str, flow: str, matrix: ForceField) -> Iterator[Claim]:
-        """That a preconditioner is symmetric and positive."""
+    def _of_matrix(self, name: str, flow: str, by: tuple[str, str], matrix: ForceField) -> Iterator[Claim]:
+        """That a preconditioner is symmetric and positive, by two of its indices."""
         about = f"{name} in flow {flow}"
         verdict = decide(matrix, np.random.default_rng(SEED), SECONDS)
         yield _claim(about, "symmetric", _symmetric(verdict))
         if verdict.kind == "conservative":
             claim = self._positive(about, matrix, None, matrix.states[0])
-            yield claim if claim.proof is None else replace(claim, proof=replace(claim.proof, about=(name,)))
+            yield claim if claim.proof is None else replace(claim, proof=replace(claim.proof, about=(name, *by)))
 
     def _positive(self, about: str, matrix: ForceField, at: Node | None, state: Node) -> Claim:
         matrix = replace(matrix, structure=with_spheres(self.network, matrix.structure))
@@ -211,29 +211,38 @@ def _witnessed(verdict: Verdict) -> Judgement:
 # -------------------------------------------------------------------- preconditioners
 
 
-def preconditioners(network: Network, flow: Term, base: ForceField) -> Iterator[tuple[str, str, ForceField]]:
-    """The lets that multiply a gradient in a flow as square matrices: their name, the flow's, and v -> P v."""
+def preconditioners(
+    network: Network, flow: Term, base: ForceField
+) -> Iterator[tuple[str, str, tuple[str, str], ForceField]]:
+    """The lets that multiply a gradient in a flow as square matrices: name, flow, the two indices, and v -> P v."""
     lets = {quantity.node: name for name, quantity in network.lets.items()}
     stand_ins = {slope.stand_in for slope in flow.slopes}
     for node in (node for node in walk([flow.family]) if isinstance(node, Einsum)):
         for operand in node.operands:
             if operand.node in stand_ins:
                 for other in node.operands:
-                    field = _product(base, node, operand.axes, other.axes, other.node, operand.node)
-                    if other.node in lets and field is not None:
-                        yield lets[other.node], str(flow.state), field
+                    square = _square(node, operand.axes, other.axes) if other.node in lets else None
+                    if square is not None:
+                        let = network.lets[lets[other.node]]
+                        column, row = (let.indices[other.axes.index(axis)] for axis in square)
+                        field = _product(base, node, square, other)
+                        yield lets[other.node], str(flow.state), (column, row), field
 
 
-def _product(
-    base: ForceField, node: Einsum, vector_axes: tuple[int, ...], axes: tuple[int, ...], matrix: Any, stand_in: Any
-) -> ForceField | None:
-    """v -> P v, block by block of the other labels (a head's own matrix each); None where P is not square."""
+def _square(node: Einsum, vector_axes: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int] | None:
+    """The axis along which a matrix is summed with a vector, and that which it brings; None where it is not square."""
     free = [a for a in axes if a in node.out and a not in vector_axes]
     of_its_dim = {node.labels[a] for a in free}
     summed = [a for a in axes if a in vector_axes and a not in node.out and node.labels[a] in of_its_dim]
-    if len(summed) != 1 or len(free) != 1:
-        return None
-    vector = base.graph.input("v", "state", stand_in.dims)
-    out = [free[0] if a == summed[0] else a for a in vector_axes]
-    moved = base.graph.einsum(ONE, [(matrix, axes), (vector, vector_axes)], dict(enumerate(node.labels)), out)
+    return (summed[0], free[0]) if len(summed) == len(free) == 1 else None
+
+
+def _product(base: ForceField, node: Einsum, square: tuple[int, int], matrix: Operand) -> ForceField:
+    """v -> P v, block by block of the other labels of P (a head's own matrix each)."""
+    summed, free = square
+    labels = {a: node.labels[a] for a in matrix.axes}
+    axes = [a for a in matrix.axes if a != free]
+    vector = base.graph.input("v", "state", tuple(labels[a] for a in axes))
+    out = [free if a == summed else a for a in axes]
+    moved = base.graph.einsum(ONE, [(matrix.node, matrix.axes), (vector, axes)], labels, out)
     return replace(base, states=(vector,), force={vector: moved})

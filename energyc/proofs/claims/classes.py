@@ -98,7 +98,7 @@ class Claim:
     """A statement ``claim`` ``about`` a part of the network, proved, refuted or undecided; ``evidence`` in words.
 
     ``condition``: it is proved where this holds; ``numbers`` are the figures behind it, or a witness; ``proof`` has the
-    rules of inference by which it follows. ``uncertified`` is why a symmetry has no certificate.
+    rules of inference by which it follows.
     """
 
     about: str
@@ -108,14 +108,12 @@ class Claim:
     condition: str | None = None
     numbers: Mapping[str, Any] = field(default_factory=dict)
     proof: Step | None = None
-    uncertified: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The entry of ``claims``."""
         entry = {"about": self.about, "claim": self.claim, "verdict": self.verdict, "evidence": self.evidence}
         proof = self.proof.to_json() if self.proof else None
         optional = {"condition": self.condition, "numbers": dict(self.numbers), "proof": proof}
-        optional |= {"uncertified": self.uncertified}
         return {**entry, **{key: value for key, value in optional.items() if value}}
 
 

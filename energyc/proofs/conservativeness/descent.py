@@ -26,8 +26,8 @@ class Descent:
     """A flow ``-P grad(energies, by)``; ``at`` is the node of ``by``.
 
     ``matrix`` is v -> (d by / d state) P v as a field on a vector v, and ``symmetric`` the verdict on it; ``plain``: P
-    is a positive number. ``energies`` is empty where the flow is written without ``grad(...)`` and proved to be a
-    gradient by ``by``.
+    is a positive number, and 1 in the matrix. ``energies`` is empty where the flow is written without ``grad(...)`` and
+    proved to be a gradient by ``by``.
     """
 
     state: str
@@ -146,10 +146,10 @@ def _descent(
     pushed: Node,
 ) -> Descent:
     state = network.states[str(term.state)].node
-    (moved,) = tangent(base.graph, [at], {state: pushed})
+    plain = pushed is vector or _is_positive_multiple(pushed, vector, base.signs)
+    (moved,) = tangent(base.graph, [at], {state: vector if plain else pushed})
     matrix = replace(base, states=(vector,), force={vector: moved})
     undecided = Verdict("undecided", "none")
-    plain = pushed is vector or _is_positive_multiple(pushed, vector, base.signs)
     return Descent(str(term.state), by, at, energies, matrix, undecided, plain)
 
 

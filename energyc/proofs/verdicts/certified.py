@@ -131,15 +131,30 @@ class Writer:
             symmetric = claim.claim == "symmetric"
             metric = self._metric(metrics[claim.about]) if symmetric and claim.about in metrics else None
             matrix = self._matrix(claim.about) if symmetric and claim.about not in metrics else None
-            yield claim, (metric or matrix or OTHER_KIND) if claim.verdict == "proved" else None
+            scaled = self._scaled(classification, claim.numbers["factors"]) if "factors" in claim.numbers else None
+            yield claim, (metric or matrix or scaled or OTHER_KIND) if claim.verdict == "proved" else None
+
+    def _scaled(self, classification: Classification, factors: Mapping[str, str]) -> Json | None:
+        """That the forces, those on some states divided by factors, are one gradient."""
+        verdict = classification.scales.verdict if classification.scales is not None else None
+        if verdict is None or verdict.certificate is None or verdict.pinned or verdict.on_set:
+            return None
+        entry = self._entry(
+            "scaled", [*classification.terms], [*self.network.states], self._symmetry(verdict.certificate, {})
+        )
+        nodes = {name: self.network.states[name].node for name in factors}
+        written = {left_side(name, self.notation.indices(nodes[name])): text for name, text in factors.items()}
+        return {**entry, "statement": {**entry["statement"], "factors": written}}
 
     def _metric(self, descent: Descent) -> Json | None:
-        """That the Jacobian of a let by a state is symmetric."""
+        """That the matrix of a flow along a gradient is symmetric; if P is a number, the Jacobian of a let."""
         certificate = descent.symmetric.certificate
-        if not descent.plain or certificate is None or certificate.pinned:
+        if certificate is None or certificate.pinned:
             return None
-        steps = self._symmetry(certificate, {f"{way}.v": f"{way}.{descent.state}" for way in "uw"})
-        return self._entry("symmetric", descent.by, [descent.state], steps)
+        by = descent.state if descent.plain else descent.by
+        steps = self._symmetry(certificate, {f"{way}.v": f"{way}.{by}" for way in "uw"})
+        kind, of = ("symmetric", descent.by) if descent.plain else ("metric", descent.state)
+        return self._entry(kind, of, [by], steps)
 
     def _matrix(self, about: str) -> Json | None:
         """That exchanging two indices of a let leaves it as it is."""

@@ -1,7 +1,8 @@
 """What the checker says to the proofs of a network, before they are printed.
 
-A proof that :mod:`energyc.checker` refuses is not called one: its class is undecided, and the reason given is that this
-is a bug of the compiler. What the format of certificates does not cover stays as it is, with the reason beside it.
+A proof that :mod:`energyc.checker` refuses is not called one: its class or claim is undecided, and the reason given is
+that this is a bug of the compiler. A claim whose proof the checker does not cover is undecided, with that reason. A
+class whose proof it does not cover stays, and is not said to be proved.
 """
 
 from __future__ import annotations
@@ -83,14 +84,16 @@ class Gate:
         for claim, written in found:
             name = _named(claim)
             answer = self._noted(name, written, answers.get(name)) if written is not None else None
-            if answer is not None and answer.verdict == "no":
-                judged.append(Claim(claim.about, claim.claim, "undecided", _bug(answer)))
-                if claim.claim == "symmetric":
-                    classification = replace(classification, descents={})
-            elif answer is not None and answer.verdict != "yes" and claim.claim == "symmetric":
-                judged.append(replace(claim, uncertified=answer.reason))
-            else:
+            if answer is None or answer.verdict == "yes":
                 judged.append(claim)
+                continue
+            without = f"it has a proof without a certificate: {answer.reason}"
+            because = _bug(answer) if answer.verdict == "no" else without
+            judged.append(Claim(claim.about, claim.claim, "undecided", because))
+            if claim.claim == "symmetric":
+                classification = replace(classification, descents={})
+            elif "factors" in claim.numbers:
+                classification = replace(classification, scales=None)
         return classification, tuple(judged)
 
     @cached_property

@@ -112,8 +112,10 @@ class Slopes:
 
     def of_vector(self, known: Squares, name: str) -> list[str]:
         """The squares in the form of a matrix, its vector under a name."""
-        indices = of_network(self.network).free_indices.fresh(known.vector.dims[0], [])
-        notation = of_network(self.network, {known.vector: (name, (indices,))})
+        indices: list[str] = []
+        for dim in known.vector.dims:
+            indices.append(of_network(self.network).free_indices.fresh(dim, indices))
+        notation = of_network(self.network, {known.vector: (name, tuple(indices))})
         return [write(notation.formula(node, ())) for node in dict.fromkeys(known.nodes)]
 
     def positive(self, by: str, state: str) -> tuple[list[str], list[str], list[str]]:

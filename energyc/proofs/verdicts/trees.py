@@ -12,11 +12,10 @@ from typing import Any
 from energyc.checker.algebra import total
 from energyc.checker.case import Refused
 from energyc.checker.claims import Claims, reader
-from energyc.checker.forms import root
 from energyc.checker.growth import Growths
-from energyc.checker.ranges import Facts
+from energyc.checker.ranges import Facts, root
 from energyc.checker.syntax import NotCovered, expression
-from energyc.checker.terms import FOR
+from energyc.checker.terms import FOR, moving
 from energyc.language.network import Network
 from energyc.language.syntax import ast
 from energyc.language.syntax.unparse import unparse
@@ -93,7 +92,7 @@ class Trees:
     ) -> Json:
         """The bounds of the curvature: m and, if it is to be ``steep`` at most, L."""
         assert isinstance(proof.by, Monotone)
-        terms, steps = self._reader.motion(proof.rule), "proximal" if proof.by.moves_proximally else "plain"
+        terms, steps = moving(self._reader.motion(proof.rule)), "proximal" if proof.by.moves_proximally else "plain"
         kinks = {"kinks": self._kinks()} if proof.by.moves_proximally else {}
         if not kinks:
             self._reader.steady(proof.rule, terms)
@@ -148,8 +147,9 @@ class Trees:
         return tree
 
     def _positive(self, proof: Step) -> Json:
-        if isinstance(proof.by, Squares) and len(proof.about) == 1:
-            return self._semidefinite(proof.about[0], proof.by)
+        if isinstance(proof.by, Squares) and len(proof.about) != 2:
+            name, *indices = proof.about
+            return self._semidefinite(name, indices, proof.by)
         if len(proof.about) != 2:
             raise NoTree("the format has no rules for this matrix")
         (by, state), statement = proof.about, {"kind": "positive", **self._quantified("positive")}
@@ -159,14 +159,13 @@ class Trees:
         self._reader.positive(tree)
         return tree
 
-    def _semidefinite(self, name: str, known: Squares) -> Json:
-        let = self.network.lets[name]
-        if len(let.indices) != 2 or len(known.vector.dims) != 1:
-            raise NoTree("the format has no rules for a matrix with other indices")
-        statement = {"kind": "semidefinite", "of": name, "by": [*let.indices], **self._quantified("semidefinite")}
-        squares = self._slopes.of_vector(known, f"w.{name}")
+    def _semidefinite(self, name: str, indices: Sequence[str], known: Squares) -> Json:
+        """That of a let by two indices or, without them, of the matrix of a flow."""
+        by = [*indices] or [slope.by for slope in self.network.flows[name].slopes]
+        statement = {"kind": "semidefinite", "of": name, "by": by, **self._quantified("semidefinite")}
+        squares = self._slopes.of_vector(known, f"w.{name if indices else by[0]}")
         fewer = [[*squares[:k], *squares[k + 1 :]] for k in range(len(squares))]
-        for chosen in (squares, *fewer):  # one that is left may outweigh what is subtracted
+        for chosen in (squares, *fewer, []):  # one that is left may outweigh what is subtracted
             tree = _node("form", statement, (), {"squares": chosen})
             try:
                 self._reader.semidefinite(tree)
@@ -180,8 +179,9 @@ class Trees:
     def _rest(self, proof: Step, energies: Sequence[str]) -> Json:
         if proof.rule not in RESTS:
             raise NoTree(f"the format has no rule {proof.rule}")
-        if curved := [name for name, state in self.network.states.items() if not is_convex(state.constraint)]:
-            raise NoTree(f"the format speaks of steps of any length, and the set of {curved[0]} is not convex")
+        curved = [name for name, state in self.network.states.items() if not is_convex(state.constraint)]
+        lengths = {name: str(Fraction(repr(self.network.relax.step_for(name)))) for name in curved}
+        sizes = dict(self.network.extents) if curved else {}
         steps, facts = "proximal" if proof.rule == "proximal" else "plain", {}
         if proof.rule == "brouwer":
             premises = [_node("damped", {"kind": "damped", "of": [name]}) for name in sorted(self._reader.free)]
@@ -196,7 +196,8 @@ class Trees:
                 raise NoTree("the least value is not seen to be taken")
         if proof.rule == "proximal":
             facts = {"kinks": self._kinks()}
-        return _node(proof.rule, {"kind": "rest", "steps": steps, **self._quantified("rest")}, premises, facts)
+        at: Json = {"lengths": lengths, "sizes": sizes}
+        return _node(proof.rule, {"kind": "rest", "steps": steps, **at, **self._quantified("rest")}, premises, facts)
 
     def _floor(self, proof: Step, energies: Sequence[str]) -> Json:
         if proof.rule not in FLOORS:
