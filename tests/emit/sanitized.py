@@ -34,8 +34,9 @@ def main() -> None:
             pipeline.read(folder("specs") / f"{name}.energy"),
             pipeline.Choices.of(dims=dims),
         )
-        found = differences(kernel_module(network))
-        assert max(found.values()) < TOLERANCE, (name, found)
+        for rules in (None, ["bptt"]):
+            found = differences(kernel_module(network, rules))
+            assert max(found.values()) < TOLERANCE, (name, rules, found)
     with every_product() as kernels:
         for dtype in (torch.float64, torch.float32):
             assert check_products(kernels, Random(SEED), dtype, 100) > 30

@@ -162,8 +162,8 @@ class MatrixProduct:
 
     @property
     def packed_once(self) -> bool:
-        """Whether the right matrix is the same for all samples and steps."""
-        return self.right.kind == "given" and not self.right.batched
+        """Whether the right matrix is the same for all samples and steps, and is no operand of a sum over samples."""
+        return self.right.kind == "given" and not self.right.batched and self.target.kind != "total"
 
 
 @dataclass(frozen=True, eq=False)

@@ -108,8 +108,8 @@ class Projection:
         whole, mean = self.sum("mean", Load(moved, self.across)), self.sum("mean", Load(seed, self.across))
         centred = self.put("centred", self.sizes, Load(moved, self.place) + (-share) * self._spread(whole))
         deviation, along = self.norm(centred, share), self._along(centred, seed)
-        along = Load(centred, self.place) * (share * along / (deviation * deviation))
-        return unless(deviation, 0.0, (own - share * self._spread(mean) - along) / deviation, own)
+        radial = Load(centred, self.place) * (share * along / (deviation * deviation))
+        return unless(deviation, 0.0, (own - share * self._spread(mean) - radial) / deviation, own)
 
     def _along(self, first: Buffer, second: Buffer) -> Load:
         """The sum along the set of the products of two vectors, read for each entry."""
