@@ -76,7 +76,7 @@ class NBlocksEquations:
         self.l = self._param(torch.full((), 0.01, dtype=torch.float64).clamp(min=0))
 
     def _prepare(self, x: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         x_V_part = (self.V.T @ x.T).T
         drive = self.g.sum(1)
         drive += 1
@@ -127,7 +127,7 @@ class NBlocksEquations:
         return [force_s, force_w, force_y, force_u]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout out[k] = y[k]
         """

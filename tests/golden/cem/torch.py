@@ -79,7 +79,7 @@ class AttentionEquations:
         self._constant("mask_4", positions(J, 0, 2, self.device) <= positions(J, 1, 2, self.device))
 
     def _prepare(self, n1: Tensor) -> AttentionFixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         key = torch.einsum("Bid,krd->Bkir", n1, self.W_k)
         P = torch.einsum("kdr,ker->kde", self.P_u, self.P_v)
         P += torch.einsum("ker,kdr->kde", self.P_u, self.P_v)
@@ -139,7 +139,7 @@ class AttentionEquations:
         return [force_x]
 
     def _readouts(self, states: Tensors, fixed: AttentionFixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         x
         """
@@ -359,7 +359,7 @@ class MlpEquations:
         self._constant("mask", positions(D, 0, 2, self.device) == positions(D, 1, 2, self.device))
 
     def _prepare(self, n2: Tensor) -> MlpFixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         gate = n2 @ self.W.T
         P = self.mask.to(self.dtype) * softplus(self.P_d)[:, None]
         P += self.P_u @ self.P_v.T
@@ -399,7 +399,7 @@ class MlpEquations:
         return [force_x]
 
     def _readouts(self, states: Tensors, fixed: MlpFixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         x
         """
@@ -475,7 +475,7 @@ class CemFixed(NamedTuple):
 
 
 class CemEquations:
-    """What is around the layers attention, mlp.
+    """The equations around the layers attention, mlp.
 
     Sizes: J = 256, D = 512, K = 8, R = 64, M = 1408, Ra = 4, Rm = 16, L = 6, Z = 65.
 
@@ -539,7 +539,7 @@ class CemEquations:
         self.mlp = Mlp(device, dtype)
 
     def _prepare(self, idx: Tensor) -> CemFixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         return CemFixed(idx)
 
     def _blocks(self, fixed: CemFixed, visit: Visit) -> list[Tensor]:
@@ -586,7 +586,7 @@ class CemEquations:
         return [h]
 
     def _readouts(self, states: Tensors, fixed: CemFixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout logits[i,z] = sum[d](g_out[d] * rms[d](h[i,d]) * W_head[z,d])
         """

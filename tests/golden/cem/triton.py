@@ -222,7 +222,7 @@ def mlp_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
 
 # in AttentionEquations
     def _given(self, name: str, fixed: AttentionFixed, targets: Tensors) -> list[Tensor]:
-        """What a kernel reads, in its order."""
+        """The arrays that a kernel reads, in its order."""
         if name == "attention_free":
             return [fixed.P, self.W_q, fixed.key, fixed.alibi, self.g_u, fixed.diag_n1_part]
         raise KeyError(name)
@@ -230,7 +230,7 @@ def mlp_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
 
 # in MlpEquations
     def _given(self, name: str, fixed: MlpFixed, targets: Tensors) -> list[Tensor]:
-        """What a kernel reads, in its order."""
+        """The arrays that a kernel reads, in its order."""
         if name == "mlp_free":
             return [fixed.P, self.V, fixed.gate, self.g_u]
         raise KeyError(name)

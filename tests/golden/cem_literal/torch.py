@@ -75,7 +75,7 @@ class CemLiteralEquations:
         self._constant("mask", positions(J, 0, 2, self.device) <= positions(J, 1, 2, self.device))
 
     def _prepare(self, h: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         total = (h * h).mean(2)
         total += 1e-05
         c = h * total.rsqrt()[:, :, None]
@@ -105,7 +105,7 @@ class CemLiteralEquations:
         return [force_x]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout y[i,d] = x[i,d]
         """

@@ -86,7 +86,7 @@ class CemMlpEquations:
         self.g2 = self._param(torch.full((D,), 1.0, dtype=torch.float64))
 
     def _prepare(self, input_: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         drive = input_ @ self.W_in
         drive += self.b_in
         total = (drive * drive).mean(1) + 1e-06
@@ -128,7 +128,7 @@ class CemMlpEquations:
         return [force_x]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout y = sum[d](W_out[d] * g2[d] * rms[d](x[d])) + b_out
         """

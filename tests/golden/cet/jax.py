@@ -24,7 +24,7 @@ M = 3072
 
 
 class Params(NamedTuple):
-    """What is learned."""
+    """The learned parameters."""
 
     W_enc: Array
     b_enc: Array
@@ -37,13 +37,13 @@ class Params(NamedTuple):
 
 
 class Clamps(NamedTuple):
-    """What is given, a row for each sample."""
+    """The inputs, a row for each sample."""
 
     x: Array
 
 
 class Targets(NamedTuple):
-    """What the cost compares with."""
+    """The targets of the cost, a row for each sample."""
 
     t: Array
 
@@ -64,7 +64,7 @@ class Fixed(NamedTuple):
 
 
 class Readouts(NamedTuple):
-    """The answers."""
+    """The readouts."""
 
     image: Array
 
@@ -94,7 +94,7 @@ def init(key: Array, dtype: DTypeLike = float) -> Params:
 
 
 def prepare(params: Params, clamps: Clamps) -> Fixed:
-    """What no step changes."""
+    """The quantities that no step changes."""
     (x,) = clamps
     x_part = windows(windows(x, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
     seen = jnp.einsum("Bcipjq,dcpq->Bijd", x_part, params.W_enc)
@@ -191,7 +191,7 @@ def force(params: Params, states: States, fixed: Fixed) -> States:
 
 
 def readouts(params: Params, states: States, fixed: Fixed) -> Readouts:
-    """The answers.
+    """The readouts.
 
     readout image[c,u,v] = y[c,u,v]
     """

@@ -81,7 +81,7 @@ class CetEquations:
         self.W_mem = self._param(normal(random, (D, M), 0.009021097956087904))
 
     def _prepare(self, x: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         x_part = windows(windows(x, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
         seen = torch.einsum("Bcipjq,dcpq->Bijd", x_part, self.W_enc)
         drive = seen + self.b_pos + self.b_enc
@@ -173,7 +173,7 @@ class CetEquations:
         return [force_z, force_y]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout image[c,u,v] = y[c,u,v]
         """

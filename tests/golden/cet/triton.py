@@ -445,7 +445,7 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
 
 # in CetEquations
     def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What a kernel reads, in its order."""
+        """The arrays that a kernel reads, in its order."""
         if name == "free":
             return [self.W_k, self.W_q, fixed.drive, self.W_dec, self.W_mem, self.b_dec]
         if name == "nudged":

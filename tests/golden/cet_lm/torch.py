@@ -76,7 +76,7 @@ class CetLmEquations:
         self._constant("mask", positions(T, 0, 2, self.device) <= positions(T, 1, 2, self.device))
 
     def _prepare(self, idx: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         x = self.tok[idx]
         x += self.pos
         return Fixed(idx, x)
@@ -126,7 +126,7 @@ class CetLmEquations:
         return [force_z]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout logits[t,w] = sum[d](z[t,d] * W_head[d,w])
         """

@@ -68,7 +68,7 @@ class DeepHopfieldEquations:
         self.b3 = self._param(torch.full((K,), 0.5, dtype=torch.float64))
 
     def _prepare(self, x: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         drive = x @ self.W1
         drive += self.b1
         return Fixed(x, drive)
@@ -113,7 +113,7 @@ class DeepHopfieldEquations:
         return [force_s1, force_s2, force_y]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout scores[k] = y[k]
         """
@@ -133,7 +133,7 @@ class DeepHopfieldEquations:
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What is only reported.
+        """The metrics, which are only reported.
 
         metric  accuracy  = correct[k](y[k], label)
         """

@@ -22,7 +22,7 @@ I, D, K = 64, 128, 10
 
 
 class Params(NamedTuple):
-    """What is learned."""
+    """The learned parameters."""
 
     W: Array
     U: Array
@@ -32,13 +32,13 @@ class Params(NamedTuple):
 
 
 class Clamps(NamedTuple):
-    """What is given, a row for each sample."""
+    """The inputs, a row for each sample."""
 
     x: Array
 
 
 class Targets(NamedTuple):
-    """What the cost compares with."""
+    """The targets of the cost, a row for each sample."""
 
     label: Array
 
@@ -57,7 +57,7 @@ class Fixed(NamedTuple):
 
 
 class Readouts(NamedTuple):
-    """The answers."""
+    """The readouts."""
 
     logits: Array
 
@@ -83,7 +83,7 @@ def init(key: Array, dtype: DTypeLike = float) -> Params:
 
 
 def prepare(params: Params, clamps: Clamps) -> Fixed:
-    """What no step changes."""
+    """The quantities that no step changes."""
     (x,) = clamps
     drive = x @ params.U.T + params.b
     return Fixed(x, drive)
@@ -107,7 +107,7 @@ def force(params: Params, states: States, fixed: Fixed) -> States:
 
 
 def readouts(params: Params, states: States, fixed: Fixed) -> Readouts:
-    """The answers.
+    """The readouts.
 
     readout logits[k] = sum[d](W_out[k,d] * z[d]) + b_out[k]
     """
@@ -130,7 +130,7 @@ def cost(params: Params, states: States, fixed: Fixed, targets: Targets) -> Arra
 
 
 def metrics(params: Params, states: States, fixed: Fixed, targets: Targets) -> dict[str, Array]:
-    """What is only reported.
+    """The metrics, which are only reported.
 
     metric accuracy = correct[k](logits[k], label)
     """

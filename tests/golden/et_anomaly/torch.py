@@ -109,7 +109,7 @@ class EtAnomalyEquations:
         self.b_w = self._param(torch.full((), 0.0, dtype=torch.float64))
 
     def _prepare(self, feature: Tensor, src: Tensor, dst: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         offset = self.beta_2.reciprocal()
         offset_2 = self.beta_2 ** -2
         return Fixed(feature, src, dst, offset, offset_2)
@@ -213,7 +213,7 @@ class EtAnomalyEquations:
         return [force_x]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout logit[n] = sum[u](w[u] * hidden[n,u]) + b_w
         """

@@ -74,7 +74,7 @@ class BlockEquations:
     param_names = ("W_q", "W_k", "xi", "gamma", "delta", "beta")
 
     def _prepare(self, adj: Tensor, weight: Tensor, stream: Tensor, eps: Tensor) -> BlockFixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         t = torch.tensor(1, device=self.device)
         offset = self.beta_2.reciprocal()
         offset_2 = self.beta_2 ** -2
@@ -151,7 +151,7 @@ class BlockEquations:
         return [force_x]
 
     def _readouts(self, states: Tensors, fixed: BlockFixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         x
         """
@@ -280,7 +280,7 @@ class BlockEquations:
         return [cot_x_2], {}
 
     def _at(self, fixed: BlockFixed, number: int) -> BlockFixed:
-        """What is fixed in one step."""
+        """The quantities that are fixed in one step."""
         return fixed._replace(t=torch.tensor(number, device=self.device))
 
     def _noise(self, random: torch.Generator | None, batch: int) -> list[Tensor]:
@@ -301,7 +301,7 @@ class EtGraphFixed(NamedTuple):
 
 
 class EtGraphEquations:
-    """What is around block.
+    """The equations around block.
 
     Sizes: M = 28, N = 29, F = 7, D = 128, H = 12, Y = 64, K = 512, E = 15, R = 3, L = 2, T = 2, Z = 2, J = 2.
 
@@ -353,7 +353,7 @@ class EtGraphEquations:
         self._constant("mask_3", positions(N, 0, 1, self.device) != 0)
 
     def _prepare(self, feature: Tensor, adj: Tensor, eig: Tensor) -> EtGraphFixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         return EtGraphFixed(feature, adj, eig)
 
     def _blocks(self, fixed: EtGraphFixed, visit: Visit) -> list[Tensor]:
@@ -393,7 +393,7 @@ class EtGraphEquations:
         return [stream]
 
     def _readouts(self, states: Tensors, fixed: EtGraphFixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout logits[z] = sum[d](stream[0,d] * W_out[d,z]) + b_out[z]
         """
@@ -414,7 +414,7 @@ class EtGraphEquations:
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: EtGraphFixed, targets: Tensors) -> list[Tensor]:
-        """What is only reported.
+        """The metrics, which are only reported.
 
         metric accuracy = correct[z](logits[z], label)
         """

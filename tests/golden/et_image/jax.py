@@ -25,7 +25,7 @@ MASK_3 = (
 
 
 class Params(NamedTuple):
-    """What is learned."""
+    """The learned parameters."""
 
     W_enc: Array
     W_dec: Array
@@ -41,14 +41,14 @@ class Params(NamedTuple):
 
 
 class Clamps(NamedTuple):
-    """What is given, a row for each sample."""
+    """The inputs, a row for each sample."""
 
     img: Array
     hidden: Array
 
 
 class Targets(NamedTuple):
-    """What the cost compares with."""
+    """The targets of the cost, a row for each sample."""
 
     t: Array
 
@@ -67,7 +67,7 @@ class Fixed(NamedTuple):
 
 
 class Readouts(NamedTuple):
-    """The answers."""
+    """The readouts."""
 
     patches: Array
 
@@ -107,7 +107,7 @@ def init(key: Array, dtype: DTypeLike = float) -> Params:
 
 
 def prepare(params: Params, clamps: Clamps) -> Fixed:
-    """What no step changes."""
+    """The quantities that no step changes."""
     img, hidden = clamps
     return Fixed(img, hidden)
 
@@ -182,7 +182,7 @@ def force(params: Params, states: States, fixed: Fixed) -> States:
 
 
 def readouts(params: Params, states: States, fixed: Fixed) -> Readouts:
-    """The answers.
+    """The readouts.
 
     readout patches[i,j,c,p,r] = out[i,j,c,p,r]
     """

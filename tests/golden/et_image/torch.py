@@ -97,7 +97,7 @@ class EtImageEquations:
         )
 
     def _prepare(self, img: Tensor, hidden: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         return Fixed(img, hidden)
 
     def _lets(self, states: Tensors, fixed: Fixed) -> Lets:
@@ -167,7 +167,7 @@ class EtImageEquations:
         return [force_x]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout patches[i,j,c,p,r] = out[i,j,c,p,r]
         """

@@ -190,7 +190,7 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
 
 # in EtImageEquations
     def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What a kernel reads, in its order."""
+        """The arrays that a kernel reads, in its order."""
         if name == "free":
             return [self.xi, self.delta, self.gamma, self.W_k, self.W_q]
         raise KeyError(name)

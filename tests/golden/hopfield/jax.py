@@ -23,7 +23,7 @@ I, J, K = 784, 512, 10
 
 
 class Params(NamedTuple):
-    """What is learned."""
+    """The learned parameters."""
 
     W1: Array
     b1: Array
@@ -32,13 +32,13 @@ class Params(NamedTuple):
 
 
 class Clamps(NamedTuple):
-    """What is given, a row for each sample."""
+    """The inputs, a row for each sample."""
 
     x: Array
 
 
 class Targets(NamedTuple):
-    """What the cost compares with."""
+    """The targets of the cost, a row for each sample."""
 
     label: Array
 
@@ -58,7 +58,7 @@ class Fixed(NamedTuple):
 
 
 class Readouts(NamedTuple):
-    """The answers."""
+    """The readouts."""
 
     scores: Array
 
@@ -83,7 +83,7 @@ def init(key: Array, dtype: DTypeLike = float) -> Params:
 
 
 def prepare(params: Params, clamps: Clamps) -> Fixed:
-    """What no step changes."""
+    """The quantities that no step changes."""
     (x,) = clamps
     drive = x @ params.W1 + params.b1
     return Fixed(x, drive)
@@ -124,7 +124,7 @@ def force(params: Params, states: States, fixed: Fixed) -> States:
 
 
 def readouts(params: Params, states: States, fixed: Fixed) -> Readouts:
-    """The answers.
+    """The readouts.
 
     readout scores[k] = y[k]
     """
@@ -146,7 +146,7 @@ def cost(params: Params, states: States, fixed: Fixed, targets: Targets) -> Arra
 
 
 def metrics(params: Params, states: States, fixed: Fixed, targets: Targets) -> dict[str, Array]:
-    """What is only reported.
+    """The metrics, which are only reported.
 
     metric  accuracy  = correct[k](y[k], label)
     """

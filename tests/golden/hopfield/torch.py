@@ -66,7 +66,7 @@ class HopfieldEquations:
         self.b2 = self._param(torch.full((K,), 0.5, dtype=torch.float64))
 
     def _prepare(self, x: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         drive = x @ self.W1
         drive += self.b1
         return Fixed(x, drive)
@@ -100,7 +100,7 @@ class HopfieldEquations:
         return [force_s, force_y]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout scores[k] = y[k]
         """
@@ -120,7 +120,7 @@ class HopfieldEquations:
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What is only reported.
+        """The metrics, which are only reported.
 
         metric  accuracy  = correct[k](y[k], label)
         """

@@ -163,7 +163,7 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
 
 # in HopfieldEquations
     def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What a kernel reads, in its order."""
+        """The arrays that a kernel reads, in its order."""
         if name == "free":
             return [self.W2, fixed.drive, self.b2]
         if name == "nudged":

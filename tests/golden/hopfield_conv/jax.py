@@ -25,7 +25,7 @@ V, Q, S2, K = 12, 4, 6, 10
 
 
 class Params(NamedTuple):
-    """What is learned."""
+    """The learned parameters."""
 
     W1: Array
     b1: Array
@@ -36,13 +36,13 @@ class Params(NamedTuple):
 
 
 class Clamps(NamedTuple):
-    """What is given, a row for each sample."""
+    """The inputs, a row for each sample."""
 
     x: Array
 
 
 class Targets(NamedTuple):
-    """What the cost compares with."""
+    """The targets of the cost, a row for each sample."""
 
     label: Array
 
@@ -65,7 +65,7 @@ class Fixed(NamedTuple):
 
 
 class Readouts(NamedTuple):
-    """The answers."""
+    """The readouts."""
 
     scores: Array
 
@@ -92,7 +92,7 @@ def init(key: Array, dtype: DTypeLike = float) -> Params:
 
 
 def prepare(params: Params, clamps: Clamps) -> Fixed:
-    """What no step changes."""
+    """The quantities that no step changes."""
     (x,) = clamps
     x_part = windows(windows(x, 2, 0, (U, P), (1, 1)), 4, 0, (U, P), (1, 1))
     a1 = jnp.einsum("Bcupaq,ocpq->Buao", x_part, params.W1).transpose(0, 3, 1, 2) + params.b1[:, None, None]
@@ -189,7 +189,7 @@ def force(params: Params, states: States, fixed: Fixed) -> States:
 
 
 def readouts(params: Params, states: States, fixed: Fixed) -> Readouts:
-    """The answers.
+    """The readouts.
 
     readout scores[k] = y[k]
     """
@@ -211,7 +211,7 @@ def cost(params: Params, states: States, fixed: Fixed, targets: Targets) -> Arra
 
 
 def metrics(params: Params, states: States, fixed: Fixed, targets: Targets) -> dict[str, Array]:
-    """What is only reported.
+    """The metrics, which are only reported.
 
     metric  accuracy  = correct[k](y[k], label)
     """

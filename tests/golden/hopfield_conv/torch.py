@@ -77,7 +77,7 @@ class HopfieldConvEquations:
         self.b3 = self._param(torch.full((K,), 0.5, dtype=torch.float64))
 
     def _prepare(self, x: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         part = F.conv2d(x, self.W1)
         a1 = part + self.b1[:, None, None]
         product = windows(windows(a1, 2, 0, (S1, R), (R, 1)), 4, 0, (S1, R), (R, 1))
@@ -146,7 +146,7 @@ class HopfieldConvEquations:
         return [force_s1, force_s2, force_y]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout scores[k] = y[k]
         """
@@ -166,7 +166,7 @@ class HopfieldConvEquations:
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What is only reported.
+        """The metrics, which are only reported.
 
         metric  accuracy  = correct[k](y[k], label)
         """

@@ -461,7 +461,7 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
 
 # in HopfieldConvEquations
     def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What a kernel reads, in its order."""
+        """The arrays that a kernel reads, in its order."""
         if name == "free":
             return [fixed.drive, self.W2, self.b2, self.W3, self.b3]
         if name == "nudged":

@@ -61,7 +61,7 @@ class ModernHopfieldEquations:
         self.X = self._param(normal(random, (M, D), 1))
 
     def _prepare(self, probe: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         return Fixed(probe)
 
     def _start(self, fixed: Fixed) -> list[Tensor]:
@@ -92,7 +92,7 @@ class ModernHopfieldEquations:
         return [force_z]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout pattern[d] = z[d]
         """

@@ -73,7 +73,7 @@ class MonotoneEquations:
         self.b_out = self._param(torch.full((K,), 0.0, dtype=torch.float64))
 
     def _prepare(self, x: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         drive = x @ self.U.T
         drive += self.b
         return Fixed(x, drive)
@@ -94,7 +94,7 @@ class MonotoneEquations:
         return [force_z]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout logits[k] = sum[d](W_out[k,d] * z[d]) + b_out[k]
         """
@@ -117,7 +117,7 @@ class MonotoneEquations:
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What is only reported.
+        """The metrics, which are only reported.
 
         metric  accuracy  = correct[k](logits[k], label)
         """

@@ -36,7 +36,7 @@ class Params(NamedTuple):
 
 
 class Clamps(NamedTuple):
-    """What is given, a row for each sample."""
+    """The inputs, a row for each sample."""
 
     x: Array
 
@@ -68,7 +68,7 @@ class Readouts(NamedTuple):
 
 
 class CodeParams(NamedTuple):
-    """What is learned."""
+    """The learned parameters."""
 
     b: Array
     V: Array
@@ -76,13 +76,13 @@ class CodeParams(NamedTuple):
 
 
 class CodeClamps(NamedTuple):
-    """What is given, a row for each sample."""
+    """The inputs, a row for each sample."""
 
     x: Array
 
 
 class CodeTargets(NamedTuple):
-    """What the cost compares with."""
+    """The targets of the cost, a row for each sample."""
 
     g_z: Array
 
@@ -101,7 +101,7 @@ class CodeFixed(NamedTuple):
 
 
 class CodeReadouts(NamedTuple):
-    """The answers."""
+    """The readouts."""
 
     z: Array
 
@@ -119,7 +119,7 @@ class CodeEquations:
     NUDGE_STEPS = 12
 
     def prepare(self, params: CodeParams, clamps: CodeClamps) -> CodeFixed:
-        """What no step changes."""
+        """The quantities that no step changes."""
         (x,) = clamps
         drive = x @ params.V.T - params.b
         return CodeFixed(x, drive)
@@ -150,7 +150,7 @@ class CodeEquations:
         return CodeStates(force_z)
 
     def readouts(self, params: CodeParams, states: CodeStates, fixed: CodeFixed) -> CodeReadouts:
-        """The answers.
+        """The readouts.
 
         z
         """
@@ -232,7 +232,7 @@ class CodeEquations:
 
 
 class CellParams(NamedTuple):
-    """What is learned."""
+    """The learned parameters."""
 
     W: Array
     g: Array
@@ -240,13 +240,13 @@ class CellParams(NamedTuple):
 
 
 class CellClamps(NamedTuple):
-    """What is given, a row for each sample."""
+    """The inputs, a row for each sample."""
 
     h: Array
 
 
 class CellTargets(NamedTuple):
-    """What the cost compares with."""
+    """The targets of the cost, a row for each sample."""
 
     g_z: Array
 
@@ -264,7 +264,7 @@ class CellFixed(NamedTuple):
 
 
 class CellReadouts(NamedTuple):
-    """The answers."""
+    """The readouts."""
 
     n: Array
 
@@ -282,7 +282,7 @@ class CellEquations:
     FORCE_PARAMS = ("W", "g", "S")
 
     def prepare(self, params: CellParams, clamps: CellClamps) -> CellFixed:
-        """What no step changes."""
+        """The quantities that no step changes."""
         (h,) = clamps
         return CellFixed(h)
 
@@ -312,7 +312,7 @@ class CellEquations:
         return CellStates(force_z)
 
     def readouts(self, params: CellParams, states: CellStates, fixed: CellFixed) -> CellReadouts:
-        """The answers.
+        """The readouts.
 
         let n[d] = g[d] * rmsnorm[d](z[d])
         """
@@ -430,7 +430,7 @@ def blocks(params: Params, clamps: Clamps, visit: Visit) -> tuple[Values, list[R
 
 
 def readouts(params: Params, values: Values, clamps: Clamps) -> Readouts:
-    """The answers.
+    """The readouts.
 
     readout out[k] = sum[d](U[k,d] * h[d])
     """

@@ -53,7 +53,7 @@ class CodeEquations:
     param_names = ("b", "V", "S")
 
     def _prepare(self, x: Tensor) -> CodeFixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         drive = (self.V @ x.T).T
         drive -= self.b
         return CodeFixed(x, drive)
@@ -80,7 +80,7 @@ class CodeEquations:
         return [force_z]
 
     def _readouts(self, states: Tensors, fixed: CodeFixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         z
         """
@@ -186,7 +186,7 @@ class CellEquations:
     param_names = ("W", "g", "S")
 
     def _prepare(self, h: Tensor) -> CellFixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         return CellFixed(h)
 
     def _start(self, fixed: CellFixed) -> list[Tensor]:
@@ -218,7 +218,7 @@ class CellEquations:
         return [force_z]
 
     def _readouts(self, states: Tensors, fixed: CellFixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         let n[d] = g[d] * rmsnorm[d](z[d])
         """
@@ -318,7 +318,7 @@ class NudgedLayersFixed(NamedTuple):
 
 
 class NudgedLayersEquations:
-    """What is around the layers code, cell.
+    """The equations around the layers code, cell.
 
     Sizes: I = 12, D = 9, K = 4, L = 2.
     """
@@ -347,7 +347,7 @@ class NudgedLayersEquations:
         self.cell = Cell(device, dtype)
 
     def _prepare(self, x: Tensor) -> NudgedLayersFixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         return NudgedLayersFixed(x)
 
     def _blocks(self, fixed: NudgedLayersFixed, visit: Visit) -> list[Tensor]:
@@ -363,7 +363,7 @@ class NudgedLayersEquations:
         return [code_z, h]
 
     def _readouts(self, states: Tensors, fixed: NudgedLayersFixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout out[k] = sum[d](U[k,d] * h[d])
         """

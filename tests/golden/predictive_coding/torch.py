@@ -77,7 +77,7 @@ class PredictiveCodingEquations:
         self.b3 = self._param(torch.full((K,), 0.0, dtype=torch.float64))
 
     def _prepare(self, x: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         m1 = x @ self.W1.T
         m1 += self.b1
         return Fixed(x, m1)
@@ -139,7 +139,7 @@ class PredictiveCodingEquations:
         return [force_s1, force_s2, pull_m3]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout scores[k] = y[k]
         """
@@ -159,7 +159,7 @@ class PredictiveCodingEquations:
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What is only reported.
+        """The metrics, which are only reported.
 
         metric accuracy = correct[k](y[k], label)
         """

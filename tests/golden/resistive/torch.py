@@ -66,7 +66,7 @@ class ResistiveEquations:
         self.g2 = self._param(uniform(random, (J, K), 0.001, 0.1).clamp(min=1e-05, max=1))
 
     def _prepare(self, source: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         return Fixed(source)
 
     def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -111,7 +111,7 @@ class ResistiveEquations:
         return [force_v, force_w]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout scores[k] = w[k]
         """
@@ -131,7 +131,7 @@ class ResistiveEquations:
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What is only reported.
+        """The metrics, which are only reported.
 
         metric accuracy = correct[k](w[k], label)
         """

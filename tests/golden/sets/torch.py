@@ -75,7 +75,7 @@ class SetsEquations:
         self.P = self._param(unit(normal(random, (K, N), 1), (1,)))
 
     def _prepare(self, x: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         x_Q_part = (self.Q @ x.T).T
         return Fixed(x, x_Q_part)
 
@@ -102,7 +102,7 @@ class SetsEquations:
         return [force_s]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout answer[k] = sum[n](P[k,n] * s[n])
         """

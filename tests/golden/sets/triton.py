@@ -125,7 +125,7 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
 
 # in SetsEquations
     def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What a kernel reads, in its order."""
+        """The arrays that a kernel reads, in its order."""
         if name == "free":
             return [self.W, fixed.x, self.Q]
         if name == "nudged":

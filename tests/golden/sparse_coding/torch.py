@@ -87,7 +87,7 @@ class SparseCodingEquations:
         self.lambda_ = self._param(torch.full((), 0.2, dtype=torch.float64).clamp(min=0.01, max=10))
 
     def _prepare(self, x: Tensor, hidden: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         drive = -hidden
         drive += 1
         total = -hidden.sum((1, 2)) + 100
@@ -129,7 +129,7 @@ class SparseCodingEquations:
         return [force_s]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout completed[c,i,j] = drawn[c,i,j]
         """
@@ -152,7 +152,7 @@ class SparseCodingEquations:
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What is only reported.
+        """The metrics, which are only reported.
 
         metric  active = mean[n](where(abs(s[n]) > 0, 1, 0))
         """

@@ -91,7 +91,7 @@ class TelEquations:
         )
 
     def _prepare(self, x: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         training = torch.tensor(self.training, device=self.device)
         k = torch.tensor(4, device=self.device)
         a = x @ self.W.T
@@ -143,7 +143,7 @@ class TelEquations:
         return [slope_y]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout out[c] = y[c]
         """
@@ -225,7 +225,7 @@ class TelEquations:
         return {"x": grad_x}
 
     def _at(self, fixed: Fixed, number: int) -> Fixed:
-        """What is fixed in one step."""
+        """The quantities that are fixed in one step."""
         return fixed._replace(k=torch.tensor(number, device=self.device))
 
     def _project_(self, states: list[Tensor]) -> None:

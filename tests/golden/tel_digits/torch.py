@@ -97,7 +97,7 @@ class TelDigitsEquations:
         )
 
     def _prepare(self, x: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+        """The quantities that depend on clamps and params alone."""
         training = torch.tensor(self.training, device=self.device)
         k = torch.tensor(4, device=self.device)
         a = x @ self.W.T
@@ -149,7 +149,7 @@ class TelDigitsEquations:
         return [slope_y]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
+        """The readouts.
 
         readout scores[z] = logits[z]
         """
@@ -172,7 +172,7 @@ class TelDigitsEquations:
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What is only reported.
+        """The metrics, which are only reported.
 
         metric  accuracy  = correct[z](logits[z], label)
         """
@@ -282,7 +282,7 @@ class TelDigitsEquations:
         return {"x": grad_x}
 
     def _at(self, fixed: Fixed, number: int) -> Fixed:
-        """What is fixed in one step."""
+        """The quantities that are fixed in one step."""
         return fixed._replace(k=torch.tensor(number, device=self.device))
 
     def _project_(self, states: list[Tensor]) -> None:

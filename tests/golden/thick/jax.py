@@ -25,7 +25,7 @@ MASK = np.arange(T)[:, None] <= np.arange(T)[None, :]
 
 
 class Params(NamedTuple):
-    """What is learned."""
+    """The learned parameters."""
 
     tok: Array
     pos: Array
@@ -45,13 +45,13 @@ class Params(NamedTuple):
 
 
 class Clamps(NamedTuple):
-    """What is given, a row for each sample."""
+    """The inputs, a row for each sample."""
 
     idx: Array
 
 
 class Targets(NamedTuple):
-    """What the cost compares with."""
+    """The targets of the cost, a row for each sample."""
 
     label: Array
 
@@ -70,7 +70,7 @@ class Fixed(NamedTuple):
 
 
 class Readouts(NamedTuple):
-    """The answers."""
+    """The readouts."""
 
     logits: Array
 
@@ -109,7 +109,7 @@ def init(key: Array, dtype: DTypeLike = float) -> Params:
 
 
 def prepare(params: Params, clamps: Clamps) -> Fixed:
-    """What no step changes."""
+    """The quantities that no step changes."""
     (idx,) = clamps
     x = params.tok[idx] + params.pos
     return Fixed(idx, x)
@@ -161,7 +161,7 @@ def force(params: Params, states: States, fixed: Fixed) -> States:
 
 
 def readouts(params: Params, states: States, fixed: Fixed) -> Readouts:
-    """The answers.
+    """The readouts.
 
     readout logits[t,w] = sum[d](z[t,d] * W_head[d,w])
     """

@@ -1191,7 +1191,7 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
 
 # in ThickEquations
     def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What a kernel reads, in its order."""
+        """The arrays that a kernel reads, in its order."""
         if name == "free":
             return [
                 fixed.x,

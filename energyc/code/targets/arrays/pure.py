@@ -224,7 +224,7 @@ def records(context: Context) -> list[Class]:
 def clamps_record(context: Context, noises: Iterable[str] | None = None) -> Class:
     """That of the clamps, with the fields of noises behind them, which are zero where they are not given."""
     local, network = context.local, context.network
-    doc = f"What is given, a row for each sample{'; noise may be' if context.network.noises or noises else ''}."
+    doc = f"The inputs, a row for each sample{'; noise may be' if context.network.noises or noises else ''}."
     noises = [local[name] for name in network.noises] if noises is None else noises
     return array_record("Clamps", doc, (local[name] for name in network.clamps), noises)
 
