@@ -7,6 +7,8 @@ from energyc.code.targets.jax.parts.nudged import Drive
 from energyc.code.targets.jax.parts.records import Relaxed
 
 
-def strength(params: Params, free: Relaxed, fixed: Fixed, targets: Targets, drive: Drive, order: int = 2) -> float:
+def strength(
+    params: Params, free: Relaxed, fixed: Fixed, targets: Targets, drive: Drive, order: int = 2
+) -> float:
     """That of the spec."""
     return BETA

@@ -20,7 +20,9 @@ from energyc.code.targets.jax.parts.nudged import Drive, less, nudged
 from energyc.code.targets.jax.parts.records import Relaxed
 
 
-def strength(params: Params, free: Relaxed, fixed: Fixed, targets: Targets, drive: Drive, order: int = 2) -> Array:
+def strength(
+    params: Params, free: Relaxed, fixed: Fixed, targets: Targets, drive: Drive, order: int = 2
+) -> Array:
     """The strength at which rounding / displacement is displacement ^ order, as a trial nudge tells.
 
     It is a power of two. A nudge so many times as strong as the trial that it lets go of states which that left

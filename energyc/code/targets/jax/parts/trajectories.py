@@ -59,7 +59,9 @@ def tbptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     return averaged(params, free, fixed, targets, [through, direct])
 
 
-def back(params: Params, free: Relaxed, fixed: Fixed, seeds: States, last: int, pull: Pull) -> tuple[States, Slopes]:
+def back(
+    params: Params, free: Relaxed, fixed: Fixed, seeds: States, last: int, pull: Pull
+) -> tuple[States, Slopes]:
     """Cotangents of the states before the last steps of each sample, and what ``pull`` gives of these steps."""
     before, last = project(start(params, fixed)), min(last, MAX_STEPS)
     stored = jax.tree.map(lambda x: jnp.zeros((last, *x.shape), x.dtype), before)
