@@ -564,13 +564,8 @@ class Layer:
         return self.cost_vjp(params, states, fixed, targets)[0]
 
     def tracking(
-        self, params: Record,
-        plus: Record,
-        minus: Record,
-        free: Record,
-        fixed: Record,
-        targets: Record,
-        beta: Array | float,
+        self, params: Record, plus: Record, minus: Record, free: Record,
+        fixed: Record, targets: Record, beta: Array | float,
     ) -> tuple[Record, Record]:
         """The same, with -+ (J_nc - J_nc^T)(m) v: m is their midpoint, and v half of what separates them."""
         middle = jax.tree.map(lambda p, m: (p + m) / 2, plus, minus)
@@ -645,11 +640,15 @@ class Layer:
         """The adjoint of nothing."""
         return cotangents
 
-    def by_implicit(self, params: Record, free: Relaxed, fixed: Record, seeds: Record, beta: Array | None) -> list[Slopes]:
+    def by_implicit(
+        self, params: Record, free: Relaxed, fixed: Record, seeds: Record, beta: Array | None
+    ) -> list[Slopes]:
         """By the adjoint equation at rest."""
         return [self.force_slopes(params, free.states, fixed, self.solved(params, free.states, fixed, seeds))[1]]
 
-    def by_tracking_aep(self, params: Record, free: Relaxed, fixed: Record, seeds: Record, beta: Array | None) -> list[Slopes]:
+    def by_tracking_aep(
+        self, params: Record, free: Relaxed, fixed: Record, seeds: Record, beta: Array | None
+    ) -> list[Slopes]:
         """By two phases under the nudge <seeds, z> with a correction that tracks the free network."""
         width = self.strength(params, free, fixed, seeds, self.cost_force) if beta is None else beta
         plus, minus = self.phases(params, free.states, fixed, seeds, width, self.tracking)
@@ -672,7 +671,9 @@ class Layer:
 class Code(CodeEquations, Layer):
     """The layer `code`, relaxed."""
 
-    def strength(self, params: Record, free: Relaxed, fixed: Record, targets: Record, drive: Drive, order: int = 2) -> float:
+    def strength(
+        self, params: Record, free: Relaxed, fixed: Record, targets: Record, drive: Drive, order: int = 2
+    ) -> float:
         """That of the spec."""
         return self.BETA
 
@@ -693,7 +694,9 @@ class Cell(CellEquations, Layer):
         push = drive(params, states, fixed, targets)
         return self.project(self.moved(states, less(self.force(params, states, fixed), push, beta)))
 
-    def nudged(self, params: Record, states: Record, fixed: Record, targets: Record, beta: Array | float, drive: Drive) -> Record:
+    def nudged(
+        self, params: Record, states: Record, fixed: Record, targets: Record, beta: Array | float, drive: Drive
+    ) -> Record:
         """NUDGE_STEPS steps under a nudge."""
 
         def one(_: Array, states: Record) -> Record:
@@ -701,7 +704,9 @@ class Cell(CellEquations, Layer):
 
         return lax.fori_loop(0, self.NUDGE_STEPS, one, states)
 
-    def strength(self, params: Record, free: Relaxed, fixed: Record, targets: Record, drive: Drive, order: int = 2) -> Array:
+    def strength(
+        self, params: Record, free: Relaxed, fixed: Record, targets: Record, drive: Drive, order: int = 2
+    ) -> Array:
         """The strength at which rounding / displacement is displacement ^ order, as a trial nudge tells.
 
         It is a power of two. A nudge so many times as strong as the trial that it lets go of states which that left
