@@ -31,10 +31,10 @@ class Atom(NamedTuple):
 Product = tuple[tuple[Atom, ...], frozenset[tuple[Atom, Any]]]
 _KINKS = ("sign", "max", "entry", "first")
 _EVEN, _ODD, _CONDITIONS = ("cos", "lcosh"), ("sin", "sign", "tanh", "erf"), ("eq", "le", "training")
-#: The most orders of indices that look alike, terms of a product, new indices and products of a case, and the largest
-#: exponent. A case of the specs that ship takes 23,000 products at most.
-ORDERS, TERMS, INDICES, PRODUCTS, EXPONENT = 720, 1_000, 10_000, 60_000, 1000
-_named_so_far, _most_names, _products_left = [0], [inf], [inf]
+#: The most orders of indices that look alike, terms of a product, and of a case new indices, and products with their
+#: factors; and the largest exponent.
+ORDERS, TERMS, INDICES, FACTORS, EXPONENT = 720, 1_000, 10_000, 300_000, 1000
+_named_so_far, _most_names, _factors_left = [0], [inf], [inf]
 
 
 class Poly(frozenset[tuple[Product, Any]]):
@@ -188,12 +188,13 @@ def _is_turned(whole: Poly) -> bool:
 
 def product(bound: tuple[Atom, ...], factors: Iterable[tuple[Atom, Any]], value: Any = 1) -> Poly:
     """A number times a product of powers, summed over ``bound``, which are new names."""
-    _products_left[0] -= 1
-    if _products_left[0] < 0:
-        raise NotCovered("it takes too many products")
     powers: dict[Atom, Any] = {}
+    _factors_left[0] -= 1
     for atom, exponent in factors:
         powers[atom] = powers.get(atom, 0) + exponent
+        _factors_left[0] -= 1
+    if _factors_left[0] < 0:
+        raise NotCovered("it takes too many products")
     for atom, exponent in [(a, e) for a, e in powers.items() if a.kind == "function"]:
         if atom.name in _CONDITIONS:
             powers[atom] = 1
@@ -247,11 +248,11 @@ def new_index(dim: str) -> Atom:
 @contextmanager
 def limited() -> Iterator[None]:
     """A case: the steps in it are limited. Outside of one, as for who writes certificates, they are not."""
-    _most_names[0], _products_left[0] = _named_so_far[0] + INDICES, PRODUCTS
+    _most_names[0], _factors_left[0] = _named_so_far[0] + INDICES, FACTORS
     try:
         yield
     finally:
-        _most_names[0] = _products_left[0] = inf
+        _most_names[0] = _factors_left[0] = inf
 
 
 def cleared(poly: Poly) -> Poly:

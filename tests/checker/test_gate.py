@@ -164,6 +164,6 @@ def test_check_classifies_once(
 
 def test_a_proof_of_too_many_products_is_not_covered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checker ends, whatever a spec asks of it."""
-    monkeypatch.setattr(algebra, "PRODUCTS", 3)
+    monkeypatch.setattr(algebra, "FACTORS", 3)
     reasons = [entry["reason"] for entry in certified(text_of("thick") + "\n# read anew\n")["uncertified"]]
     assert any("not covered: it takes too many products" in reason for reason in reasons)

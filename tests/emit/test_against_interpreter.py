@@ -106,6 +106,12 @@ def test_every_routine_of_selections_by_real_values(seed: int) -> None:
 
 
 @pytest.mark.slow
+def test_two_selections_that_have_their_axes_in_one_table() -> None:
+    """Each was taken of the other without an end."""
+    assert disagreements(case(215, real=True)) == {}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(160))
 def test_every_routine_of_selections_by_real_values_at_length(seed: int) -> None:
     assert disagreements(case(seed, real=True)) == {}

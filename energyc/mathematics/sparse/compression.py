@@ -90,6 +90,7 @@ class Compressor:
     _values: dict[Node, Value] = field(default_factory=dict)
     _dense: dict[Node, Node] = field(default_factory=dict)
     _restricted: dict[tuple[Node, Selection], Node] = field(default_factory=dict)
+    _begun: set[tuple[Node, Selection]] = field(default_factory=set)
 
     def rewrite(self, roots: Iterable[Node]) -> list[Node]:
         """The roots, rewritten; one that is sparse itself is given in full."""
@@ -283,8 +284,12 @@ class Compressor:
             if key not in self._restricted and missing:
                 stack += missing
                 continue
-            if key not in self._restricted:
+            if key in self._begun:  # it asks for itself, as where two selections have their axes in one table
+                self._restricted.setdefault(key, self._read(*key))
+            elif key not in self._restricted:
+                self._begun.add(key)
                 self._restricted[key] = self._restrict(*key)
+                self._begun.discard(key)
             stack.pop()
         return self._restricted[node, selection]
 
