@@ -80,7 +80,7 @@ def test_matrices() -> None:
             f"state z[D]\nlet P[d in D,k in D] = {matrix}\nenergy e = sum[d](z[d]^2)\n"
             "flow z[d] = -sum[k](P[d,k]*grad(e, z[k]))"
         )
-        ((_, _, field),) = preconditioners(case.network, case.network.flows["z"], case.base)
+        ((*_, field),) = preconditioners(case.network, case.network.flows["z"], case.base)
         assert survives(case.adversary.against_positivity(field, proved("squares"))) == true
 
 

@@ -564,8 +564,13 @@ class Layer:
         return self.cost_vjp(params, states, fixed, targets)[0]
 
     def tracking(
-        self, params: Record, plus: Record, minus: Record, free: Record,
-        fixed: Record, targets: Record, beta: Array | float,
+        self, params: Record,
+        plus: Record,
+        minus: Record,
+        free: Record,
+        fixed: Record,
+        targets: Record,
+        beta: Array | float,
     ) -> tuple[Record, Record]:
         """The same, with -+ (J_nc - J_nc^T)(m) v: m is their midpoint, and v half of what separates them."""
         middle = jax.tree.map(lambda p, m: (p + m) / 2, plus, minus)
@@ -641,13 +646,21 @@ class Layer:
         return cotangents
 
     def by_implicit(
-        self, params: Record, free: Relaxed, fixed: Record, seeds: Record, beta: Array | None
+        self, params: Record,
+        free: Relaxed,
+        fixed: Record,
+        seeds: Record,
+        beta: Array | None,
     ) -> list[Slopes]:
         """By the adjoint equation at rest."""
         return [self.force_slopes(params, free.states, fixed, self.solved(params, free.states, fixed, seeds))[1]]
 
     def by_tracking_aep(
-        self, params: Record, free: Relaxed, fixed: Record, seeds: Record, beta: Array | None
+        self, params: Record,
+        free: Relaxed,
+        fixed: Record,
+        seeds: Record,
+        beta: Array | None,
     ) -> list[Slopes]:
         """By two phases under the nudge <seeds, z> with a correction that tracks the free network."""
         width = self.strength(params, free, fixed, seeds, self.cost_force) if beta is None else beta
@@ -672,7 +685,12 @@ class Code(CodeEquations, Layer):
     """The layer `code`, relaxed."""
 
     def strength(
-        self, params: Record, free: Relaxed, fixed: Record, targets: Record, drive: Drive, order: int = 2
+        self, params: Record,
+        free: Relaxed,
+        fixed: Record,
+        targets: Record,
+        drive: Drive,
+        order: int = 2,
     ) -> float:
         """That of the spec."""
         return self.BETA
@@ -695,7 +713,12 @@ class Cell(CellEquations, Layer):
         return self.project(self.moved(states, less(self.force(params, states, fixed), push, beta)))
 
     def nudged(
-        self, params: Record, states: Record, fixed: Record, targets: Record, beta: Array | float, drive: Drive
+        self, params: Record,
+        states: Record,
+        fixed: Record,
+        targets: Record,
+        beta: Array | float,
+        drive: Drive,
     ) -> Record:
         """NUDGE_STEPS steps under a nudge."""
 
@@ -705,7 +728,12 @@ class Cell(CellEquations, Layer):
         return lax.fori_loop(0, self.NUDGE_STEPS, one, states)
 
     def strength(
-        self, params: Record, free: Relaxed, fixed: Record, targets: Record, drive: Drive, order: int = 2
+        self, params: Record,
+        free: Relaxed,
+        fixed: Record,
+        targets: Record,
+        drive: Drive,
+        order: int = 2,
     ) -> Array:
         """The strength at which rounding / displacement is displacement ^ order, as a trial nudge tells.
 

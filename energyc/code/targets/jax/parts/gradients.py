@@ -13,7 +13,13 @@ from energyc.code.targets.jax.parts.network import Fixed, Params, Slopes, Target
 from energyc.code.targets.jax.parts.records import Gradients, Relaxed
 
 
-def averaged(params: Params, free: Relaxed, fixed: Fixed, targets: Targets, slopes: Sequence[Slopes]) -> Gradients:
+def averaged(
+    params: Params,
+    free: Relaxed,
+    fixed: Fixed,
+    targets: Targets,
+    slopes: Sequence[Slopes],
+) -> Gradients:
     """Slopes added up, over the number of samples; NaN where a sample exploded, so that nobody learns from it."""
     share = jnp.where(jnp.isfinite(free.residual).all(), 1.0, jnp.nan) / len(free.residual)
     mean = {name: share * added(name, x, slopes) for name, x in params._asdict().items()}

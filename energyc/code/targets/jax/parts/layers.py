@@ -41,9 +41,7 @@ def learned(way: Way, params: Params, clamps: Clamps, targets: Targets, beta: Ar
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 2))
-def visit(
-    way: Way, beta: Array | float | None, layer: Layer, params: Record, clamps: Record
-) -> tuple[Record, Relaxed]:
+def visit(way: Way, beta: Array | float | None, layer: Layer, params: Record, clamps: Record) -> tuple[Record, Relaxed]:
     """The readouts of a layer at its rest, and its free phase, which nothing comes back to."""
     return settled(layer, params, clamps)
 

@@ -40,7 +40,12 @@ def less(slopes: States, other: States, factor: Array | float = 1.0) -> States:
 
 
 def nudged(
-    params: Params, states: States, fixed: Fixed, targets: Targets, beta: Array | float, drive: Drive
+    params: Params,
+    states: States,
+    fixed: Fixed,
+    targets: Targets,
+    beta: Array | float,
+    drive: Drive,
 ) -> States:
     """NUDGE_STEPS steps under a nudge."""
 
@@ -51,8 +56,13 @@ def nudged(
 
 
 def apart(
-    params: Params, plus: States, minus: States, free: States,
-    fixed: Fixed, targets: Targets, beta: Array | float,
+    params: Params,
+    plus: States,
+    minus: States,
+    free: States,
+    fixed: Fixed,
+    targets: Targets,
+    beta: Array | float,
 ) -> tuple[States, States]:
     """A step of two phases at +beta and -beta, each by itself."""
     return (
@@ -62,8 +72,13 @@ def apart(
 
 
 def tracking(
-    params: Params, plus: States, minus: States, free: States,
-    fixed: Fixed, targets: Targets, beta: Array | float,
+    params: Params,
+    plus: States,
+    minus: States,
+    free: States,
+    fixed: Fixed,
+    targets: Targets,
+    beta: Array | float,
 ) -> tuple[States, States]:
     """The same, with -+ (J_nc - J_nc^T)(m) v: m is their midpoint, and v half of what separates them."""
     middle = jax.tree.map(lambda p, m: (p + m) / 2, plus, minus)
@@ -74,8 +89,13 @@ def tracking(
 
 
 def held(
-    params: Params, plus: States, minus: States, free: States,
-    fixed: Fixed, targets: Targets, beta: Array | float,
+    params: Params,
+    plus: States,
+    minus: States,
+    free: States,
+    fixed: Fixed,
+    targets: Targets,
+    beta: Array | float,
 ) -> tuple[States, States]:
     """The same, with -(J_nc - J_nc^T)(z*) (z - z*) for each phase."""
     up = correction(params, free, fixed, less(plus, free))

@@ -31,32 +31,36 @@ from energyc.code.targets.jax.parts.strengths import strength
 from energyc.code.targets.jax.parts.trajectories import back
 
 
-def by_bptt(
-    params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Array | None
-) -> list[Slopes]:
+def by_bptt(params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Array | None) -> list[Slopes]:
     """Back through all steps, the start included."""
     first, through = back(params, free, fixed, seeds, MAX_STEPS, force_slopes)
     return [through, start_vjp(params, fixed, project_vjp(start(params, fixed), first))]
 
 
 def by_implicit(
-    params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Array | None
+    params: Params,
+    free: Relaxed,
+    fixed: Fixed,
+    seeds: States,
+    beta: Array | None,
 ) -> list[Slopes]:
     """By the adjoint equation at rest."""
     return [force_slopes(params, free.states, fixed, solved(params, free.states, fixed, seeds))[1]]
 
 
 def by_adjoint(
-    params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Array | None
+    params: Params,
+    free: Relaxed,
+    fixed: Fixed,
+    seeds: States,
+    beta: Array | None,
 ) -> list[Slopes]:
     """By the adjoint equation, relaxed beside the states."""
     a = relaxed_adjoint(params, free.states, fixed, seeds)
     return [force_slopes(params, free.states, fixed, a)[1]]
 
 
-def by_ep(
-    params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Array | None
-) -> list[Slopes]:
+def by_ep(params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Array | None) -> list[Slopes]:
     """By one phase under the nudge <seeds, z>."""
     width = strength(params, free, fixed, seeds, nudge, order=1) if beta is None else beta
     plus = nudged(params, free.states, fixed, seeds, width, nudge)
@@ -64,7 +68,11 @@ def by_ep(
 
 
 def by_centered_ep(
-    params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Array | None
+    params: Params,
+    free: Relaxed,
+    fixed: Fixed,
+    seeds: States,
+    beta: Array | None,
 ) -> list[Slopes]:
     """By two phases under the nudge <seeds, z>, each by itself."""
     width = strength(params, free, fixed, seeds, nudge) if beta is None else beta
@@ -72,9 +80,7 @@ def by_centered_ep(
     return contrast_slopes(params, free.states, plus, minus, fixed, 2 * width)
 
 
-def by_aep(
-    params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Array | None
-) -> list[Slopes]:
+def by_aep(params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Array | None) -> list[Slopes]:
     """By two phases under the nudge <seeds, z> with a correction frozen at z*."""
     width = strength(params, free, fixed, seeds, cost_force) if beta is None else beta
     plus, minus = phases(params, free.states, fixed, seeds, width, held)
@@ -82,7 +88,11 @@ def by_aep(
 
 
 def by_tracking_aep(
-    params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Array | None
+    params: Params,
+    free: Relaxed,
+    fixed: Fixed,
+    seeds: States,
+    beta: Array | None,
 ) -> list[Slopes]:
     """By two phases under the nudge <seeds, z> with a correction that tracks the free network."""
     width = strength(params, free, fixed, seeds, cost_force) if beta is None else beta
