@@ -251,6 +251,32 @@ def test_kinks_move_by_proximal_steps(spec: str, float64: None) -> None:
     same_answer(pair, 1e-10)
 
 
+#: Two kinks by one weight, and a cost that is linear in one state.
+TWO_KINKS = """
+network two_kinks
+dim A = 3, B = 4
+clamp q[A]
+target t[A]
+param w ~ normal(1), M[A, B] ~ normal(1)
+state a[A], b[B]
+energy own = 1/2 * sum[i]((a[i] - q[i])^2) + 1/2 * sum[j](b[j]^2) - 1/9 * sum[i,j](M[i,j] * a[i] * b[j])
+energy first = 1/10 * exp(w) * sum[i](abs(a[i]))
+energy second = 1/10 * exp(w) * sum[j](abs(b[j]))
+cost c = sum[i]((a[i] - t[i])^2) + sum[j](b[j])
+relax { step = 1/2, steps = 60 }
+nudge { steps = 20 }
+"""
+
+
+@needs_jax
+@pytest.mark.slow
+def test_the_slope_of_a_cost_may_be_a_number(float64: None) -> None:
+    """It was an array of integers, which no linear solve takes."""
+    pair = Pair(pipeline.resolve(pipeline.read(TWO_KINKS)))
+    same_rest(pair)
+    same(pair, ("implicit", "adjoint", "centered-ep"), 1e-10)
+
+
 @needs_jax
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", sorted(set(shipped()) - OTHERS))

@@ -104,7 +104,7 @@ def prepare(params: Params, clamps: Clamps) -> Fixed:
 
 def start(params: Params, fixed: Fixed) -> States:
     """Where the states start."""
-    return States(fixed.drive, jnp.full((len(fixed[0]), C, S, S), 0).astype(params.W_enc.dtype))
+    return States(fixed.drive, jnp.full((len(fixed[0]), C, S, S), 0.0).astype(params.W_enc.dtype))
 
 
 def terms(params: Params, states: States, fixed: Fixed) -> dict[str, Array]:

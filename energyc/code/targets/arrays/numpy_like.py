@@ -26,6 +26,7 @@ class NumpyLike(Code):
     @classmethod
     def full(cls, shape: Part, value: Part, kind: Literal["real", "bool", "int"] = "real") -> Self:
         """``np.full(shape, value)``."""
+        value = tree(value)
         if kind == "real" and isinstance(value, Number):
             value = Number(float(value.value))
         return cls.of_library("full", shape, value, fresh=True)
