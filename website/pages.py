@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
@@ -30,6 +31,12 @@ ALONGSIDE = ("benchmarks/results/against.png", "benchmarks/results/against.json"
 DIAGRAM_STYLE = ROOT / "energyc" / "surfaces" / "html" / "diagram.css"
 _SECTION = re.compile(r"^## (?P<title>.*?): `(?P<spec>\w+)`\n(?P<body>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
+#: The golden file of each tab, and the function of the force in it.
+_FORCES = {
+    "torch": ("torch.py", r"    def _force\(.*?(?=\n    def |\n    @|\n\n\n)"),
+    "JAX": ("jax.py", r"(?m)^def force\(.*?(?=\n\n\n)"),
+}
+
 
 def spec_names() -> list[str]:
     """The names of the shipped specs."""
@@ -37,7 +44,7 @@ def spec_names() -> list[str]:
 
 
 def spec_page(name: str) -> str:
-    """A shipped spec, what ``check`` says of it, what was measured of it, and its derivation."""
+    """A shipped spec, what ``check`` says of it, its figure, its force as generated, its derivation."""
     spec = (SPECS / f"{name}.energy").read_text(encoding="utf-8")
     report = (ROOT / "tests" / "golden" / name / "check.txt").read_text(encoding="utf-8")
     return "\n\n".join(
@@ -49,6 +56,7 @@ def spec_page(name: str) -> str:
             f"```energy\n{spec}```",
             f"## What `energyc check specs/{name}.energy` says",
             f"```text\n{report.rstrip()}\n```",
+            *_generated(name),
             "## Derivation",
             f"`energyc explain specs/{name}.energy` writes this part.",
             *_derivation(name),
@@ -86,7 +94,7 @@ def _table(rows: list[tuple[str, Entry]]) -> Iterator[str]:
 def gallery_page(text: str) -> str:
     """The gallery as cards: the page of each system has what its section tells."""
     first = next(_SECTION.finditer(text)).start()
-    return f"{text[:first]}\n<div class=\"cards pictures\" markdown>\n\n{cards(_sections())}\n\n</div>\n"
+    return f'{text[:first]}\n<div class="cards pictures" markdown>\n\n{cards(_sections())}\n\n</div>\n'
 
 
 def cards(names: Iterable[str]) -> str:
@@ -165,6 +173,23 @@ def _measured(name: str) -> Iterator[str]:
     parts = re.findall(r"^(?:\*\*Measured\*\*|!\[|\*(?!\*)).*?(?=\n\n|\Z)", section["body"], re.MULTILINE | re.DOTALL)
     for part in parts:
         yield re.sub(r"\]\((?!https?:|#)", "](../", part.strip())
+
+
+def _generated(name: str) -> Iterator[str]:
+    """The force in torch, and in JAX where a golden file has it, as tabs."""
+    found: dict[str, str] = {}
+    for tab, (file, pattern) in _FORCES.items():
+        golden = ROOT / "tests" / "golden" / name / file
+        match = re.search(pattern, golden.read_text(encoding="utf-8"), re.DOTALL) if golden.exists() else None
+        if match is not None:
+            found[tab] = textwrap.dedent(match[0]).strip()
+    if not found:
+        return
+    yield "## Its force, as it is generated"
+    yield f"`energyc compile specs/{name}.energy --target torch`, or `cpp`, `triton`, `jax`, writes the whole module."
+    for tab, code in found.items():
+        block = textwrap.indent(f"```python\n{code}\n```", "    ")
+        yield f'=== "{tab}"\n\n{block}'
 
 
 def _derivation(name: str) -> Iterator[str]:
