@@ -75,3 +75,13 @@ def test_a_first_run_from_the_wheel(tmp_path: Path) -> None:
     text = printed(notebook)
     assert "hopfield: conservative" in text and "network mine" in text, text
     assert any("image/png" in output.get("data", ()) for cell in notebook.cells for output in cell.get("outputs", ()))
+
+
+@pytest.mark.slow
+def test_in_jax(tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    pytest.importorskip("optax")
+    (path,) = [path for path in NOTEBOOKS if path.stem == "in_jax"]
+    text = printed(executed(path, tmp_path))
+    assert float(re.findall(r"([\d.]+)% of the held-out digits", text)[-1]) > 90, text
+    assert float(text.split("the scores differ by ")[1]) < 1e-5, text
