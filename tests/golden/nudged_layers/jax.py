@@ -564,7 +564,8 @@ class Layer:
         return self.cost_vjp(params, states, fixed, targets)[0]
 
     def tracking(
-        self, params: Record,
+        self,
+        params: Record,
         plus: Record,
         minus: Record,
         free: Record,
@@ -646,7 +647,8 @@ class Layer:
         return cotangents
 
     def by_implicit(
-        self, params: Record,
+        self,
+        params: Record,
         free: Relaxed,
         fixed: Record,
         seeds: Record,
@@ -656,7 +658,8 @@ class Layer:
         return [self.force_slopes(params, free.states, fixed, self.solved(params, free.states, fixed, seeds))[1]]
 
     def by_tracking_aep(
-        self, params: Record,
+        self,
+        params: Record,
         free: Relaxed,
         fixed: Record,
         seeds: Record,
@@ -685,7 +688,8 @@ class Code(CodeEquations, Layer):
     """The layer `code`, relaxed."""
 
     def strength(
-        self, params: Record,
+        self,
+        params: Record,
         free: Relaxed,
         fixed: Record,
         targets: Record,
@@ -713,7 +717,8 @@ class Cell(CellEquations, Layer):
         return self.project(self.moved(states, less(self.force(params, states, fixed), push, beta)))
 
     def nudged(
-        self, params: Record,
+        self,
+        params: Record,
         states: Record,
         fixed: Record,
         targets: Record,
@@ -728,7 +733,8 @@ class Cell(CellEquations, Layer):
         return lax.fori_loop(0, self.NUDGE_STEPS, one, states)
 
     def strength(
-        self, params: Record,
+        self,
+        params: Record,
         free: Relaxed,
         fixed: Record,
         targets: Record,

@@ -94,10 +94,6 @@ class NumpyLike(Code):
         """``1.0 * x``."""
         return type(self)(product(type(self)(Number(1.0)), self).expr)
 
-    def stopped(self) -> Self:
-        """Nothing differentiates a module of NumPy."""
-        return self
-
     def masked(self, mask: Self, *, in_place: bool) -> Self:
         """``np.where(mask, x, -np.inf)``."""
         return self.of_library("where", mask, self, self.quoted(f"-{self.library}.inf"))

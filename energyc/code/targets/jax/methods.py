@@ -81,7 +81,8 @@ def _insertions(function: ast.FunctionDef, bound: frozenset[str]) -> Iterator[tu
     own |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     own |= {node.name for node in nodes if isinstance(node, ast.FunctionDef) and node is not function}
     first = function.args.args[0]
-    yield first.lineno, first.col_offset, "self, "
+    alone = len({argument.lineno for argument in function.args.args}) == len(function.args.args) > 1
+    yield first.lineno, first.col_offset, "self,\n" + " " * first.col_offset if alone else "self, "
     for node in nodes:
         if isinstance(node, ast.Name) and node.id in bound - own:
             yield node.lineno, node.col_offset, "self."
