@@ -56,7 +56,7 @@ class States(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """Clamps, and what depends on clamps and params alone."""
+    """Clamps, and quantities that depend on clamps and params alone."""
 
     x: Array
     x_part: Array

@@ -60,7 +60,7 @@ class States(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """Clamps, and what depends on clamps and params alone."""
+    """Clamps, and quantities that depend on clamps and params alone."""
 
     img: Array
     hidden: Array

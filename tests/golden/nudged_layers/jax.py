@@ -94,7 +94,7 @@ class CodeStates(NamedTuple):
 
 
 class CodeFixed(NamedTuple):
-    """Clamps, and what depends on clamps and params alone."""
+    """Clamps, and quantities that depend on clamps and params alone."""
 
     x: Array
     drive: Array
@@ -258,7 +258,7 @@ class CellStates(NamedTuple):
 
 
 class CellFixed(NamedTuple):
-    """Clamps, and what depends on clamps and params alone."""
+    """Clamps, and quantities that depend on clamps and params alone."""
 
     h: Array
 
@@ -500,7 +500,7 @@ def norm(states: Record) -> Array:
 
 
 class Layer:
-    """What layers have in common: how they relax, and the ways back through them."""
+    """The methods of all layers: relaxation, and the ways back through it."""
 
     def moved(self, states: Record, slopes: Record) -> Record:
         """Each state by its step size along a force."""

@@ -214,7 +214,7 @@ def records(context: Context) -> list[Class]:
         ("Params", "The learned parameters.", context.params.values()),
         ("Targets", "The targets of the cost, a row for each sample.", (local[name] for name in network.targets)),
         ("States", f"{states}, a row for each sample.", (local[name] for name in network.states)),
-        ("Fixed", "Clamps, and what depends on clamps and params alone.", _fixed(context)),
+        ("Fixed", "Clamps, and quantities that depend on clamps and params alone.", _fixed(context)),
         ("Readouts", "The readouts.", (readout_fields(context).values())),
     )
     first, *others = (array_record(name, doc, fields) for name, doc, fields in made)

@@ -205,7 +205,7 @@ class _Layered:
         ]
 
 
-_LAYER = ("What layers have in common: how they relax, and the ways back through them.",)
+_LAYER = ("The methods of all layers: relaxation, and the ways back through it.",)
 
 
 def _states(network: Network) -> list[str]:
