@@ -1,15 +1,18 @@
-"""Sines and cosines of sums over several indices: separated where that costs less, and to the same numbers."""
+"""Tables of sums over several indices, and their sines: separated where that costs less, and to the same numbers."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from energyc.code.plan import Passes, plan
 from energyc.derivation.derive import Output, Routine, derive
-from energyc.mathematics.ir import Map, Node, walk
+from energyc.mathematics.ir import Einsum, Map, Node, walk
+from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.nudging.contrast import energy_contrast
 from energyc.surfaces.report.check import check
-from tests.emit.judge import disagreements, judged, resolved
+from tests.emit.judge import Judged, disagreements, judged, resolved
 from tests.plan.test_passes import compare
 
 HEAD = """network waves
@@ -54,6 +57,18 @@ WHOLE = {
     "a table in the angle": "sum[n,m in N](cos(theta[n] - theta[m] + A[n,m] * theta[n] * theta[m]))",
     "frozen whole": "sum[n,b](theta[n] * frozen(tanh(theta[n] - phi[b])))",
 }
+#: Energies whose tables are sums.
+SUMS = {
+    "resistors": "1/2 * sum[n,m](W[n,m] * (theta[n] - x[m])^2)",
+    "resistors between states": "1/2 * sum[n,b](f[b] * (theta[n] - 2 * phi[b])^2)",
+    "a gain": "1/2 * sum[n,m](W[n,m]^2 * (theta[n] - 400 * x[m])^2)",
+    "three ends": "sum[n,m,b](L[n,m,b] * (theta[n] - x[m] + phi[b])^2)",
+    "a table beside": "sum[n,m](tanh(theta[n]) * (W[n,m] * (theta[n] - x[m])))",
+    "a square of a square": "sum[n,m](W[n,m] * (theta[n]^2 - x[m])^2)",
+    "two tables": "sum[n,b](f[b] * (theta[n] - phi[b]) * (theta[n] + 3 * phi[b]))",
+    "a part that stays": "sum[n,m](W[n,m] * (theta[n] - x[m]) * exp(-(theta[n] - x[m])^2))",
+    "at a distance": "sum[n,m in N | n != m](A[n,m] * (theta[n] - theta[m])^2)",
+}
 
 
 def spec(energy: str) -> str:
@@ -72,7 +87,9 @@ def moving_tables(energy: str, passes: Passes) -> list[Node]:
     return [n for n in nodes if isinstance(n, Map) and len(n.dims) > 1 and n not in fixed]
 
 
-@pytest.mark.parametrize("energy", [*SEPARATED.values(), *WHOLE.values()], ids=[*SEPARATED, *WHOLE])
+@pytest.mark.parametrize(
+    "energy", [*SEPARATED.values(), *WHOLE.values(), *SUMS.values()], ids=[*SEPARATED, *WHOLE, *SUMS]
+)
 def test_the_same_numbers(energy: str) -> None:
     network = resolved(spec(energy))
     on, off = (judged(network, np.random.default_rng(0), Passes(separate=separate)) for separate in (True, False))
@@ -89,6 +106,43 @@ def test_no_table_is_left(energy: str) -> None:
 def test_what_does_not_pay_or_is_not_safe_stays(energy: str) -> None:
     kinds = [[node.function.name for node in moving_tables(energy, Passes(separate=on))] for on in (True, False)]
     assert kinds[0] == kinds[1] != []
+
+
+def test_sums_of_resistors_leave_no_table() -> None:
+    d = derive(resolved(spec(SUMS["resistors"])))
+    for routine in ("force", "energy_contrast"):
+        roots = getattr(d, routine)
+        planned = plan(
+            d.graph,
+            [Routine(routine, tuple(Output(name, node, routine != "force") for name, node in roots.items()))],
+            sizes={**d.network.extents, "N": 80, "M": 500},
+            names=d.names,
+            passes=Passes(),
+            repeated=[routine],
+        )
+        nodes = [n for r in planned.routines for o in r.outputs for n in walk([o.node])]
+        products = [n for n in nodes if isinstance(n, Einsum) and len(n.operands) > 1]
+        assert not [o for n in products for o in n.operands if o.node.batched and len(o.axes) > 1], routine
+
+
+def test_a_contrast_of_squares_keeps_its_digits() -> None:
+    """Sources of 400 volts and states that differ by 1e-3: their squares differ in the last digits alone."""
+    network = resolved(spec(SUMS["a gain"].replace("W[n,m]^2", "W[n,m]")))
+    exact = judged(network, np.random.default_rng(2), Passes())
+    minus = [m.float() for m in _ends(exact)[1]]
+    plus = [m + 1e-3 * (p.float() - m) for p, m in zip(_ends(exact)[0], minus, strict=True)]
+    rounded = judged(network, np.random.default_rng(2), Passes()).module.to(torch.float32)
+    fixed = [prepared(m, {k: v.to(m.dtype) for k, v in exact.clamps.items()}) for m in (exact.module, rounded)]
+    found = [
+        energy_contrast(m, [x.to(m.dtype) for x in plus], [x.to(m.dtype) for x in minus], at)["W"].double()
+        for m, at in zip((exact.module, rounded), fixed, strict=True)
+    ]
+    assert (found[0] - found[1]).norm() < 1e-4 * found[0].norm()
+
+
+def _ends(j: Judged) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    names = list(j.network.states)
+    return j.tensors("plus", names), j.tensors("minus", names)
 
 
 def test_a_let_of_the_table_does_not_hide_it() -> None:

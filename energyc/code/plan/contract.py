@@ -148,6 +148,7 @@ class _Contraction:
         """The einsum as nested products; the coefficient and, where possible, a transposition are outermost."""
         self._dissolve_identities()
         self._bind()
+        self._sum_apart()
         if any(map(self._selection, self.factors)):
             self._contract_selections()
         while len(self.factors) > 2:
@@ -246,6 +247,19 @@ class _Contraction:
         bound = self._einsum(ONE, [owner, equality], axes)
         self.factors.remove(owner)
         self.factors[self.factors.index(equality)] = Factor(bound, tuple(axes))
+
+    def _sum_apart(self) -> None:
+        """Sum a static factor over the labels that no other one has: what is left is static too, and computed once."""
+        for factor in list(self.factors):
+            others = {*self.out, *(a for f in [*self.factors, *self.scatters] if f is not factor for a in f.axes)}
+            left = tuple(a for a in factor.axes if a in others)
+            if len(left) < len(factor.axes) and self._moves_beside(factor):
+                self.factors[self.factors.index(factor)] = Factor(self._einsum(ONE, [factor], left), left)
+
+    def _moves_beside(self, factor: Factor) -> bool:
+        """Whether a factor is static and has one that moves beside it."""
+        static = self.owner.statics.static
+        return static(factor.node) and not all(static(f.node) for f in self.factors)
 
     # ------------------------------------------------------------ selections
 

@@ -11,7 +11,7 @@ class Passes:
 
     ``hoist`` computes what depends only on clamps and params once per relaxation. ``share`` computes equal
     subexpressions once per routine, and in one method where several routines begin with them. ``separate`` writes
-    sines and cosines of sums over several indices as products of functions of fewer, where that costs less.
+    tables of sums over several indices, and their sines and cosines, as products over fewer, where that costs less.
     ``segments`` keeps what a guard as ``dst[e] == n`` lets through by e, so that no table of n by e is made.
     ``inplace`` writes results over temporaries that are no longer read.
     """

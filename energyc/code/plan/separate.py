@@ -1,11 +1,12 @@
-"""Sines and cosines of sums over several indices, as products of functions of fewer: ``cos(a[i] - b[j])``.
+"""Tables that are sums over several indices, as products of what runs over fewer: ``a[i] - b[j]`` and its cosine.
 
-By angle addition ``cos(a - b) = cos a cos b + sin a sin b``, so that a network of N oscillators takes 2 N values of a
-function and two products of matrices instead of a table of N * N values. What multiplies a table is distributed over
-these products, and every sum that this gives is contracted like any other.
+What multiplies a table is distributed over its terms, and every sum that this gives is contracted like any other:
+``sum[i](W[i,j] * (a[i] - b[j]))`` is a product of a matrix and a vector less ``b[j]`` times a sum of weights. Of a sine
+and a cosine the terms are those of angle addition, ``cos(a - b) = cos a cos b + sin a sin b``, so that a network of N
+oscillators takes 2 N values of a function and two products of matrices instead of a table of N * N values.
 
-The error stays absolute, some units in the last place of 1, as for angles that are rounded themselves. An exponential
-is not separated, though ``exp(a - b) = exp(a) exp(-b)``: a factor may overflow where the product is 1.
+The error stays absolute, some units in the last place of the largest term, as for terms that are rounded themselves. An
+exponential is not separated, though ``exp(a - b) = exp(a) exp(-b)``: a factor may overflow where the product is 1.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from math import prod
 from typing import TypeGuard
 
 from energyc.code.plan.contract import Contractor, is_view
+from energyc.code.plan.late import summed_late
 from energyc.code.plan.statics import Statics
 from energyc.derivation.derive import Routine
 from energyc.mathematics.calculus.substitute import rebuilt
@@ -51,33 +53,52 @@ class Product:
 
 
 def separated(graph: Graph, routines: Sequence[Routine], sizes: Mapping[str, int]) -> list[Routine]:
-    """The routines with each sine and cosine separated where that costs less; nothing else is planned."""
+    """The routines with their tables separated where that costs less; nothing else is planned."""
     return separate(graph, routines, Contractor(graph, sizes, Statics()))[0]
 
 
 def separate(
     graph: Graph, routines: Sequence[Routine], contractor: Contractor
 ) -> tuple[list[Routine], dict[Node, Node]]:
-    """The routines with each sine and cosine separated where that costs less, and the new node for each old one.
+    """The routines with their tables separated where that costs less, and the new node for each old one.
 
-    ``contractor`` judges the costs.
+    ``contractor`` judges the costs. Tables over the same dims are separated together or not at all, so that the time
+    does not grow with the square of their number.
     """
     roots = [output.node for routine in routines for output in routine.outputs]
     best, separator, chosen = list(routines), None, frozenset[Node]()
-    for argument in _arguments(graph, roots):
-        trial = Separator(graph, chosen | {argument})
+    for tables in (*_angles(graph, roots), *_tables(graph, roots)):
+        trial = Separator(graph, chosen | tables)
         rewritten = trial.routines(routines)
         if _cost(contractor, rewritten) < _cost(contractor, best):
             best, separator, chosen = rewritten, trial, trial.chosen
     return best, separator.new if separator else {}
 
 
-def _arguments(graph: Graph, roots: Sequence[Node]) -> list[Node]:
-    """The arguments of sines and cosines that are sums over different axes, in the order of their creation."""
+def _angles(graph: Graph, roots: Sequence[Node]) -> list[frozenset[Node]]:
+    """Each argument of sines and cosines that is a sum over different axes, in the order of their creation."""
     found = {node.argument for node in walk(roots) if _is_wave(node)}
     separator = Separator(graph)
     separator.rewritten(found)
-    return sorted((node for node in found if separator.parts(node)), key=lambda node: node.number)
+    return [frozenset({node}) for node in _in_order(found) if separator.parts(node)]
+
+
+def _tables(graph: Graph, roots: Sequence[Node]) -> list[frozenset[Node]]:
+    """The factors of products that are sums of terms over fewer axes than they have, by their dims."""
+    factors = (o.node for node in walk(roots) if isinstance(node, Einsum) for o in node.operands)
+    found = {node for node in factors if isinstance(node, Add) and len(node.dims) > 1}
+    separator = Separator(graph)
+    separator.rewritten(found)
+    groups: dict[tuple[str, ...], set[Node]] = {}
+    for node in _in_order(found):
+        parts = separator.parts(node)
+        if parts and all(len(axes) < len(node.dims) for _, axes in parts):
+            groups.setdefault(node.dims, set()).add(node)
+    return [frozenset(group) for group in groups.values()]
+
+
+def _in_order(nodes: Iterable[Node]) -> list[Node]:
+    return sorted(nodes, key=lambda node: node.number)
 
 
 def _is_wave(node: Node) -> TypeGuard[Map]:
@@ -86,21 +107,31 @@ def _is_wave(node: Node) -> TypeGuard[Map]:
 
 def _cost(contractor: Contractor, routines: Iterable[Routine]) -> int:
     """The operations of all routines, contracted, without those on what stays constant while a network relaxes."""
-    planned = [contractor.rewrite(output.node for output in routine.outputs) for routine in routines]
-    return sum(_operations(contractor, node) for roots in planned for node in walk(roots))
+    return sum(_cost_of(contractor, routine) for routine in routines)
 
 
-def _operations(contractor: Contractor, node: Node) -> int:
+def _cost_of(contractor: Contractor, routine: Routine) -> int:
+    roots = contractor.rewrite(output.node for output in routine.outputs)
+    outputs = [replace(output, node=root) for output, root in zip(routine.outputs, roots, strict=True)]
+    nodes = list(walk(roots))
+    late = summed_late(nodes, outputs)
+    return sum(_operations(contractor, node, node in late) for node in nodes)
+
+
+def _operations(contractor: Contractor, node: Node, late: bool) -> int:
+    """The operations of one node; a sum whose terms are summed over the batch before it has no batch."""
     if contractor.statics.static(node) or is_view(node):
         return 0
     if isinstance(node, Einsum):
-        return contractor.extent(node.labels, node.batched)
-    return (FUNCTION if isinstance(node, Map) else len(node.children)) * contractor.size(node)
+        read = {axis for operand in node.operands for axis in operand.axes}
+        return contractor.extent([node.labels[axis] for axis in read], node.batched)
+    size = contractor.extent(node.dims, node.batched and not late)
+    return (FUNCTION if isinstance(node, Map) else len(node.children)) * size
 
 
 @dataclass
 class Separator:
-    """Rewrites graphs so that sines and cosines of the ``chosen`` arguments are sums of products.
+    """Rewrites graphs so that the ``chosen`` tables, and sines and cosines of them, are sums of products.
 
     ``new`` holds the new node for each old one.
     """
@@ -171,6 +202,10 @@ class Separator:
         elif isinstance(node, Add):
             self._note(node)
             terms = [_scaled(c, term) for c, child in node.terms for term in self._sums[child]]
+            if node in self.chosen:
+                self._separated.add(node)
+                self._sums[node] = terms
+                terms = [Product(ONE, (part,)) for part in self.parts(node)]
         elif isinstance(node, Einsum) and node.operands:
             self._note(node)
             terms = self._multiplied(node)

@@ -136,7 +136,7 @@ class _Search:
 def _needed(routine: PlannedRoutine) -> set[Node]:
     """The lines of a routine that it needs for what is not summed over the batch, where it gives any such."""
     plain = [o.node for o in routine.outputs if not o.summed] or [o.node for o in routine.outputs]
-    return set(walk(plain)) & set(routine.statements) - summed_late(routine)
+    return set(walk(plain)) & set(routine.statements) - summed_late(routine.statements, routine.outputs)
 
 
 def _readers(roots: Iterable[Node]) -> Mapping[Node, list[Node]]:

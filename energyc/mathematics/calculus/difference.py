@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from energyc.mathematics.ir import Add, Coefficient, Einsum, Graph, Node, walk
+from energyc.mathematics.calculus.substitute import substitute
+from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Graph, Node, walk
 
 #: For each input what it is at the first point, and at the second.
 Ends = Mapping[Node, tuple[Node, Node]]
@@ -15,9 +16,9 @@ Turns = tuple[Node, Node]
 def difference(graph: Graph, root: Node, ends: Ends) -> Node | None:
     """``root`` at the first point minus ``root`` at the second, if it is linear or bilinear in the inputs.
 
-    Of a product with one factor that moves, the difference of that factor is multiplied: ``x (p - m)``; a product
-    of two inputs x y gives ``(p_x - m_x) p_y + m_x (p_y - m_y)``, in which nothing cancels. None for anything else, and
-    for what depends on no input.
+    Of a product with one factor that moves, the difference of that factor is multiplied: ``x (p - m)``; a product of
+    two, u and v, gives ``(u_p - u_m) v_p + u_m (v_p - v_m)``, and a square ``(u_p - u_m) (u_p + u_m)``, in which what
+    does not move has cancelled. None for anything else, and for what depends on no input.
     """
     moving: set[Node] = set()
     found: dict[Node, Turns] = {}
@@ -52,23 +53,47 @@ def _of_product(graph: Graph, node: Einsum, ends: Ends, found: Mapping[Node, Tur
     coefficient = -node.coefficient if turned else node.coefficient
     if len(nodes) == 1 and all(factor in found for factor in nodes.values()):
         turns = [_with(graph, node, coefficient, {k: found[x][t] for k, x in nodes.items()}) for t in (0, 1)]
-    elif len(nodes) == 2 and all(factor in ends for factor in nodes.values()):
-        turns = [_bilinear(graph, node, coefficient, {k: ends[x] for k, x in nodes.items()}, t) for t in (0, 1)]
+    elif len(nodes) == 2 and all(_is_sum_of_inputs(factor, ends, moving) for factor in nodes.values()):
+        factors = {k: (found[x], _at_ends(graph, x, ends)) for k, x in nodes.items()}
+        turns = [_bilinear(graph, node, coefficient, factors, t) for t in (0, 1)]
     else:
         return None
     return turns[turned], turns[not turned]
 
 
+def _is_sum_of_inputs(node: Node, ends: Ends, moving: set[Node]) -> bool:
+    """Whether a node is an input, spread or scaled, or a sum of such ones and of what does not move."""
+    if isinstance(node, Add):
+        return all(_is_sum_of_inputs(child, ends, moving) for child in node.children if child in moving)
+    if isinstance(node, Einsum) and len(node.operands) == 1 and not node.contracted:
+        return node.operands[0].node in ends
+    return node in ends
+
+
+def _at_ends(graph: Graph, node: Node, ends: Ends) -> tuple[Node, Node]:
+    """A node at the first point, and at the second."""
+    first, second = (substitute(graph, node, {x: pair[k] for x, pair in ends.items()}) for k in (0, 1))
+    return first, second
+
+
 def _bilinear(
-    graph: Graph, node: Einsum, coefficient: Coefficient, ends: Mapping[int, tuple[Node, Node]], turned: int
+    graph: Graph, node: Einsum, coefficient: Coefficient, factors: Mapping[int, tuple[Turns, Turns]], turned: int
 ) -> Node:
-    """A product of two inputs, one of them its difference in turn."""
-    first, second = ({k: pair[t] for k, pair in ends.items()} for t in (turned, 1 - turned))
+    """A product of two factors, each with its difference and its value at both points: one of them in turn differs."""
+    if len({node.operands[k] for k in factors}) == 1:
+        (k, (differences, ends)), (j, _) = factors.items()
+        return _with(graph, node, coefficient, {k: differences[turned], j: _joined(graph, *ends)})
     terms = []
-    for k in ends:
-        factors = {j: first[j] if j > k else second[j] for j in ends}
-        terms.append(_with(graph, node, coefficient, factors | {k: graph.minus(first[k], second[k])}))
+    for k, (differences, _) in factors.items():
+        values = {j: both[turned if j > k else 1 - turned] for j, (_, both) in factors.items()}
+        terms.append(_with(graph, node, coefficient, values | {k: differences[turned]}))
     return graph.plus(*terms)
+
+
+def _joined(graph: Graph, first: Node, second: Node) -> Node:
+    """The sum of two nodes, term by term."""
+    terms = (n.terms if isinstance(n, Add) else ((ONE, n),) for n in (first, second))
+    return graph.add([term for own in terms for term in own], first.dims)
 
 
 def _with(graph: Graph, node: Einsum, coefficient: Coefficient, factors: Mapping[int, Node]) -> Node:

@@ -29,8 +29,9 @@ class Fixed(NamedTuple):
 
     x: Tensor
     x_V_part: Tensor
-    drive: Tensor
     g_part: Tensor
+    g_part_2: Tensor
+    drive: Tensor
 
     def rows(self, rows: Tensor) -> Fixed:
         """The same for some of the samples."""
@@ -78,10 +79,10 @@ class NBlocksEquations:
     def _prepare(self, x: Tensor) -> Fixed:
         """The quantities that depend on clamps and params alone."""
         x_V_part = (self.V.T @ x.T).T
-        drive = self.g.sum(1)
-        drive += 1
         g_part = self.g.sum(0)
-        return Fixed(x, x_V_part, drive, g_part)
+        g_part_2 = self.g.sum(1)
+        drive = g_part_2 + 1
+        return Fixed(x, x_V_part, g_part, g_part_2, drive)
 
     def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """Each energy term of each sample.
@@ -94,8 +95,8 @@ class NBlocksEquations:
         """
         s, w, y, u = states
         energy_leak = 0.5 * (s * s).sum(1)
-        energy_current_part = w[:, :, None] - s[:, None]
-        energy_current = 0.5 * torch.einsum("Bkj,jk->B", energy_current_part * energy_current_part, self.g)
+        energy_current_part = w * w @ fixed.g_part + s * s @ fixed.g_part_2 - 2 * (w * (self.g.T @ s.T).T).sum(1)
+        energy_current = 0.5 * energy_current_part
         energy_code = 0.75 * (y * y).sum(1) + torch.abs(y).sum(1) * self.l
         u_u = u * u
         energy_well = 0.5 * (u * u).sum(1) + 0.25 * (u_u * u_u).sum(1) - 0.5 * (y * u).sum(1)
@@ -111,13 +112,13 @@ class NBlocksEquations:
         F_u[k] = 1/2 * y[k] - u[k] - u[k]^3
         """
         s, w, y, u = states
-        total = w[:, :, None] - s[:, None]
-        product = total * self.g.T
         force_s = (self.W @ y.T).T
-        force_s += product.sum(1)
+        force_s += (self.g @ w.T).T
         force_s += fixed.x_V_part
+        force_s -= s * fixed.g_part_2
         force_s -= s
-        force_w = -product.sum(2)
+        force_w = (self.g.T @ s.T).T
+        force_w -= w * fixed.g_part
         force_y = (self.W.T @ s.T).T
         force_y.add_(u, alpha=0.5)
         force_y.add_(y, alpha=-1.5)
@@ -163,12 +164,12 @@ class NBlocksEquations:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         s, w, y, u = states
         cot_s, cot_w, cot_y, cot_u = cotangents
-        total = 2 * cot_w[:, :, None] - 2 * cot_s[:, None]
-        product = total * self.g.T
         back_s = (self.W @ cot_y.T).T
-        back_s.add_(product.sum(1), alpha=0.5)
+        back_s += (self.g @ cot_w.T).T
+        back_s -= cot_s * fixed.g_part_2
         back_s -= cot_s
-        back_w = -0.5 * product.sum(2)
+        back_w = (self.g.T @ cot_s.T).T
+        back_w -= cot_w * fixed.g_part
         back_y = (self.W.T @ cot_s.T).T
         back_y.add_(cot_u, alpha=0.5)
         back_y.add_(cot_y, alpha=-1.5)
@@ -177,11 +178,10 @@ class NBlocksEquations:
         back_u -= cot_u
         if not params:
             return [back_s, back_w, back_y, back_u], {}
-        grad_g_part = w[:, :, None] - s[:, None]
         return [back_s, back_w, back_y, back_u], {
             "V": (cot_s.T @ fixed.x).T,
             "W": (cot_y.T @ s).T + (y.T @ cot_s).T,
-            "g": -0.5 * (grad_g_part * total).sum(0).T,
+            "g": (w.T @ cot_s).T + (cot_w.T @ s).T - (w * cot_w).sum(0) - (s * cot_s).sum(0)[:, None],
         }
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
@@ -209,40 +209,53 @@ class NBlocksEquations:
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta, summed over the batch, of what no single product contrasts.
 
-        dE/dg[j,k] = 1/2 * (w[k] - s[j])^2
         dE/dl = sum[k](abs(y[k]))
         """
-        s, w, y, _ = states
-        grad_g_part = w[:, :, None] - s[:, None]
-        return {"g": 0.5 * (grad_g_part * grad_g_part).sum(0).T, "l": torch.abs(y).sum()}
+        _, _, y, _ = states
+        return {"l": torch.abs(y).sum()}
 
     def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta at plus less that at minus, summed over the batch.
 
         c_V[i,j] = x[i] * (minus_s[j] - plus_s[j])
         c_W[j,k] = minus_y[k] * (minus_s[j] - plus_s[j]) + plus_s[j] * (minus_y[k] - plus_y[k])
+        c_g[j,k] = 1/2 * (plus_w[k] - minus_w[k] + minus_s[j] - plus_s[j]) * (plus_w[k] - plus_s[j] + minus_w[k] -
+            minus_s[j])
         """
-        plus_s, _, plus_y, _ = plus
-        minus_s, _, minus_y, _ = minus
+        plus_s, plus_w, plus_y, _ = plus
+        minus_s, minus_w, minus_y, _ = minus
         total = minus_s - plus_s
         grad_W_part = minus_y - plus_y
-        return {"V": (total.T @ fixed.x).T, "W": (minus_y.T @ total).T + (grad_W_part.T @ plus_s).T}
+        grad_g_part = plus_w - minus_w
+        grad_g_part_2 = plus_w + minus_w
+        grad_g_part_3 = -plus_s
+        grad_g_part_3 -= minus_s
+        return {
+            "V": (total.T @ fixed.x).T,
+            "W": (minus_y.T @ total).T + (grad_W_part.T @ plus_s).T,
+            "g": (
+                0.5 * (grad_g_part.T @ grad_g_part_3).T
+                + 0.5 * (grad_g_part_2.T @ total).T
+                + 0.5 * (grad_g_part * grad_g_part_2).sum(0)
+                + 0.5 * (total * grad_g_part_3).sum(0)[:, None]
+            ),
+        }
 
     def _force_of_block_0(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """The force on s; D of s."""
         s, w, y, _ = states
-        force_s_part = w[:, :, None] - s[:, None]
         force_s = (self.W @ y.T).T
-        force_s += (force_s_part * self.g.T).sum(1)
+        force_s += (self.g @ w.T).T
         force_s += fixed.x_V_part
+        force_s -= s * fixed.g_part_2
         force_s -= s
         return [force_s, fixed.drive.expand(len(states[0]), J)]
 
     def _force_of_block_1(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """The force on w and y; D of w."""
         s, w, y, u = states
-        force_w_part = w[:, :, None] - s[:, None]
-        force_w = -(force_w_part * self.g.T).sum(2)
+        force_w = (self.g.T @ s.T).T
+        force_w -= w * fixed.g_part
         force_y = (self.W.T @ s.T).T
         force_y.add_(u, alpha=0.5)
         force_y.add_(y, alpha=-1.5)

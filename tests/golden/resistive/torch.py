@@ -29,10 +29,14 @@ class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
 
     source: Tensor
+    source_g1_part: Tensor
+    g1_part: Tensor
+    g2_part: Tensor
+    g2_part_2: Tensor
 
     def rows(self, rows: Tensor) -> Fixed:
         """The same for some of the samples."""
-        return self._replace(source=self.source[rows])
+        return self._replace(source=self.source[rows], source_g1_part=self.source_g1_part[rows])
 
 
 class ResistiveEquations:
@@ -67,7 +71,11 @@ class ResistiveEquations:
 
     def _prepare(self, source: Tensor) -> Fixed:
         """The quantities that depend on clamps and params alone."""
-        return Fixed(source)
+        source_g1_part = source @ self.g1
+        g1_part = self.g1.sum(0)
+        g2_part = self.g2.sum(0)
+        g2_part_2 = self.g2.sum(1)
+        return Fixed(source, source_g1_part, g1_part, g2_part, g2_part_2)
 
     def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """Each energy term of each sample.
@@ -78,10 +86,15 @@ class ResistiveEquations:
         energy lower  = sum[j](diode(lo - v[j]))
         """
         v, w = states
-        energy_input_part = v[:, :, None] - fixed.source[:, None]
-        energy_input = 0.5 * torch.einsum("Bji,ij->B", energy_input_part * energy_input_part, self.g1)
-        energy_output_part = w[:, :, None] - v[:, None]
-        energy_output = 0.5 * torch.einsum("Bkj,jk->B", energy_output_part * energy_output_part, self.g2)
+        v_v_2 = v * v
+        energy_input_part = (
+            v_v_2 @ fixed.g1_part
+            + fixed.source * fixed.source @ self.g1.sum(1)
+            - 2 * (v * fixed.source_g1_part).sum(1)
+        )
+        energy_input = 0.5 * energy_input_part
+        energy_output_part = w * w @ fixed.g2_part + v_v_2 @ fixed.g2_part_2 - 2 * (w * (self.g2.T @ v.T).T).sum(1)
+        energy_output = 0.5 * energy_output_part
         energy_upper_part = v - 1
         energy_upper_part_2 = 0.026 * torch.exp_(38.46153846153846 * energy_upper_part)
         energy_upper_part_2 -= energy_upper_part
@@ -100,14 +113,14 @@ class ResistiveEquations:
         """
         v, w = states
         force_v_part = v - 1
-        total = w[:, :, None] - v[:, None]
-        product = total * self.g2.T
-        force_v_part_2 = v[:, :, None] - fixed.source[:, None]
         force_v = 1e-06 * torch.exp_(-38.46153846153846 * v)
-        force_v += product.sum(1)
+        force_v += w @ self.g2.T
+        force_v += fixed.source_g1_part
         force_v.add_(torch.exp_(38.46153846153846 * force_v_part), alpha=-1e-06)
-        force_v -= (force_v_part_2 * self.g1.T).sum(2)
-        force_w = -product.sum(2)
+        force_v -= v * fixed.g1_part
+        force_v -= v * fixed.g2_part_2
+        force_w = (self.g2.T @ v.T).T
+        force_w -= w * fixed.g2_part
         return [force_v, force_w]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -160,21 +173,19 @@ class ResistiveEquations:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         v, w = states
         cot_v, cot_w = cotangents
-        total = 2 * cot_w[:, :, None] - 2 * cot_v[:, None]
-        product = total * self.g2.T
         back_v_part = v - 1
-        back_v = 0.5 * product.sum(1)
+        back_v = cot_w @ self.g2.T
         back_v -= (cot_v[:, :, None] * self.g1.T).sum(2)
         back_v.add_(torch.exp_(38.46153846153846 * back_v_part) * cot_v, alpha=-3.8461538461538456e-05)
         back_v.add_(torch.exp_(-38.46153846153846 * v) * cot_v, alpha=-3.8461538461538456e-05)
-        back_w = -0.5 * product.sum(2)
+        back_v -= cot_v * fixed.g2_part_2
+        back_w = (self.g2.T @ cot_v.T).T
+        back_w -= cot_w * fixed.g2_part
         if not params:
             return [back_v, back_w], {}
-        grad_g1_part = v[:, :, None] - fixed.source[:, None]
-        grad_g2_part = w[:, :, None] - v[:, None]
         return [back_v, back_w], {
-            "g1": -torch.einsum("Bji,Bj->ij", grad_g1_part, cot_v),
-            "g2": -0.5 * (grad_g2_part * total).sum(0).T,
+            "g1": fixed.source.T @ cot_v - (v * cot_v).sum(0),
+            "g2": (w.T @ cot_v).T + (cot_w.T @ v).T - (w * cot_w).sum(0) - (v * cot_v).sum(0)[:, None],
         }
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
@@ -190,18 +201,30 @@ class ResistiveEquations:
         (cot_scores,) = cotangents
         return [None, cot_scores], {}
 
-    def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
-        """dE/dtheta, summed over the batch.
+    def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta at plus less that at minus, summed over the batch.
 
-        dE/dg1[i,j] = 1/2 * (v[j] - source[i])^2
-        dE/dg2[j,k] = 1/2 * (w[k] - v[j])^2
+        c_g1[i,j] = 1/2 * (plus_v[j] - minus_v[j]) * (plus_v[j] - 2 * source[i] + minus_v[j])
+        c_g2[j,k] = 1/2 * (plus_w[k] - minus_w[k] + minus_v[j] - plus_v[j]) * (plus_w[k] - plus_v[j] + minus_w[k] -
+            minus_v[j])
         """
-        v, w = states
-        grad_g1_part = v[:, :, None] - fixed.source[:, None]
-        grad_g2_part = w[:, :, None] - v[:, None]
+        plus_v, plus_w = plus
+        minus_v, minus_w = minus
+        grad_g1_part = plus_v - minus_v
+        grad_g1_part_2 = plus_v + minus_v
+        grad_g2_part = plus_w - minus_w
+        grad_g2_part_2 = plus_w + minus_w
+        grad_g2_part_3 = -plus_v
+        grad_g2_part_3 -= minus_v
+        grad_g2_part_4 = minus_v - plus_v
         return {
-            "g1": 0.5 * (grad_g1_part * grad_g1_part).sum(0).T,
-            "g2": 0.5 * (grad_g2_part * grad_g2_part).sum(0).T,
+            "g1": -(fixed.source.T @ grad_g1_part) + 0.5 * (grad_g1_part * grad_g1_part_2).sum(0),
+            "g2": (
+                0.5 * (grad_g2_part.T @ grad_g2_part_3).T
+                + 0.5 * (grad_g2_part_2.T @ grad_g2_part_4).T
+                + 0.5 * (grad_g2_part * grad_g2_part_2).sum(0)
+                + 0.5 * (grad_g2_part_4 * grad_g2_part_3).sum(0)[:, None]
+            ),
         }
 
 

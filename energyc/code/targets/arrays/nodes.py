@@ -284,7 +284,7 @@ class ArrayWriter:
 
     def _expanded(self, node: Einsum, code: Code) -> Code:
         """A result with its broadcast dims at full size."""
-        if len(_present(node)) == len(node.out):
+        if len(present_axes(node)) == len(node.out):
             return code
         return self._spread(node, code)
 
@@ -319,7 +319,7 @@ class ArrayWriter:
             return Term(self.factor(factor) * known, None)
         batch = frozenset({-1} if node.batched else {})
         if isinstance(node, Einsum) and node not in self.names:
-            return Term(*self.product(factor, node), batch | _present(node))
+            return Term(*self.product(factor, node), batch | present_axes(node))
         return Term(self.factor(factor), self.code(node), batch | set(range(len(node.dims))))
 
     def constant_value(self, node: Node) -> float | None:
@@ -381,7 +381,7 @@ class ArrayWriter:
         if not self._in_place or node in self.names or not isinstance(node, Einsum) or not node.operands:
             return None
         factor, code = self.factor(node.coefficient), self.bare(node)
-        if factor == 1 or not code.fresh or len(_present(node)) < len(node.out):
+        if factor == 1 or not code.fresh or len(present_axes(node)) < len(node.out):
             return None
         return code.method("mul_", number(factor), fresh=True)
 
@@ -437,7 +437,7 @@ class ArrayWriter:
         return self.kind.called("first_largest", self._masked(node), one_or_all(self._axes(node)), fresh=True)
 
 
-def _present(node: Einsum) -> set[int]:
+def present_axes(node: Einsum) -> set[int]:
     """The axes of an einsum that an operand has; it broadcasts over the others."""
     labels = {label for operand in node.operands for label in operand.axes}
     return {axis for axis, label in enumerate(node.out) if label in labels}

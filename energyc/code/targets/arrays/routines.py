@@ -10,9 +10,9 @@ from energyc.code.plan import Passes, PlannedRoutine
 from energyc.code.plan.late import summed_late
 from energyc.code.targets.arrays.access import access_of
 from energyc.code.targets.arrays.code import Code, product, tree
-from energyc.code.targets.arrays.einsum import BATCH, pairwise, reduction, summed_where_unshared
-from energyc.code.targets.arrays.nodes import ArrayWriter
-from energyc.code.targets.arrays.sums import Term, like_terms_collected, sum_of_terms
+from energyc.code.targets.arrays.einsum import BATCH, Label, arranged, pairwise, reduction, summed_where_unshared
+from energyc.code.targets.arrays.nodes import ArrayWriter, present_axes
+from energyc.code.targets.arrays.sums import Term, full_axes, like_terms_collected, sum_of_terms
 from energyc.code.targets.arrays.wishes import Wishes
 from energyc.code.tree.expressions import Attribute, Expr, Name, Subscript, Tuple, number
 from energyc.code.tree.statements import Assign, Augment, Body, Do, Statement
@@ -58,7 +58,7 @@ class RoutineWriter:
         ``early`` gives an early return, for which only what is not summed is computed. ``part_of`` are outputs
         of other routines that the statements are parts of, by which they are named.
         """
-        late = summed_late(routine)
+        late = summed_late(routine.statements, routine.outputs)
         self.reads = _reads(routine, late)
         wishes = {o.node: o.wish for o in (*routine.outputs, *part_of)}
         self.wishes = Wishes(self._short_name, self._own_name, wishes, self.names)
@@ -138,46 +138,52 @@ class RoutineWriter:
         writer = self.writer
         if not node.batched:
             return product(writer.kind(self.batch), writer.tensor(node))
-        if isinstance(node, Add) and node not in writer.names:
-            return sum_of_terms(
-                like_terms_collected([self._summed_term(*term) for term in writer.flat(node)], fresh_first=False)
-            )
-        return self._summed_term(ONE, node).signed
+        addends = list(writer.flat(node)) if isinstance(node, Add) and node not in writer.names else [(ONE, node)]
+        terms = like_terms_collected([self._summed_term(*addend) for addend in addends], fresh_first=False)
+        code = sum_of_terms(terms)
+        if len(full_axes(terms)) == len(node.dims):
+            return code
+        return code.spread(False, [writer.sizes[dim] for dim in node.dims])
 
     def _summed_term(self, coefficient: Coefficient, node: Node) -> Term:
-        writer, factor = self.writer, self.writer.factor(coefficient)
+        writer, factor, everywhere = self.writer, self.writer.factor(coefficient), frozenset(range(len(node.dims)))
         if not node.batched or node in writer.names or not isinstance(node, Einsum):
-            return Term(
-                factor, self._summed(node) if not node.batched else writer.code(node).method("sum", 0, fresh=True)
-            )
-        code = self._summed_einsum(node)
-        if code is None:
-            return Term(factor, writer.define(node).method("sum", 0, fresh=True))
+            code = self._summed(node) if not node.batched else writer.code(node).method("sum", 0, fresh=True)
+            return Term(factor, code, everywhere)
+        summed = self._summed_einsum(node)
+        if summed is None:
+            return Term(factor, writer.define(node).method("sum", 0, fresh=True), everywhere)
         whole, value = writer.factor(coefficient * node.coefficient), factor * writer.factor(node.coefficient)
-        return Term(whole if whole == value else value, code)
+        return Term(whole if whole == value else value, summed, frozenset(present_axes(node)))
 
     def _summed_einsum(self, node: Einsum) -> Code | None:
-        """An einsum without its coefficient, the batch among what is summed over; None where that is not so easy."""
-        writer = self.writer
-        present = {label for operand in node.operands for label in operand.axes}
-        if not all(label in present for label in node.out):
-            return None
+        """An einsum without its coefficient, the batch among what is summed over; None where that is not so easy.
+
+        What it broadcasts over has size 1, or is missing in front.
+        """
+        have = [node.out[axis] for axis in sorted(present_axes(node))]
+        code = self._summed_product(node, have)
+        return None if code is None else arranged(code, have, list(node.out))
+
+    def _summed_product(self, node: Einsum, out: Sequence[Label]) -> Code | None:
+        """What an einsum has along ``out``, its labels that some operand has."""
+        writer, full = self.writer, len(out) == len(node.out)
         if len(node.operands) == 1:
             (operand,) = node.operands
-            if not node.contracted and operand.axes == node.out and len(set(node.out)) == len(node.out):
+            if not node.contracted and list(operand.axes) == list(out) and len(set(out)) == len(out):
                 return self._summed(operand.node)
             if len(set(operand.axes)) != len(operand.axes):
                 return None
-            return reduction(writer.code(operand.node), [BATCH, *operand.axes], list(node.out))
+            return reduction(writer.code(operand.node), [BATCH, *operand.axes], list(out))
         if access_of(node) is not None:
-            return self._index_added(node)
-        if (code := writer.kernel_gradient(node)) is not None:
+            return self._index_added(node) if full else None
+        if full and (code := writer.kernel_gradient(node)) is not None:
             return code
         a, b = sorted(node.operands, key=lambda o: (not o.node.batched, -len(o.axes)))
         la, lb = writer.labels(a.node, a.axes), writer.labels(b.node, b.axes)
-        ca, la = summed_where_unshared(writer.code(a.node), la, [*lb, *node.out])
-        cb, lb = summed_where_unshared(writer.code(b.node), lb, [*la, *node.out])
-        return pairwise(ca, la, cb, lb, list(node.out), writer.wishes(node), writer.extents(node))
+        ca, la = summed_where_unshared(writer.code(a.node), la, [*lb, *out])
+        cb, lb = summed_where_unshared(writer.code(b.node), lb, [*la, *out])
+        return pairwise(ca, la, cb, lb, list(out), writer.wishes(node), writer.extents(node))
 
     def _index_added(self, node: Einsum) -> Code | None:
         """The adjoint of a gather: each sample's slopes are added to the rows that it read."""
