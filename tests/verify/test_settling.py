@@ -92,6 +92,47 @@ def test_arnoldi_agrees_with_the_dense_spectrum() -> None:
     assert sparse.estimated and not dense.estimated
 
 
+PAIR = """\
+network pair
+dim D = 3
+clamp x[D]
+param c[D] = 0
+state a[D], b[D]
+energy rest = 1/2 * sum[d](k * a[d]^2) + 1/2 * sum[d](b[d]^2) - sum[d](x[d] * a[d])
+energy pair = -sum[d](c[d] * a[d] * b[d])
+const k = 100                                        # a plain step of 1 would leave by a factor of 99
+readout out[d] = b[d]
+cost e = 1/2 * sum[d](b[d]^2)
+relax { solver = blocks, steps = 2, tolerance = 1e-6, max_steps = 400 }
+nudge { beta = auto, steps = 4 }
+train { rule = centered-ep }
+"""
+
+
+@pytest.mark.parametrize("largest", [1500, 1], ids=["dense", "Arnoldi"])
+def test_the_spectrum_of_block_descent_is_that_of_its_sweeps(largest: int) -> None:
+    """Of two states coupled by c the sweep is Gauss and Seidel's: an error of b becomes c^2 / k of it."""
+    net = energyc.load(PAIR, rules=["centered-ep", "implicit"], dtype=torch.float64)
+    with torch.no_grad():
+        net.params["c"].copy_(torch.tensor([1.0, 5.0, -9.0]))
+    probe = Probe({"x": torch.full((1, 3), 0.5, dtype=torch.float64)}, {})
+    found, at = rest(net, probe, 4000), at_rest(net, probe, largest)
+    assert at.move == "sweep" and at.step_radius == pytest.approx(0.81, rel=1e-6)
+    assert at.stable_factor is None and settling(net, net, probe, found, at).causes == ()
+
+
+def test_sweeps_that_leave_are_not_told_to_take_smaller_steps() -> None:
+    net = energyc.load(PAIR, rules=["centered-ep", "implicit"], dtype=torch.float64)
+    with torch.no_grad():
+        net.params["c"].fill_(11.0)
+    states = {name: torch.zeros(1, 3, dtype=torch.float64) for name in ("a", "b")}
+    probe = Probe({"x": states["a"]}, {})
+    at = spectrum(net, states, probe.clamps, net.relax_step)
+    seen = settling(net, net, probe, rest(net, probe, 4000), at)
+    assert at is not None and at.step_radius == pytest.approx(1.21, rel=1e-6)
+    assert "a sweep multiplies errors" in seen.why[0] and "step size" in seen.why[1] and seen.helps == ("a lower gain",)
+
+
 RING = """\
 network ring
 dim D = 40

@@ -102,9 +102,15 @@ def exploded(dtype: str, frozen: bool) -> NonConvergence:
 # -------------------------------------------------------------------- the step
 
 
-def step_leaves(radius: float) -> NonConvergence:
-    """A step from near the fixed point leads away from it."""
-    return NonConvergence("seen", f"a step multiplies errors at the fixed point by {radius:.4g}: it cannot stay there")
+def step_leaves(radius: float, move: str) -> NonConvergence:
+    """A step or a sweep from near the fixed point leads away from it."""
+    why = f"a {move} multiplies errors at the fixed point by {radius:.4g}: it cannot stay there"
+    return NonConvergence("seen", why)
+
+
+def no_stable_sweep() -> NonConvergence:
+    """The fixed point is a saddle of block descent, which has no step that could be smaller."""
+    return NonConvergence("gain", "sweeps have no step size", "a lower gain")
 
 
 def stable_below(limits: Sequence[float], stability: str, estimated: bool) -> NonConvergence:

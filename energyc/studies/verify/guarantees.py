@@ -95,9 +95,12 @@ def guarantee(
     own = dict(zip(net.state_names, net.relax_step, strict=True))
     rate = max(curvature.rate(own) for curvature in found)
     why = monotone.why(found[0]) if not (m > 0 and math.isfinite(most)) else ""
-    predicted = steps_to(SHORTER, rate)
+    sweeps = net.relax_solver == "blocks"
+    predicted = None if sweeps else steps_to(SHORTER, rate)
     measured = None if predicted is None else _steps_made(net, probe, predicted)
-    if not why and predicted is None:
+    if not why and sweeps:
+        why = "states move by sweeps, of which no rate is proved"
+    elif not why and predicted is None:
         why = f"a step of {max(own.values()):g} is too long for these bounds"
     nudged, unbounded = _of_nudges(monotone, net, probe, states, given, reference, sweep)
     return Guarantee(m, most, rate, predicted, measured, why, nudged, unbounded)

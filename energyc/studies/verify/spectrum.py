@@ -12,11 +12,14 @@ from torch import Tensor
 
 from energyc.runtime.adjoints.transposed import Transposed
 from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.relaxation.blocks import Blocks
 
 #: The largest number of states with a dense Jacobian; above it Arnoldi's method finds the extreme eigenvalues.
 LARGEST = 1500
 #: The most step sizes tried in search of a stable one, as a share BELOW of the bound from the eigenvalues.
 TRIES, BELOW = 12, 0.999
+#: The shift of a state in a difference of two sweeps.
+SHIFT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,8 @@ class Spectrum:
     J. ``departure_from_normality`` is ``|J^T J - J J^T| / |J|^2`` and ``asymmetry`` is ``|J - J^T| / |J|``, both in the
     Frobenius norm, and None if J is too large to be dense. ``stable_factor`` is the largest multiple of the step sizes
     with a radius under 1; None if none was found, or if the steps are already stable. ``held`` names the states whose
-    sets are active there; sets are part of a step, not of J.
+    sets are active there; sets are part of a step, not of J. ``move`` is what the network does, a step or a sweep; a
+    sweep has no size.
     """
 
     size: int
@@ -37,6 +41,7 @@ class Spectrum:
     asymmetry: float | None
     stable_factor: float | None = None
     held: tuple[str, ...] = ()
+    move: str = "step"
 
     @property
     def estimated(self) -> bool:
@@ -106,8 +111,8 @@ def _dense(at: Point, step: tuple[float, ...]) -> Spectrum:
         derivative = _finite(at.stepped(at.units(), tuple(h * factor for h in step)))
         return [complex(value) for value in torch.linalg.eigvals(derivative).tolist()]
 
-    radius, stable = _stability(eigenvalues)
-    return Spectrum(at.size, radius, largest_real_part, normality, asymmetry, stable, at.held(step))
+    radius, stable = _stability(eigenvalues, at.sweeps)
+    return Spectrum(at.size, radius, largest_real_part, normality, asymmetry, stable, at.held(step), at.move)
 
 
 def _sparse(at: Point, step: tuple[float, ...]) -> Spectrum:
@@ -118,12 +123,12 @@ def _sparse(at: Point, step: tuple[float, ...]) -> Spectrum:
         sizes = tuple(h * factor for h in step)
         return _ritz(at, lambda v: at.stepped(v, sizes), "LM")
 
-    radius, stable = _stability(eigenvalues)
-    return Spectrum(at.size, radius, largest_real_part, None, None, stable, at.held(step))
+    radius, stable = _stability(eigenvalues, at.sweeps)
+    return Spectrum(at.size, radius, largest_real_part, None, None, stable, at.held(step), at.move)
 
 
-def _stability(eigenvalues_at: Callable[[float], list[complex]]) -> tuple[float, float | None]:
-    """Return the radius of a step and, if the step is unstable, a stable multiple of the step sizes.
+def _stability(eigenvalues_at: Callable[[float], list[complex]], sweeps: bool) -> tuple[float, float | None]:
+    """Return the radius of a step and, if it is unstable and no sweep, a stable multiple of the step sizes.
 
     ``eigenvalues_at`` returns eigenvalues s of a step's derivative for a multiple of the step sizes. If that is scaled
     by f, s becomes 1 + f (s - 1), which is within the unit circle iff f < -2 Re(s - 1) / |s - 1|^2.
@@ -131,7 +136,7 @@ def _stability(eigenvalues_at: Callable[[float], list[complex]]) -> tuple[float,
     eigenvalues = eigenvalues_at(1.0)
     radius = max(map(abs, eigenvalues), default=math.nan)
     factor = 1.0
-    for _ in range(TRIES):
+    for _ in range(0 if sweeps else TRIES):
         outside = [s for s in eigenvalues if abs(s) >= 1]
         if not outside:
             break
@@ -167,6 +172,8 @@ class Point:
         self.states = [states[name][sample : sample + 1] for name in net.state_names]
         self.clamps = {name: value[sample : sample + 1] for name, value in clamps.items()}
         self.size = sum(x.numel() for x in self.states)
+        self.sweeps = net.relax_solver == "blocks"
+        self.move = "sweep" if self.sweeps else "step"
 
     def units(self) -> Tensor:
         """Return the unit matrix."""
@@ -204,9 +211,18 @@ class Point:
 
     @torch.no_grad()
     def stepped(self, rows: Tensor, step: tuple[float, ...]) -> Tensor:
-        """Multiply each row by the derivative of a projected step."""
+        """Multiply each row by the derivative of a projected step, transposed; or by that of a sweep."""
         here, fixed, seeds = self._at(rows)
+        if self.sweeps:
+            return self._swept(here, fixed, seeds, step)
         return Transposed(self.net, here, fixed, seeds, step).push(rows)
+
+    def _swept(self, here: list[Tensor], fixed: Any, rows: list[Tensor], step: tuple[float, ...]) -> Tensor:
+        """Multiply each row by the derivative of a sweep, by central differences."""
+        ends = [[x + sign * SHIFT * row for x, row in zip(here, rows, strict=True)] for sign in (1, -1)]
+        for end in ends:
+            Blocks.step_(self.net, end, fixed, step)
+        return _flattened([(p - m) / (2 * SHIFT) for p, m in zip(*ends, strict=True)], here)
 
     def _at(self, rows: Tensor) -> tuple[list[Tensor], Any, list[Tensor]]:
         count = len(rows)

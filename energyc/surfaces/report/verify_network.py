@@ -102,7 +102,8 @@ def _spectrum(fidelity: Fidelity) -> Iterator[str]:
     where = "at the equilibrium of the slowest sample" if fidelity.settled else "where the slowest sample ended"
     method = ", eigenvalues estimated by Arnoldi's method" if spectrum.estimated else ""
     yield f"Jacobian {where}, {spectrum.size} states{method}"
-    yield f"  spectral radius of a step   {_eigenvalue(spectrum.step_radius)}{_steps_for_a_tenth(spectrum)}"
+    radius = f"spectral radius of a {spectrum.move}"
+    yield f"  {radius:<28}{_eigenvalue(spectrum.step_radius)}{_steps_for_a_tenth(spectrum)}"
     yield f"  largest real part           {_eigenvalue(spectrum.largest_real_part)}{_held(spectrum)}"
     if spectrum.departure_from_normality is not None:
         yield f"  departure from normality    {spectrum.departure_from_normality:.2e}"
@@ -153,4 +154,4 @@ def _steps_for_a_tenth(spectrum: Spectrum) -> str:
     if not math.isfinite(steps):
         return ""
     count = max(1, round(steps))
-    return f", so {count:.4g} step{'s' * (count > 1)} for a tenth of the residual"
+    return f", so {count:.4g} {spectrum.move}{'s' * (count > 1)} for a tenth of the residual"
