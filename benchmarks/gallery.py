@@ -112,6 +112,7 @@ OTHERS: Mapping[str, Shown] = MappingProxyType(
         ),
         "kuramoto": Shown("--steps 300", remark="Hardly above chance (10 %) after so few updates."),
         "rao_ballard": Shown("--steps 300", remark=ERASED),
+        "resistive_digits": Shown("--set train.epochs=10", remark=WITH_MNIST),
         "thick_tied": Shown("--preset small --steps 200"),
         "cem_mlp": Shown("--set train.epochs=10"),
         "monotone": Shown("--set train.epochs=4"),

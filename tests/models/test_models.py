@@ -60,6 +60,7 @@ CLASSES = {
     "oscillator_ising": "conservative",
     "precision_coding": "conservative",
     "rao_ballard": "conservative",
+    "resistive_digits": "conservative",
     "sparsemax": "conservative",
     "sphere": "conservative",
     "time_scales": "conservative",
@@ -81,6 +82,7 @@ SIZES: Mapping[str, Mapping[str, int]] = {
     "deep_hopfield3": {"I": 64, "J1": 9, "J2": 7, "J3": 6},
     "graph_hopfield": {"N": 20, "E": 60, "F": 3, "D": 5, "M": 4},
     "hopfield_resnet": {"C1": 2, "C2": 2, "C3": 3, "C4": 3},
+    "resistive_digits": {"I": 12, "J": 7},
 }
 UPDATES = 20
 
