@@ -125,6 +125,21 @@ def test_sums_of_resistors_leave_no_table() -> None:
         assert not [o for n in products for o in n.operands if o.node.batched and len(o.axes) > 1], routine
 
 
+def test_a_distance_stays_a_sum_of_squares() -> None:
+    """At a memory itself, the squares of which multiplied out leave a root of a number that rounds to below 0."""
+    text = (
+        "network distances\ndim N = 40, K = 60\nclamp x[N]\nparam M[K, N] ~ normal(1)\nstate u[N]\n"
+        "energy far = sum[k](sqrt(sum[n]((u[n] - M[k,n])^2)))\nenergy rest = 1/2 * sum[n]((u[n] - x[n])^2)\n"
+    )
+    j = judged(resolved(text), np.random.default_rng(0), Passes())
+    assert disagreements(j) == {}
+    net = j.module.to(torch.float32)
+    memories = net.params["M"].detach().float()
+    energies = net.energy({"u": memories}, {"x": memories})
+    distances = torch.cdist(memories.double(), memories.double(), compute_mode="donot_use_mm_for_euclid_dist").sum(1)
+    assert torch.allclose(energies.double(), distances, rtol=1e-6, atol=0)
+
+
 def test_a_contrast_of_squares_keeps_its_digits() -> None:
     """Sources of 400 volts and states that differ by 1e-3: their squares differ in the last digits alone."""
     network = resolved(spec(SUMS["a gain"].replace("W[n,m]^2", "W[n,m]")))

@@ -84,15 +84,19 @@ def _angles(graph: Graph, roots: Sequence[Node]) -> list[frozenset[Node]]:
 
 
 def _tables(graph: Graph, roots: Sequence[Node]) -> list[frozenset[Node]]:
-    """The factors of products that are sums of terms over fewer axes than they have, by their dims."""
+    """The factors of products that are sums of terms over fewer axes than they have, by their dims.
+
+    None that a function reads: a sum of squares that is multiplied out may round to below 0, where a root has no value.
+    """
+    read = set(walk(node.argument for node in walk(roots) if isinstance(node, Map)))
     factors = (o.node for node in walk(roots) if isinstance(node, Einsum) for o in node.operands)
-    found = {node for node in factors if isinstance(node, Add) and len(node.dims) > 1}
+    found = {node for node in factors if isinstance(node, Add) and len(node.dims) > 1 and node not in read}
     separator = Separator(graph)
     separator.rewritten(found)
     groups: dict[tuple[str, ...], set[Node]] = {}
     for node in _in_order(found):
         parts = separator.parts(node)
-        if parts and all(len(axes) < len(node.dims) for _, axes in parts):
+        if parts and all(len(axes) < len(node.dims) or part.batched < node.batched for part, axes in parts):
             groups.setdefault(node.dims, set()).add(node)
     return [frozenset(group) for group in groups.values()]
 

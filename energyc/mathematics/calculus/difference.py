@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 from energyc.mathematics.calculus.substitute import substitute
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Graph, Node, walk
@@ -91,9 +92,12 @@ def _bilinear(
 
 
 def _joined(graph: Graph, first: Node, second: Node) -> Node:
-    """The sum of two nodes, term by term."""
-    terms = (n.terms if isinstance(n, Add) else ((ONE, n),) for n in (first, second))
-    return graph.add([term for own in terms for term in own], first.dims)
+    """The sum of the values of a node at both points: twice what does not move, as a sum of its own."""
+    ends = [n.terms if isinstance(n, Add) else ((ONE, n),) for n in (first, second)]
+    still = [term for term in ends[0] if term in ends[1]]
+    terms = [term for own in ends for term in own if term not in still]
+    twice = [(Coefficient(Fraction(2)), graph.add(still, first.dims))] if still else []
+    return graph.add([*terms, *twice], first.dims)
 
 
 def _with(graph: Graph, node: Einsum, coefficient: Coefficient, factors: Mapping[int, Node]) -> Node:

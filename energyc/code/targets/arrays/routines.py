@@ -140,10 +140,9 @@ class RoutineWriter:
             return product(writer.kind(self.batch), writer.tensor(node))
         addends = list(writer.flat(node)) if isinstance(node, Add) and node not in writer.names else [(ONE, node)]
         terms = like_terms_collected([self._summed_term(*addend) for addend in addends], fresh_first=False)
-        code = sum_of_terms(terms)
-        if len(full_axes(terms)) == len(node.dims):
-            return code
-        return code.spread(False, [writer.sizes[dim] for dim in node.dims])
+        if len(full_axes(terms)) < len(node.dims):  # a broadcast view would share its memory
+            return writer.define(node).method("sum", 0, fresh=True)
+        return sum_of_terms(terms)
 
     def _summed_term(self, coefficient: Coefficient, node: Node) -> Term:
         writer, factor, everywhere = self.writer, self.writer.factor(coefficient), frozenset(range(len(node.dims)))
