@@ -89,6 +89,24 @@ def test_training_that_learns_nothing_says_where_the_cost_went(costs: list[float
     assert helps in str(symptom)
 
 
+@pytest.mark.parametrize(
+    ("costs", "seen"),
+    [
+        ([4.0] * 20 + [1.0] * 20 + [0.1] * 20 + [2.0] * 20, "0.1 around update 45, 2 in the last tenth"),
+        ([4.0, 0.3] * 40, ""),
+        ([4.0 / (k + 1) for k in range(80)], ""),
+        ([0.1] * 20 + [0.29] * 60, ""),
+        ([1.0, 0.1] * 5 + [9.0] * 10, ""),
+        ([0.0] * 80, ""),
+    ],
+    ids=["risen", "noisy", "falling", "less than three times", "too short", "zero"],
+)
+def test_a_cost_that_rises_again_is_told(costs: list[float], seen: str) -> None:
+    found = run_health(_rows(costs), Relaxation(10, None, 10, 1e-7), "bptt").symptoms
+    assert [str(symptom) for symptom in found if seen and seen in str(symptom)] == [str(symptom) for symptom in found]
+    assert bool(found) == bool(seen)
+
+
 def test_backpropagation_through_a_fixed_number_of_steps_needs_no_equilibrium() -> None:
     relaxation, rows = Relaxation(10, None, 10, 1e-7), _rows([4.0, 1.0])
     health = run_health(rows, relaxation, "bptt")

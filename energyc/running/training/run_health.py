@@ -29,6 +29,10 @@ from energyc.runtime.convergence.trials import settled_within
 
 #: The share of settled samples below which there is a symptom.
 ENOUGH = 0.95
+#: How many times its least mean over a tenth of the updates the mean training cost of the last tenth may be, and the
+#: least number of updates of which this is asked.
+RISEN, LONG = 3.0, 50
+TENTHS = 10
 #: Rules whose gradient is that of the steps taken, whether or not these converge.
 OF_THE_STEPS = ("bptt",)
 
@@ -151,6 +155,7 @@ def run_health(
     symptoms = [
         *_unsettled(updates, evaluation, relaxation, rule, find),
         *_lost_in_rounding(updates, relaxation.epsilon),
+        *_risen_again(updates),
     ]
     if best_step == 0 and evaluation is not None and evaluation["step"] > 0:
         what = f"no evaluation had a better {best} than the one before any update (best: step 0)"
@@ -228,6 +233,23 @@ def _lost_in_rounding(updates: Sequence[Row], epsilon: float) -> Iterator[Sympto
     else:
         helps = "train.dtype = float64, a larger nudge.beta, weights that are not too small, states off their bounds"
     yield Symptom(what, helps)
+
+
+def _risen_again(updates: Sequence[Row]) -> Iterator[Symptom]:
+    """Find whether the training cost has risen again, far above where it was."""
+    costs = [(row["step"], row["cost"]) for row in updates if row.get("cost") is not None]
+    if not costs or costs[-1][0] - costs[0][0] < LONG or len(costs) < TENTHS:
+        return
+    tenth = len(costs) // TENTHS
+    parts = [costs[k : k + tenth] for k in range(0, len(costs) - tenth + 1, tenth)]
+    means = [statistics.fmean(cost for _, cost in part) for part in (*parts, costs[-tenth:])]
+    least = min(range(len(parts)), key=means.__getitem__)
+    if means[-1] > RISEN * means[least] > 0:
+        what = (
+            f"the training cost rose again: {means[least]:.4g} around update {parts[least][tenth // 2][0]:,},"
+            f" {means[-1]:.4g} in the last tenth"
+        )
+        yield Symptom(what, "a lower train.lr, train.clip, or a wider set for states at the edge of theirs")
 
 
 def _learned_nothing(what: str, updates: Sequence[Row]) -> Symptom:
