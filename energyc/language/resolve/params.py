@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import cast
 
-from energyc.language.diagnostics import Remedy, Span, inserting, writing
+from energyc.language.diagnostics import Label, Remedy, Span, inserting, writing
 from energyc.language.network import Noise, Param, StartLaw
 from energyc.language.resolve.context import Scope
 from energyc.language.resolve.declarations import Declarations
@@ -49,9 +49,20 @@ class Params:
         for k, item in enumerate(statement.items):
             law = item.law
             if law is None and item.value is None:
-                law = next((later.law for later in statement.items[k + 1 :] if later.law is not None), None)
+                source = next((later for later in statement.items[k + 1 :] if later.law is not None), item)
+                law = source.law
+                self._check_sets(item, source)
             params.append(self._param(item, law))
         return [param for param in params if param is not None]
+
+    def _check_sets(self, item: ast.ParamItem, source: ast.ParamItem) -> None:
+        """Warn of a param that takes the law of another one, which is on a set and leaves the first in none."""
+        if source.domains and not item.domains:
+            name, other = item.name.text, source.name.text
+            message = f"`{name}` takes the law of `{other}` and not its set"
+            labels = [Label(domain.span, f"keeps `{other}` alone") for domain in source.domains[:1]]
+            help = f"give `{name}` a set too, or a law of its own"
+            self._reporter.warn("W0403", message, item.name.span, labels=labels, help=help)
 
     def _param(self, item: ast.ParamItem, law: ast.Law | None) -> Param | None:
         tensor = self.declarations.enter(item, "param")
