@@ -167,6 +167,14 @@ void multiply(const T* left, const Places& row, Int rows, const Places& inner, c
 
 namespace of {
 #define FUNCTION template <class T> __attribute__((always_inline)) inline T
+// The coefficients of exp's series, 1 / k!.
+template <class T, int terms>
+struct Series {
+    T over[terms + 1] = {T(1)};
+    constexpr Series() {
+        for (int k = 1; k <= terms; ++k) over[k] = over[k - 1] / T(k);
+    }
+};
 // 2^n exp(r) with u = n log 2 + r and |r| at most log(2) / 2: the series of exp(r) by Horner's scheme, and 2^n by its
 // bits. What would be smaller than a normal number is 0; the C library's vectors compute such entries one by one.
 template <class T, class Bits, int terms>
@@ -174,9 +182,10 @@ __attribute__((always_inline)) inline T exponential(T u, T lowest, T highest, T 
     const T within = u < lowest ? lowest : u > highest ? highest : u;
     const T shifted = within * T(1.44269504088896340736) + round;  // n is in its last bits
     const T n = shifted - round, rest = (within - n * high) - n * low;
-    T sum = 1;
+    constexpr Series<T, terms> series;
+    T sum = series.over[terms];
 #pragma GCC unroll 16
-    for (int k = terms; k > 0; --k) sum = 1 + sum * rest * (T(1) / T(k));
+    for (int k = terms - 1; k >= 0; --k) sum = series.over[k] + sum * rest;
     Bits bits;
     T power;
     std::memcpy(&bits, &shifted, sizeof bits);

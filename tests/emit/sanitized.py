@@ -17,6 +17,7 @@ SEED = 5
 CASES = (
     ("hopfield", {"I": 7, "J": 13, "K": 3}),
     ("hopfield", {"I": 7, "J": 67, "K": 33}),
+    ("hopfield", {"I": 7, "J": 131, "K": 11}),
     ("thick", {"T": 5, "D": 18, "H": 3}),
     ("cet", {"C": 3, "S": 12, "P": 4, "stride": 2, "D": 9, "H": 3, "A": 5, "M": 11}),
     ("hopfield_conv", {}),

@@ -15,6 +15,17 @@ from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 
 PACKED, PANEL = e.Name("packed"), e.Name("panel_memory")
+#: The most columns and the fewest terms of a product whose vectors run along its terms.
+FEW_COLUMNS, MANY_TERMS = 12, 64
+
+
+def in_dots(block: MatrixProduct) -> bool:
+    """Whether a product takes the functions of dots.h: few columns, which its right matrix has for all steps, and many
+    terms, which are next to each other in the left one.
+    """
+    inner = block.inner
+    adjacent = all(step == math.prod(inner.sizes[k + 1 :]) for k, step in enumerate(inner.left) if inner.sizes[k] > 1)
+    return block.packed_once and adjacent and block.columns.count <= FEW_COLUMNS and inner.count >= MANY_TERMS
 
 
 class Tables:
@@ -65,9 +76,10 @@ class Products:
             moving = [(LABELS[k], block.outer.sizes[k], stride) for k, stride in _moving(block)]
             source = e.Cast("const T*", e.Name("given")[e.Number(given[block.right])])
             start = total([source, *_moves(block.right_at, [(stride, name) for name, _, stride in moving])])
-            packs = s.Do(e.call("pack", start, self._inner(block), self._columns(block), e.Name("to")))
+            way, remarked = ("lay", "in columns") if in_dots(block) else ("pack", "packed")
+            packs = s.Do(e.call(way, start, self._inner(block), self._columns(block), e.Name("to")))
             goes_on = s.Augment("+", e.Name("to"), product(_place(block)))
-            yield from remark(f"{self.names[block.right]}, packed")
+            yield from remark(f"{self.names[block.right]}, {remarked}")
             yield from loops([(name, size) for name, size, _ in moving], [packs, goes_on])
 
     def product(self, block: MatrixProduct) -> Iterator[s.Statement]:
@@ -82,12 +94,13 @@ class Products:
         rows = self._stacked(block) if stacked else block.rows
         count = times(block.rows.count, e.Name("n")) if stacked else size(block.rows.count)
         panels, packs = self._panels(block, by_sample)
+        dots = in_dots(block)
         multiplies = e.call(
-            "multiply<T>",
+            "dots<T>" if dots else "multiply<T>",
             self._start(left, block.left_at, block.outer.left, by_sample and not stacked),
             self.tables.along(rows, rows.left),
             count,
-            self.tables.along(block.inner, block.inner.left),
+            size(block.inner.count) if dots else self.tables.along(block.inner, block.inner.left),
             panels,
             self._start(target, 0, block.outer.out, by_sample and not stacked),
             self.tables.along(rows, rows.out),

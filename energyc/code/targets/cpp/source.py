@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from energyc.code.loops import Kernel
+from energyc.code.loops.nest import MatrixProduct
 from energyc.code.targets.cpp.groups import function
 from energyc.code.targets.cpp.kernels import KernelWriter
-from energyc.code.targets.cpp.products import Tables
+from energyc.code.targets.cpp.products import Tables, in_dots
 from energyc.code.targets.functions import Functions, constants
 from energyc.code.tree import cpp, python
 from energyc.code.tree import expressions as e
@@ -18,11 +19,18 @@ from energyc.resources import resource
 def whole_source(kernels: Sequence[Kernel], products: bool = False) -> str:
     """The source that is compiled: kernels.h, what some need beside it, and the kernels of a network.
 
-    That is solve.h where a kernel solves, trajectory.h where one goes back through steps, and product.h for
-    ``products`` outside of phases.
+    That is dots.h where a product has few columns, solve.h where a kernel solves, trajectory.h where one goes back
+    through steps, and product.h for ``products`` outside of phases.
     """
     walks = {kernel.walk for kernel in kernels}
-    beside = {"solve.h": "solve" in walks, "trajectory.h": "go_back" in walks, "product.h": products}
+    blocks = (block for kernel in kernels for block in (*kernel.before, *kernel.body))
+    dots = any(isinstance(block, MatrixProduct) and in_dots(block) for block in blocks)
+    beside = {
+        "dots.h": dots,
+        "solve.h": "solve" in walks,
+        "trajectory.h": "go_back" in walks,
+        "product.h": products,
+    }
     headers = ["kernels.h", *(header for header, is_needed in beside.items() if is_needed)]
     texts = [(resource("codegen") / "cpp" / header).read_text() for header in headers]
     return "\n".join([*texts, own_source(kernels)])

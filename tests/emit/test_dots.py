@@ -1,0 +1,77 @@
+"""Products with few columns: against NumPy at odd sizes, and which products of a network take them."""
+
+from __future__ import annotations
+
+import ctypes
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from energyc import pipeline
+from energyc.code.targets.cpp.products import FEW_COLUMNS
+from energyc.resources import folder, resource
+from energyc.runtime.kernels.library import Library, built
+from tests.emit.kernels import TOLERANCE, differences, kernel_module, needs_compiler
+
+ENTRY = """
+extern "C" void whole(const Real* left, Int gap, Int rows, Int terms, const Real* right, Real* out, Int columns,
+                      Real factor, bool adds) {
+    std::vector<Real> laid(terms * columns);
+    lay(right, places({{terms, columns}}), places({{columns, 1}}), laid.data());
+    dots<Real>(left, places({{rows, terms + gap}}), rows, terms, laid.data(), out, places({{rows, columns}}), columns,
+               factor, adds);
+}
+"""
+
+
+def pointer(array: np.ndarray) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def library(kind: str) -> Library:
+    """The functions, and one that lays a right matrix and multiplies by it."""
+    texts = [(resource("codegen") / "cpp" / header).read_text() for header in ("kernels.h", "dots.h")]
+    return built("\n".join([*texts, ENTRY]), kind)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("kind", "real", "number"), [("float", np.float32, ctypes.c_float), ("double", np.float64, ctypes.c_double)]
+)
+def test_they_are_products(kind: str, real: type[np.floating], number: Any) -> None:
+    function = library(kind).loaded.whole
+    seed = Random().randrange(10**9)
+    print(f"seed {seed}")
+    random = np.random.default_rng(seed)
+    whole = ctypes.c_int64
+    for columns in range(1, FEW_COLUMNS + 1):
+        for _ in range(12):
+            rows, gap = int(random.integers(1, 12)), int(random.integers(0, 3))
+            terms = int(random.choice([1, 7, 64, 65, 79, 130]))
+            left, right = random.normal(size=(rows, terms + gap)), random.normal(size=(terms, columns))
+            out, factor, adds = random.normal(size=(rows, columns)).astype(real), -0.5, bool(random.integers(2))
+            left, right = left.astype(real), right.astype(real)
+            exact = factor * left[:, :terms].astype(np.longdouble) @ right + (out if adds else 0)
+            bound = abs(left[:, :terms]).astype(float) @ abs(right) + abs(out)
+            function(
+                pointer(left), whole(gap), whole(rows), whole(terms), pointer(right), pointer(out), whole(columns),
+                number(factor), ctypes.c_bool(adds),
+            )  # fmt: skip
+            assert np.all(abs(out - exact) <= 20 * np.finfo(real).eps * bound), (rows, columns, terms, adds)
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize(("sizes", "takes"), [((131, 11), True), ((131, 13), False), ((63, 11), False)])
+def test_networks_take_them_by_their_sizes(
+    sizes: tuple[int, int], takes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many terms and few columns; the phases are those of torch in float64 either way."""
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    dims = {"I": 7, "J": sizes[0], "K": sizes[1]}
+    spec = pipeline.read(folder("specs") / "hopfield.energy")
+    net = kernel_module(pipeline.resolve(spec, pipeline.Choices.of(dims=dims)))
+    assert ("dots<T>(s_" in net.kernels.source) is takes
+    assert max(differences(net).values()) < TOLERANCE
