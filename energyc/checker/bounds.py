@@ -12,7 +12,7 @@ from typing import Any
 
 from energyc.checker.algebra import EXPONENT, Atom, Poly, exchanged, lone, new_index, seen, solved
 from energyc.checker.formulas import CURVES, WHOLE, Formulas, items_of, name_of, primes_of, sum_of_names
-from energyc.checker.ranges import COMPACT, FREE, NONE, Facts, held, number, of_ends, root
+from energyc.checker.ranges import COMPACT, FREE, NONE, SLACK, Facts, held, number, of_ends, root
 from energyc.checker.syntax import Left, NotCovered, expression, items, same
 
 CONVEX, COMPACT_SETS = ("", "box", "nonnegative", "simplex"), ("simplex", "sphere", "standardized")
@@ -27,7 +27,7 @@ RISING: dict[str, tuple[Any, Any, Callable[[float], float]]] = {
     "logsigmoid": (-math.inf, 0, lambda x: -math.log1p(math.exp(-x))),
 }
 #: Beyond this they are not computed; computed ends are widened by a share, but for values at 0 that are exact.
-FAR, SLACK, INEXACT, HALVINGS = 30, Fraction(1, 10**9), ("softplus", "logsigmoid"), 40
+FAR, INEXACT, HALVINGS = 30, ("softplus", "logsigmoid"), 40
 #: Those that have the sign of their argument, those that are nowhere 0, and others with continuous slopes.
 SIGNED, NEVER_ZERO = ("tanh", "erf", "softsign"), ("sigmoid", "exp", "softplus", "logsigmoid")
 #: Slopes that fall to both sides of 0 alike, and those of functions with a slope of 1/2 at 0 and no other one there.
@@ -38,7 +38,8 @@ BELLS: dict[str, Callable[[float], float]] = {
     "sigmoid": lambda x: math.exp(-abs(x)) * (1 + math.exp(-abs(x))) ** -2,
 }
 HALVES = ("silu", "gelu", "gelu_tanh")
-WAVES: dict[str, tuple[Any, Any]] = {"sin": (-1, 1), "cos": (-1, 1), "gauss": (0, Fraction(2, 5))}
+#: Functions that rise and fall: where, in multiples of pi, they are largest first.
+WAVES = {"sin": 0.5, "cos": 0}
 #: Those that rise in the end as their argument does: none is below this.
 UNITS = {"silu": Fraction(-3, 10), "gelu": Fraction(-1, 5), "gelu_tanh": Fraction(-1, 5)}
 Scope = Mapping[str, Any]
@@ -56,6 +57,13 @@ def set_of(left: Left) -> tuple[str, list[str]]:
     """The box that a state or a param is in, or another set; nothing where there is none."""
     sets = sets_of(left)
     return next((each for each in sets if each[0] == "box"), sets[0] if sets else ("", []))
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    """The names in an expression, but for those of functions."""
+    functions = {id(part.func) for part in ast.walk(tree) if isinstance(part, ast.Call)}
+    names = (part for part in ast.walk(tree) if isinstance(part, ast.Name | ast.Attribute))
+    return {name_of(part) for part in names if id(part) not in functions}
 
 
 class Bounds:
@@ -179,6 +187,13 @@ class Bounds:
         if self.of(tree, scope).reads != NONE:
             raise NotCovered("a place that a state gives")
         return ""
+
+    def is_number(self, tree: ast.expr, scope: Scope, factor: bool = False) -> bool:
+        """Whether an expression is a number that is known; as a ``factor`` none that may be 0."""
+        if not names_in(tree) <= self.spec["consts"].keys() - scope.keys():
+            return False
+        known = self.of(tree, {})
+        return bool(known.low == known.high) and not (factor and known.zero)
 
     def element(self, name: str) -> Facts:
         """That of an element of a tensor or a let, at any place in it."""
@@ -355,6 +370,13 @@ class Bounds:
             new = old._replace(low=low, high=high, zero=zero, below=old.below or below, above=old.above or above)
             self.assumed[1][ast.dump(tree)] = new.settled()
         match tree:
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                self.assume(inner, scope, -by, strict)
+            case ast.BinOp(left=inner, op=ast.Add() | ast.Sub() as sign, right=other) if self.is_number(other, scope):
+                value = self.of(other, {})
+                self.assume(inner, scope, by + (value if isinstance(sign, ast.Sub) else -value), False)
+            case ast.BinOp(left=other, op=ast.Mult(), right=inner) if self.is_number(other, scope, factor=True):
+                self.assume(inner, scope, by * self.of(other, {}).inverse(), strict)
             case ast.Call(func=ast.Name(id=head), args=[inner], keywords=[]) if head[3:] in RISING:
                 if head[3:] not in self.spec["functions"] and head[:3] == "p0_":
                     ends = preimage(head[3:], by.low, -1), preimage(head[3:], by.high, 1)
@@ -431,8 +453,8 @@ def scalar(name: str, u: Facts) -> Facts:
         away = (name in NEVER_ZERO and (u.above if name == "logsigmoid" else u.below)) or (name in SIGNED and u.away)
         return u._replace(low=low, high=high, zero=name in SIGNED and u.zero, away=away).settled()
     smooth = u.smooth
-    if name in WAVES:
-        low, high = WAVES[name]
+    if name in WAVES or name == "gauss":
+        low, high = _wave(WAVES[name], u) if name in WAVES else (0, Fraction(2, 5))
         found = Facts(low, high, continuous=u.continuous, top=smooth, bottom=smooth, reads=u.reads)
     elif name in UNITS:
         low = 0 if u.low >= 0 else UNITS[name]
@@ -440,6 +462,16 @@ def scalar(name: str, u: Facts) -> Facts:
     else:
         raise NotCovered(f"the function {name}")
     return found._replace(reads=u.reads).settled()
+
+
+def _wave(first: float, u: Facts) -> tuple[Any, Any]:
+    """The ends of ``cos(u - first pi)``, widened: of a wave that turns between those of u, 1 or -1."""
+    if max(abs(u.low), abs(u.high)) > FAR:
+        return -1, 1
+    low, high = (float(end) / math.pi - first for end in u[:2])
+    ends = [Fraction(math.cos(math.pi * at)) for at in (low, high)]
+    turns = {k % 2 for k in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)}
+    return -1 if 1 in turns else max(min(ends) - SLACK, -1), 1 if 0 in turns else min(max(ends) + SLACK, 1)
 
 
 def preimage(name: str, value: Any, way: int) -> Any:
