@@ -11,6 +11,7 @@ from functools import reduce
 from typing import Any
 
 from energyc.checker.algebra import EXPONENT, Atom, Poly, exchanged, lone, new_index, seen, solved
+from energyc.checker.algebra import number as constant
 from energyc.checker.formulas import CURVES, WHOLE, Formulas, items_of, name_of, primes_of, sum_of_names
 from energyc.checker.ranges import COMPACT, FREE, NONE, SLACK, Facts, held, number, of_ends, root
 from energyc.checker.syntax import Left, NotCovered, expression, items, same
@@ -276,6 +277,13 @@ class Bounds:
             return self.of(expression(self.spec["consts"][name.partition(" ")[2]].body[1:]), {})
         return self.element(name)
 
+    def sign(self, atom: Atom) -> Poly | None:
+        """The value of a sign that the sets of states and params decide."""
+        if (atom.kind, atom.name) != ("function", "sign"):
+            return None
+        known = self.of_poly(atom.args[0])
+        return constant(known.positive - (-known).positive) if known.positive or (-known).positive else None
+
     def of_function(self, atom: Atom) -> Facts:
         """That of a function, or of the slope of one."""
         name = atom.name
@@ -440,7 +448,7 @@ def _slope(name: str, u: Facts) -> Facts:
         low, high = Fraction(1, 2) if name in HALVES else 1, high if name in HALVES else 1
     elif (-u).positive or (u.high <= 0 and name in HALVES):
         low, high = low, Fraction(1, 2) if name in HALVES else low
-    return Facts(low, high, reads=u.reads).settled()
+    return number(low) if low == high else Facts(low, high, reads=u.reads).settled()
 
 
 def scalar(name: str, u: Facts) -> Facts:

@@ -14,7 +14,7 @@ from math import prod
 from typing import Literal
 
 from energyc.mathematics.calculus import adjoint, depends, substitute
-from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Graph, Input, Node
+from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Graph, Input, Node, Operand
 from energyc.proofs.fields.problem import ForceField, fork, transparent
 
 SurfaceKind = Literal["simplex", "sphere", "standardized"]
@@ -68,6 +68,11 @@ class Surface:
         axes = tuple(range(len(dims)))
         return graph.einsum(ONE, [(f, axes) for f in factors], dict(enumerate(dims)), self._remaining(factors[0]))
 
+    def varying(self, term: Node) -> list[Operand]:
+        """The operands of a term that change along the set."""
+        operands = term.operands if isinstance(term, Einsum) else ()
+        return [o for o in operands if any(term.out[k] in o.axes for k in self.axes)]
+
     def is_normal(self, term: Node, state: Input) -> bool:
         """Whether a term of the dims of the state is normal to the set.
 
@@ -79,7 +84,7 @@ class Surface:
             return all(self.is_normal(node, state) for node in term.children)
         if not isinstance(term, Einsum):
             return False
-        varying = [o for o in term.operands if any(term.out[k] in o.axes for k in self.axes)]
+        varying = self.varying(term)
         if not varying:
             return self.kind != "sphere"
         return len(varying) == 1 and varying[0].axes == term.out and self.is_normal(varying[0].node, state)
