@@ -89,7 +89,29 @@ class Surface:
             return self.kind != "sphere"
         return len(varying) == 1 and varying[0].axes == term.out and self.is_normal(varying[0].node, state)
 
+    def split(self, graph: Graph, root: Node, state: Input) -> tuple[list[Term], list[Term]]:
+        """The terms of a force that are normal to the set, and the others."""
+        terms = list(_terms(graph, root, self))
+        normal = [term for term in terms if self.is_normal(term[1], state)]
+        return normal, [term for term in terms if term not in normal] if normal else [(ONE, root)]
 
+
+def _terms(graph: Graph, root: Node, surface: Surface) -> Iterator[Term]:
+    """The terms of a sum, also of one that is multiplied by what is constant along the set."""
+    varying = surface.varying(root)
+    if isinstance(root, Add):
+        yield from ((c * own, term) for c, node in root.terms for own, term in _terms(graph, node, surface))
+    elif isinstance(root, Einsum) and len(varying) == 1 and isinstance(varying[0].node, Add):
+        held = [(o.node, o.axes) for o in root.operands if o is not varying[0]]
+        for c, node in varying[0].node.terms:
+            operands = [*held, (node, varying[0].axes)]
+            term = graph.einsum(root.coefficient * c, operands, dict(enumerate(root.labels)), root.out)
+            yield from _terms(graph, term, surface)
+    else:
+        yield ONE, root
+
+
+Term = tuple[Coefficient, Node]
 Surfaces = Mapping[Input, Surface]
 
 
@@ -122,13 +144,9 @@ def without_normal_parts(field: ForceField, surfaces: Surfaces) -> ForceField:
     force = {}
     for state, root in field.force.items():
         surface = surfaces.get(state)
-        terms = [(c, n) for c, n in _terms(root) if surface is None or not surface.is_normal(n, state)]
+        terms = [(ONE, root)] if surface is None else surface.split(field.graph, root, state)[1]
         force[state] = field.graph.add(terms, state.dims)
     return field.with_force(force)
-
-
-def _terms(root: Node) -> Iterator[tuple[Coefficient, Node]]:
-    yield from root.terms if isinstance(root, Add) else [(ONE, root)]
 
 
 def moves_on_a_surface(field: ForceField, surfaces: Surfaces) -> bool:

@@ -14,7 +14,7 @@ from energyc.derivation.notation.text import number, write
 from energyc.language.network import Network
 from energyc.language.syntax import ast
 from energyc.mathematics.calculus import gradient
-from energyc.mathematics.ir import ONE, Add, Einsum, Graph, Input, Map, Node
+from energyc.mathematics.ir import Add, Einsum, Graph, Input, Map, Node
 from energyc.proofs.certificates.certificate import Certificate, TermEntry
 from energyc.proofs.claims.classes import Claim
 from energyc.proofs.conservativeness.classify import Classification, field_from, surfaces_of
@@ -133,15 +133,14 @@ class Writer:
     def _normal(self, classification: Classification, names: Sequence[str]) -> Iterator[Json]:
         """What is normal to the set of a state in the forces on it: a number times the state, and one added."""
         surfaces = surfaces_of(self.network)
-        forces = field_of(field_from(self.network), [f for name in names for f in classification.forces[name].items()])
-        for state, root in forces.force.items():
+        field = field_of(field_from(self.network), [f for name in names for f in classification.forces[name].items()])
+        for state, root in field.force.items():
             if (surface := surfaces.get(state)) is None:
                 continue
             indices = self.notation.indices(state)
             parts = [
                 part
-                for factor, term in (root.terms if isinstance(root, Add) else [(ONE, root)])
-                if surface.is_normal(term, state)
+                for factor, term in surface.split(field.graph, root, state)[0]
                 for part in self._parts(term, state, surface, indices, number(factor))
             ]
             yield {"rule": "normal", "force": left_side(state.name, indices)} | {
