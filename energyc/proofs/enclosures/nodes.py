@@ -196,6 +196,8 @@ class Enclosures:
         rest = self.graph.einsum(ONE, [(f.node, f.axes) for f in beside], labels, masks[0].axes)
         others = self.of_product([f for f in factors if f not in masks and f not in beside])
         found = multiplied(self._narrowed(rest, narrowed), others)
+        if all(self.range(f.node).positive for f in masks):  # they hold
+            return found
         nothing = Range(min(found.range.low, 0.0), max(found.range.high, 0.0))
         return Enclosure(nothing, max(found.up, ABSENT), max(found.down, ABSENT)).cut()
 
