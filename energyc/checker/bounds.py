@@ -29,7 +29,9 @@ RISING: dict[str, tuple[Any, Any, Callable[[float], float]]] = {
 }
 #: Beyond this they are not computed; computed ends are widened by a share, but for values at 0 that are exact.
 FAR, INEXACT, HALVINGS = 30, ("softplus", "logsigmoid"), 40
-#: Those that have the sign of their argument, those that are nowhere 0, and others with continuous slopes.
+#: By how much what tends to 1 differs from it in the end, at most.
+SMALL = Fraction(1, 1000)
+#: Those that have the sign of their argument, and those that are nowhere 0.
 SIGNED, NEVER_ZERO = ("tanh", "erf", "softsign"), ("sigmoid", "exp", "softplus", "logsigmoid")
 #: Slopes that fall to both sides of 0 alike, and those of functions with a slope of 1/2 at 0 and no other one there.
 BELLS: dict[str, Callable[[float], float]] = {
@@ -271,6 +273,8 @@ class Bounds:
         name = atom.name
         if atom.kind == "size":
             return self.size(name)
+        if atom.kind == "far":
+            return _far(name)
         if atom.kind != "element":
             return held(3, 4) if atom.kind == "pi" else held(0) if atom.kind == "index" else self.of_function(atom)
         if " " in name:
@@ -435,6 +439,13 @@ class Bounds:
         eps = self.of(options[0].value, scope) if options else number(1)
         self.partial |= guarded and name == "logsumexp"
         return reduction(name, u, guarded, eps)
+
+
+def _far(name: str) -> Facts:
+    """What grows without bound, tends to 1, is bounded, or small."""
+    if name == "|z|":
+        return _FREE._replace(low=0, zero=False).settled()
+    return held(1 - SMALL, 1 + SMALL) if name == "near" else held() if name == "bounded" else held(0, 1)
 
 
 def _slope(name: str, u: Facts) -> Facts:

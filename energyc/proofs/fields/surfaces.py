@@ -89,6 +89,16 @@ class Surface:
             return self.kind != "sphere"
         return len(varying) == 1 and varying[0].axes == term.out and self.is_normal(varying[0].node, state)
 
+    def scale(self, graph: Graph, term: Node, state: Input) -> Node | None:
+        """What multiplies the state in a term that is normal to the set; None of a term of another form."""
+        varying = self.varying(term)
+        if term is state:
+            return graph.constant(1, state.dims)
+        if not isinstance(term, Einsum) or [o.node for o in varying] != [state]:
+            return None
+        held = [(o.node, o.axes) for o in term.operands if o is not varying[0]]
+        return graph.einsum(term.coefficient, held, dict(enumerate(term.labels)), term.out)
+
     def split(self, graph: Graph, root: Node, state: Input) -> tuple[list[Term], list[Term]]:
         """The terms of a force that are normal to the set, and the others."""
         terms = list(_terms(graph, root, self))

@@ -158,7 +158,7 @@ class Writer:
             for coefficient, node in term.terms:
                 yield from self._parts(node, state, surface, indices, f"{factor} * ({number(coefficient)})")
         elif isinstance(term, Einsum) and varying:
-            held = [(o.node, o.axes) for o in term.operands if o not in varying]
+            held = [(o.node, o.axes) for o in term.operands if o is not varying[0]]
             scale = self.graph.einsum(term.coefficient, held, dict(enumerate(term.labels)), term.out)
             inner = f"{factor} * ({self._text(scale, indices)})"
             yield from self._parts(varying[0].node, state, surface, indices, inner)
