@@ -12,7 +12,8 @@ from energyc.checker.ranges import NONE
 from energyc.checker.syntax import NotCovered
 
 #: The length t of the element, its exponential and its logarithm. Others of the kind ``far`` are ``small NAME``, from 0
-#: to 1 and below each power of t in the end, ``near``, which tends to 1, and ``bounded``.
+#: to 1 and below each power of t in the end, ``near``, which tends to 1, and ``bounded``; each is one function of its
+#: arguments, so that what cancels is 0.
 LENGTH = Atom("far", "|z|")
 GROWING = (Atom("function", "exp", (lone(LENGTH),)), LENGTH, Atom("function", "log", (lone(LENGTH),)))
 
@@ -53,6 +54,8 @@ class Far:
             inner = self.expanded(atom.args[0])
             if atom.name == "power":
                 return self.power(inner, exponent)
+            if not any(occurs(LENGTH.name, factors) for (_, factors), _ in inner):
+                return self.power(function(atom.name, inner), exponent)
             if (found := self.function(atom.name, inner)) is not None:
                 return self.power(found, exponent)
         known = self.bounds.of_atom(atom)
@@ -64,10 +67,10 @@ class Far:
         """A function of what grows, or the exponential of anything; None of any other."""
         if name == "exp":
             return times(self.exponential(Poly([(form, 1)]), value) for form, value in inner)
-        speed, sign, lead = self.lead(inner)
+        speed, sign, _ = self.lead(inner)
         if name == "log" and sign > 0 and speed != STILL and not speed.logs:
             growth = lone(LENGTH).scaled(speed.rate) + lone(GROWING[2]).scaled(speed.power)
-            return growth + lone(Atom("far", "bounded", (lead,)))
+            return growth + lone(Atom("far", "bounded", (inner,)))
         if not sign or speed[:2] <= STILL[:2]:
             return None
         small = lone(Atom("far", f"small {name}", (inner.scaled(sign),)))
