@@ -374,12 +374,16 @@ class Bounds:
         return any(not reduce(lambda gap, each: exchanged(gap, *each), pairs, a - b) for pairs in solved(left - right))
 
     def assume(self, tree: ast.expr, scope: Scope, by: Facts, strict: bool) -> None:
-        """That an expression lies between the ends of ``by``, which one that is ``strict`` does not reach."""
+        """That an expression lies between the ends of ``by``, which one that is ``strict`` does not reach.
+
+        Where it does not is no closed set: that it is nowhere 0 there keeps it off 0 only if no state moves it.
+        """
         old = self.of(tree, scope)
         zero = old.zero and not (strict and (by.low >= 0 or by.high <= 0))
         low, high, below, above = max(old.low, by.low), min(old.high, by.high), by.below, by.above
         if low <= high:
             new = old._replace(low=low, high=high, zero=zero, below=old.below or below, above=old.above or above)
+            new = new._replace(reads=FREE if strict and old.reads != NONE else old.reads)
             self.assumed[1][ast.dump(tree)] = new.settled()
         match tree:
             case ast.UnaryOp(op=ast.USub(), operand=inner):
