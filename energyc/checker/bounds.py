@@ -191,12 +191,16 @@ class Bounds:
             raise NotCovered("a place that a state gives")
         return ""
 
-    def is_number(self, tree: ast.expr, scope: Scope, factor: bool = False) -> bool:
-        """Whether an expression is a number that is known; as a ``factor`` none that may be 0."""
+    def is_number(self, tree: ast.expr, scope: Scope) -> bool:
+        """Whether an expression is a number that is known."""
         if not names_in(tree) <= self.spec["consts"].keys() - scope.keys():
             return False
         known = self.of(tree, {})
-        return bool(known.low == known.high) and not (factor and known.zero)
+        return bool(known.low == known.high)
+
+    def is_factor(self, tree: ast.expr, scope: Scope) -> bool:
+        """Whether it is one other than 0."""
+        return self.is_number(tree, scope) and not self.of(tree, {}).zero
 
     def element(self, name: str) -> Facts:
         """That of an element of a tensor or a let, at any place in it."""
@@ -391,7 +395,7 @@ class Bounds:
             case ast.BinOp(left=inner, op=ast.Add() | ast.Sub() as sign, right=other) if self.is_number(other, scope):
                 value = self.of(other, {})
                 self.assume(inner, scope, by + (value if isinstance(sign, ast.Sub) else -value), False)
-            case ast.BinOp(left=other, op=ast.Mult(), right=inner) if self.is_number(other, scope, factor=True):
+            case ast.BinOp(left=other, op=ast.Mult(), right=inner) if self.is_factor(other, scope):
                 self.assume(inner, scope, by * self.of(other, {}).inverse(), strict)
             case ast.Call(func=ast.Name(id=head), args=[inner], keywords=[]) if head[3:] in RISING:
                 if head[3:] not in self.spec["functions"] and head[:3] == "p0_":

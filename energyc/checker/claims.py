@@ -147,7 +147,8 @@ class Claims(Slopes):
         for (bound, factors), value in formulas.differential(total(summed(*formulas.equation(e)) for e in energies)):
             (end,) = [atom for atom, _ in factors if atom.name == f"w.{name}"]
             rest, own = factors - {(end, 1)}, (end._replace(name=name), 1)
-            along = {i for i in bound for place, dim in zip(end.args, dims, strict=True) if lone(i) == place and dim in (inside or dims)}
+            places = [place for place, dim in zip(end.args, dims, strict=True) if dim in (inside or dims)]
+            along = {index for index in bound if lone(index) in places}
             normal = own in rest and not any(seen(atom)[0] & along for atom, _ in rest - {own})
             known = known_number(value) * bounds.of_one(bound, rest - {own} if normal else rest, end)
             turns += known.high if normal else 0

@@ -76,8 +76,9 @@ class Far:
         small = lone(Atom("far", f"small {name}", (inner.scaled(sign),)))
         if name in ("tanh", "erf"):
             return (number(1) - small).scaled(sign)
-        limits = {"sign": number(sign), "above": number(int(sign > 0)), "lcosh": inner.scaled(Fraction(sign, 2)) + small}
-        return limits.get(name)
+        if name == "lcosh":
+            return inner.scaled(Fraction(sign, 2)) + small
+        return number(sign) if name == "sign" else number(int(sign > 0)) if name == "above" else None
 
     def exponential(self, part: Poly, value: Any) -> Poly:
         """The exponential of a multiple of a product."""

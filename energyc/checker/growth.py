@@ -179,9 +179,9 @@ class Growths:
                 for (inner, grown), much in Far(self.bounds).of(Poly([(((), factors), value)]), end, way):
                     key = speed_of(grown), rest_of(grown), outer + inner, each
                     so_far[key] = so_far.get(key, 0) + much
-        for name, way in ((name, way) for name in self.moving for way in self.ways(Atom("element", name))):
-            driven = self.is_driven_back(found.get((name, way), {}))
-            require(driven, f"the rule alone: {name} is not driven back far out")
+        for at in ((name, way) for name in self.moving for way in self.ways(Atom("element", name))):
+            driven = self.is_driven_back(found.get(at, {}))
+            require(driven, f"the rule alone: {at[0]} is not driven back far out")
         return dict.fromkeys(self.moving, 1)
 
     def is_driven_back(self, products: Mapping[Any, Any]) -> bool:

@@ -18,8 +18,8 @@ FORMAT, VERSION = "energyc certificates", 6
 #: For what a statement holds: everywhere, or on sets.
 QUANTIFIERS = "all params, inputs, states and sizes at which the formulas have a value and a slope"
 ON_SETS = "all params and states on their sets, inputs and sizes at which the formulas have a value and a slope"
-#: The sets along which something is normal to them, and what: the same number in all directions, the state.
-NORMAL = {"simplex": ("offset",), "sphere": ("scale",), "standardized": ("offset", "scale")}
+#: The sets to which one number for all entries is normal, or a multiple of the state, or both.
+NORMAL = ("simplex", "sphere", "standardized")
 
 
 class Answer(NamedTuple):
@@ -154,11 +154,13 @@ class _Certificate(Case):
             named = {name: index for (name, _), index in zip(force.indices, indices, strict=True)}
             scope = {name: index for name, index in named.items() if axes and index.below not in axes}
             require(len({*named}) == len({i.below for i in indices}) == len(indices), "the step normal: other indices")
-            places = tuple(map(lone, indices))
-            for which, text, along in zip(("offset", "scale"), texts, (number(1), self.formulas.element(force.on, places)), strict=True):
-                value = self.formulas.value(expression(text), scope)
-                require(which in NORMAL[kind] or not value, "the step normal: it is not normal to the set")
-                form += summed(tuple(indices), value * along * self.formulas.element(f"u.{force.on}", places))
+            offset, scale = (self.formulas.value(expression(text), scope) for text in texts)
+            require(not (offset and kind == "sphere"), "the step normal: it is not normal to the set")
+            require(not (scale and kind == "simplex"), "the step normal: it is not normal to the set")
+            state, direction = (
+                self.formulas.element(name, tuple(map(lone, indices))) for name in (force.on, f"u.{force.on}")
+            )
+            form += summed(tuple(indices), (offset + scale * state) * direction)
         return form
 
     def scaled(self) -> None:

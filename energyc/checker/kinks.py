@@ -84,9 +84,9 @@ class Kinks:
         match tree:
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 return self.corner(inner, scope)
-            case ast.BinOp(left=inner, op=ast.Mult() | ast.Div(), right=other) if self.bounds.is_number(other, scope, factor=True):
+            case ast.BinOp(left=inner, op=ast.Mult() | ast.Div(), right=other) if self.bounds.is_factor(other, scope):
                 return self.corner(inner, scope)
-            case ast.BinOp(left=other, op=ast.Mult(), right=inner) if self.bounds.is_number(other, scope, factor=True):
+            case ast.BinOp(left=other, op=ast.Mult(), right=inner) if self.bounds.is_factor(other, scope):
                 return self.corner(inner, scope)
             case ast.BinOp(left=inner, op=ast.Add() | ast.Sub(), right=other) if self.bounds.is_number(other, scope):
                 return self.corner(inner, scope)._replace(at_0=False)

@@ -245,7 +245,7 @@ def _mapped(function: ScalarFunction, u: Tail) -> Tail:
 
 
 def _limit(function: ScalarFunction, u: Tail) -> Tail | None:
-    """What a function of the table tends to far out, up to what falls faster than powers; None where it is not known."""
+    """What a function tends to far out, up to what falls faster than powers; None where it is not known."""
     if function.name not in SETTLING or not u.terms or u.terms[0][0] <= 0:
         return None
     end = function.high if u.sign > 0 else function.low

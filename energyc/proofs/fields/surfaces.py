@@ -70,8 +70,9 @@ class Surface:
 
     def varying(self, term: Node) -> list[Operand]:
         """The operands of a term that change along the set."""
-        operands = term.operands if isinstance(term, Einsum) else ()
-        return [o for o in operands if any(term.out[k] in o.axes for k in self.axes)]
+        if not isinstance(term, Einsum):
+            return []
+        return [o for o in term.operands if any(term.out[k] in o.axes for k in self.axes)]
 
     def is_normal(self, term: Node, state: Input) -> bool:
         """Whether a term of the dims of the state is normal to the set.

@@ -61,7 +61,13 @@ class Writer:
         return field_from(self.network).graph
 
     def _entry(
-        self, kind: str, of: Sequence[str] | str, by: Sequence[str], steps: list[Json], sizes: Sizes = (), on: str = QUANTIFIERS
+        self,
+        kind: str,
+        of: Sequence[str] | str,
+        by: Sequence[str],
+        steps: list[Json],
+        sizes: Sizes = (),
+        on: str = QUANTIFIERS,
     ) -> Json:
         statement = {"kind": kind, "of": of, "by": [*by], "layer": self.layer, "sizes": dict(sizes), "for": on}
         read = [of] if isinstance(of, str) else of

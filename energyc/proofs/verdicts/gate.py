@@ -17,7 +17,7 @@ from energyc.checker.judge import FORMAT, ON_SETS, VERSION, Answer, judge
 from energyc.checker.syntax import NotCovered, read_spec
 from energyc.proofs.claims import contraction, floor, monotone, positivity, rest
 from energyc.proofs.claims.classes import Claim
-from energyc.proofs.conservativeness.classify import Classification, classify
+from energyc.proofs.conservativeness.classify import Classification
 from energyc.proofs.conservativeness.term_sums import TermSum
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.verdicts.certified import OTHER_KIND, Writer, Written
