@@ -32,8 +32,8 @@ def originals() -> tuple[tuple[str, str], ...]:
     specs = [FORCES, ENERGIES, text_of("hopfield"), text_of("kuramoto"), text_of("predictive_coding")]
     found = [(json.dumps(entry), text) for text in specs for entry in certified(text)["certificates"]]
     placed = [proof_of(force, on) for on, forces in ALONG.items() for force in forces]
-    placed += [proof_of(force, n=size) for force, size in SIZED.items()]
-    found += [(json.dumps(proof), text) for proof, text in placed if proof and proof["steps"][-1].get("pairs", [0])]
+    placed += [proof_of(force, n=size) for force, size in SIZED.items() if size > 1]  # indices of one place are one
+    found += [(json.dumps(proof), text) for proof, text in placed if proof and proof["steps"][-1].get("pairs")]
     return (*found, (json.dumps(with_jacobian()), FORCES))
 
 
