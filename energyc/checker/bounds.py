@@ -352,6 +352,10 @@ class Bounds:
 
     def side(self, condition: ast.expr, holds: bool, tree: ast.expr, scope: Scope) -> Facts | None:
         """The facts of an expression where a condition holds, or does not; None where that is nowhere."""
+        if isinstance(condition, ast.BoolOp) and holds != isinstance(condition.op, ast.And):
+            parts = [self.side(part, holds, tree, scope) for part in condition.values]
+            somewhere = [part for part in parts if part is not None]
+            return reduce(Facts.joined, somewhere) if somewhere else None
         before, known = self.assumed, dict(self.assumed[1]) if self.assumed[0] is scope else {}
         self.assumed = scope, known
         try:

@@ -26,6 +26,7 @@ BOUNDED = (
     "state z[D] in [0, 1]\nenergy e = sum[d](where(z[d] > 1/2, log(z[d]), 0))",
     "state a\nenergy e = where(3*a - 1 > 2, a, log(1 + a^2))",
     "state a\nenergy e = where(-a >= 0 or a >= 0, exp(a), -exp(a))",
+    "state a, b\nenergy e = where(exp(a*b) >= -1 and a^2 > -1, 1, -a^2)",
 )
 #: Energies that are not.
 FALLING = {
@@ -45,6 +46,9 @@ FALLING = {
     "the name of a parameter": "fn f(a) = a\nstate a, b\nenergy e = where(a > 0, f(b), 0)",
     "a pole": "state a\nenergy e = where(a >= 0, log(a), 0)",
     "a pole that is not excluded": "state a\nenergy e = where(a >= 0, -1/(1 - a)^2, 0)",
+    "one of two that fail": "state a, b\nenergy e = where(not (a > 1 and b > 1), 0, 1) + where(a > 1 and b > 1, 0, -a)",
+    "one of two within another": "state a, b\nenergy e = where(b > 0 and (a > 1 or b > 1), a, 0)",
+    "one of two of which one is nowhere": "state a, b\nenergy e = where(exp(a) < 0 or b > 1, a, 0)",
     "a pole on a rim": "state z[D] in [0, 1]\nenergy e = sum[d](where(z[d] > 0, log(z[d]), 0))",
     "a pole on the other rim": "state z[D] in [0, 1]\nenergy e = sum[d](where(z[d] < 1, -1/(1 - z[d]), 0))",
     "a pole that a condition names": "state z[D] in [0, 1]\nenergy e = sum[d](where(1 - z[d] > 0, -1/(1 - z[d]), 0))",

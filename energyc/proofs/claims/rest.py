@@ -49,7 +49,8 @@ class Rest:
                 because = "the energy takes its least value, and proximal steps rest on its kinks"
                 floor = self.floor.judgement.proof
                 return _proved(because, Step("proximal", statement, (floor,) if floor else ()))
-            if not continuous and not self._bends_down(enclosures):
+            convex = all(is_convex(state.constraint) for state in self.network.states.values())
+            if not continuous and not (convex and self._bends_down(enclosures)):
                 return undecided("the energy takes its least value, maybe where its force jumps: no step rests there")
             if self._is_at_rest_where_least(enclosures):
                 floor = self.floor.judgement.proof
