@@ -18,7 +18,10 @@ force f on z[n,d] = {force}
 ALONG = {
     " in simplex[D]": ("sum[e](a[e]*z[n,e])", "a[d] - 2*sum[m,e](a[e]*z[m,e]^2)"),
     " in sphere[D]": ("z[n,d]*sum[e](a[e]*z[n,e])", "tanh(z[n,d]) - z[n,d]*sum[m,e](tanh(z[m,e]))"),
-    " in standardized[D]": ("(z[n,d] - 3)*sum[e](a[e]*z[n,e]) + sum[m,e](a[e]*z[m,e]^3)",),
+    " in standardized[D]": (
+        "(z[n,d] - 3)*sum[e](a[e]*z[n,e]) + sum[m,e](a[e]*z[m,e]^3)",
+        "sum[m]((z[n,d] - z[m,d])*exp(-sum[e]((z[n,e] - z[m,e])^2))) + (z[n,d] - 3)*sum[e](a[e]*z[n,e]^3)",
+    ),
     " in [-1, 1]": ("sum[e](relu(z[n,e] - 2)) + tanh(z[n,d])", "z[n,d]*sum[m](relu'(z[m,d] + tanh(z[n,d]) - 5/2))"),
 }
 #: Forces that are not: of another token, of each entry by itself, off another set, where the set does not decide.

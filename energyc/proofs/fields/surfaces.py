@@ -108,15 +108,14 @@ class Surface:
 
 
 def _terms(graph: Graph, root: Node, surface: Surface) -> Iterator[Term]:
-    """The terms of a sum, also of one that is multiplied by what is constant along the set."""
+    """The terms of a sum, also of one that is repeated along other axes."""
     varying = surface.varying(root)
     if isinstance(root, Add):
         yield from ((c * own, term) for c, node in root.terms for own, term in _terms(graph, node, surface))
-    elif isinstance(root, Einsum) and len(varying) == 1 and isinstance(varying[0].node, Add):
-        held = [(o.node, o.axes) for o in root.operands if o is not varying[0]]
+    elif isinstance(root, Einsum) and len(root.operands) == len(varying) == 1 and isinstance(varying[0].node, Add):
         for c, node in varying[0].node.terms:
-            operands = [*held, (node, varying[0].axes)]
-            term = graph.einsum(root.coefficient * c, operands, dict(enumerate(root.labels)), root.out)
+            labels = dict(enumerate(root.labels))
+            term = graph.einsum(root.coefficient * c, [(node, varying[0].axes)], labels, root.out)
             yield from _terms(graph, term, surface)
     else:
         yield ONE, root
