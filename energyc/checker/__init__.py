@@ -3,7 +3,7 @@
 ``python -m energyc.checker FILE SPEC`` prints an answer to each certificate. The formulas of the spec are read anew
 (``syntax``), brought to one form (``algebra``, ``formulas``) and compared with each step (``judge``, ``case``). Rule
 trees (``terms``, ``slopes``, ``claims``) rest on what is known of values (``ranges``, ``bounds``), of their growth
-(``growth``), and of quadratic forms (``forms``).
+(``growth``, ``far``), of kinks (``kinks``), and of quadratic forms (``forms``).
 
 Imports: nothing.
 """

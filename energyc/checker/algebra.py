@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import chain, groupby, permutations
@@ -13,6 +13,10 @@ from operator import mul
 from typing import Any, NamedTuple
 
 from energyc.checker.syntax import NotCovered
+
+
+class Pole(NotCovered):
+    """A power or the logarithm of 0."""
 
 
 class Atom(NamedTuple):
@@ -32,8 +36,8 @@ Product = tuple[tuple[Atom, ...], frozenset[tuple[Atom, Any]]]
 _KINKS = ("sign", "max", "entry", "first")
 _EVEN, _ODD, _CONDITIONS = ("cos", "lcosh"), ("sin", "sign", "tanh", "erf"), ("eq", "le", "training")
 #: The most orders of indices that look alike, terms of a product, and of a case new indices, and products with their
-#: factors; and the largest exponent.
-ORDERS, TERMS, INDICES, FACTORS, EXPONENT = 720, 1_000, 10_000, 300_000, 1000
+#: factors; the largest exponent; and the most signs by which cases are told apart.
+ORDERS, TERMS, INDICES, FACTORS, EXPONENT, CASES = 720, 1_000, 10_000, 300_000, 1000, 4
 _named_so_far, _most_names, _factors_left = [0], [inf], [inf]
 
 
@@ -73,7 +77,7 @@ class Poly(frozenset[tuple[Product, Any]]):
         if whole and 0 <= exponent <= 6:
             return times([self] * int(exponent))
         if not self:
-            raise NotCovered("a power of 0")
+            raise Pole("a power of 0")
         factor, root = Fraction(1), 1 if whole else exponent.denominator
         content = self.content() if whole else abs(self.content())
         base = Fraction(isqrt(content.numerator), isqrt(content.denominator)) if root == 2 else content
@@ -157,6 +161,8 @@ def function(name: str, argument: Poly) -> Poly:
         return number(1) - function("le", number(1) - argument)
     if name == "exp":
         return times(lone(Atom("function", name, (Poly([(form, 1)]),)), value) for form, value in argument)
+    if value == 0 and name == "log":
+        raise Pole("the logarithm of 0")
     if value == 0 and name in (*_ODD, "cos"):
         return number(int(name == "cos"))
     content = argument.content() if argument and name in (*_EVEN, *_ODD, "eq") else Fraction(1)
@@ -206,9 +212,10 @@ def product(bound: tuple[Atom, ...], factors: Iterable[tuple[Atom, Any]], value:
     if not bound:
         return Poly([(((), frozenset(item for item in powers.items() if item[1])), value)])
     for equation, index, place in sorted(_solutions(bound, powers), key=lambda found: found[1].below)[:1]:
-        del powers[equation]
-        rest = times(rebuilt(atom, {index: place}) ** exponent for atom, exponent in powers.items())
-        return summed(tuple(i for i in bound if i != index), rest * within(place, index.below)).scaled(value)
+        others = [(atom, exponent) for atom, exponent in powers.items() if atom != equation]
+        with suppress(Pole):  # there is a pole at its solution, so that it stays, as in sum[m | m != n](1/(m - n))
+            rest = times(rebuilt(atom, {index: place}) ** exponent for atom, exponent in others)
+            return summed(tuple(i for i in bound if i != index), rest * within(place, index.below)).scaled(value)
     used = frozenset[Atom]().union(*(seen(atom)[0] for atom, exponent in powers.items() if exponent))
     for unused in (Atom("size", index.below) for index in bound if index not in used):
         powers[unused] = powers.get(unused, 0) + 1
@@ -311,7 +318,7 @@ def spread(poly: Poly) -> Poly:
 
 def _spread(bound: tuple[Atom, ...], poly: Poly) -> Poly:
     """The same of products under sums over ``bound``: first of what depends on none of the sums inside of atoms."""
-    given = next((atom for atom in _gathered(poly) if not any(any(_gathered(part)) for part in atom.args)), None)
+    given = next((atom for atom in _apart(poly, _gives) if not any(any(_apart(p, _gives)) for p in atom.args)), None)
     if given is None:
         return summed(bound, _each(poly, lambda atom: remade(atom, spread)))
     index = new_index(given.below)
@@ -319,19 +326,46 @@ def _spread(bound: tuple[Atom, ...], poly: Poly) -> Poly:
     return _spread((*bound, index), exchanged(poly, given, lone(index)) * at)
 
 
-def _gathered(poly: Poly, hidden: frozenset[Atom] = frozenset()) -> Iterator[Atom]:
-    """The indices that elements give, which read none of the ``hidden`` ones; not those that are ``at`` one."""
+def _gives(atom: Atom) -> bool:
+    """Whether an element gives an index."""
+    return atom.kind == "element" and bool(atom.below)
+
+
+def _apart(poly: Poly, wanted: Callable[[Atom], bool], hidden: frozenset[Atom] = frozenset()) -> Iterator[Atom]:
+    """The atoms of a kind that read no bound and no ``hidden`` index; none of those that are ``at`` one."""
     for (bound, factors), _ in poly:
         for atom in (atom for atom, _ in factors if atom.kind != "at"):
-            if atom.kind == "element" and atom.below and not seen(atom)[0] & hidden.union(bound):
+            if wanted(atom) and not seen(atom)[0] & hidden.union(bound):
                 yield atom
             for part in atom.args:
-                yield from _gathered(part, hidden.union(bound))
+                yield from _apart(part, wanted, hidden.union(bound))
+
+
+def vanishes(poly: Poly, cases: int = CASES) -> bool:
+    """Whether a polynomial is 0 by its form, or is for each value of each of its signs; denominators are cleared.
+
+    A sign is 1 or -1 off a set without interior, and 0 as well where its argument may be 0 beside that.
+    """
+    poly = cleared(poly)
+    sign = next(_apart(poly, lambda atom: (atom.kind, atom.name) == ("function", "sign")), None) if cases else None
+    if sign is None:
+        return not poly
+    values = (1, -1, 0) if _is_kinked(sign.args[0]) else (1, -1)
+    return all(vanishes(exchanged(poly, sign, number(value)), cases - 1) for value in values)
+
+
+def replaced(poly: Poly, new: Callable[[Atom], Poly | None]) -> Poly:
+    """A polynomial with others in the place of the atoms for which there are ``new`` ones, wherever these are."""
+
+    def part(inner: Poly) -> Poly:
+        return replaced(inner, new)
+
+    return _each(poly, lambda atom: remade(atom, part) if (found := new(atom)) is None else found)
 
 
 def exchanged(poly: Poly, old: Atom, new: Poly) -> Poly:
     """A polynomial with another in the place of an atom that reads no bound index, wherever that is."""
-    return _each(poly, lambda atom: new if atom == old else remade(atom, lambda part: exchanged(part, old, new)))
+    return replaced(poly, {old: new}.get)
 
 
 def occurs(name: str, factors: Iterable[tuple[Atom, Any]]) -> bool:
@@ -344,25 +378,36 @@ def occurs(name: str, factors: Iterable[tuple[Atom, Any]]) -> bool:
 def unfolded(poly: Poly, name: str, indices: tuple[Atom, ...], body: Poly) -> Poly:
     """A polynomial with a formula of ``indices`` in the place of the elements of a name, wherever these are."""
 
-    def own(atom: Atom) -> Poly:
-        if (atom.kind, atom.name) == ("element", name):
-            return moved(body, dict(zip(indices, atom.args, strict=True)))
-        return remade(atom, part)
+    def own(atom: Atom) -> Poly | None:
+        element = (atom.kind, atom.name) == ("element", name)
+        return moved(body, dict(zip(indices, atom.args, strict=True))) if element else None
 
-    def part(inner: Poly) -> Poly:
-        return _each(inner, own)
-
-    return part(poly)
+    return replaced(poly, own)
 
 
 def released(poly: Poly) -> Poly:
     """A polynomial with what is ``held`` in the place of the atoms that hold it."""
+    held = any(occurs("held", form[1]) for form, _ in poly)
+    return replaced(poly, lambda atom: released(atom.args[0]) if atom.name == "held" else None) if held else poly
 
-    def own(atom: Atom) -> Poly:
-        held = (atom.kind, atom.name) == ("function", "held")
-        return released(atom.args[0]) if held else remade(atom, released)
 
-    return _each(poly, own) if any(occurs("held", form[1]) for form, _ in poly) else poly
+def at_sizes(poly: Poly, sizes: Mapping[str, int]) -> Poly:
+    """A polynomial where some dims have sizes: sums over these are written out."""
+
+    def own(atom: Atom) -> Poly | None:
+        return number(sizes[atom.name]) if atom.kind == "size" and atom.name in sizes else None
+
+    def part(inner: Poly) -> Poly:
+        return at_sizes(inner, sizes)
+
+    def written_out(bound: tuple[Atom, ...], term: Poly) -> Poly:
+        index = next((index for index in bound if index.below in sizes), None)
+        if index is None:
+            return summed(bound, _each(term, lambda atom: own(atom) or remade(atom, part)))
+        rest, places = tuple(each for each in bound if each != index), range(sizes[index.below])
+        return total(written_out(rest, moved(term, {index: number(place)})) for place in places)
+
+    return total(written_out(bound, product((), factors, value)) for bound, factors, value in opened(poly))
 
 
 def solved(poly: Poly) -> Iterator[list[tuple[Atom, Poly]]]:

@@ -11,8 +11,9 @@ from functools import reduce
 from typing import Any
 
 from energyc.checker.algebra import EXPONENT, Atom, Poly, exchanged, lone, new_index, seen, solved
+from energyc.checker.algebra import number as constant
 from energyc.checker.formulas import CURVES, WHOLE, Formulas, items_of, name_of, primes_of, sum_of_names
-from energyc.checker.ranges import COMPACT, FREE, NONE, Facts, held, number, of_ends, root
+from energyc.checker.ranges import COMPACT, FREE, NONE, SLACK, Facts, held, number, of_ends, root
 from energyc.checker.syntax import Left, NotCovered, expression, items, same
 
 CONVEX, COMPACT_SETS = ("", "box", "nonnegative", "simplex"), ("simplex", "sphere", "standardized")
@@ -27,8 +28,10 @@ RISING: dict[str, tuple[Any, Any, Callable[[float], float]]] = {
     "logsigmoid": (-math.inf, 0, lambda x: -math.log1p(math.exp(-x))),
 }
 #: Beyond this they are not computed; computed ends are widened by a share, but for values at 0 that are exact.
-FAR, SLACK, INEXACT, HALVINGS = 30, Fraction(1, 10**9), ("softplus", "logsigmoid"), 40
-#: Those that have the sign of their argument, those that are nowhere 0, and others with continuous slopes.
+FAR, INEXACT, HALVINGS = 30, ("softplus", "logsigmoid"), 40
+#: By how much what tends to 1 differs from it in the end, at most.
+SMALL = Fraction(1, 1000)
+#: Those that have the sign of their argument, and those that are nowhere 0.
 SIGNED, NEVER_ZERO = ("tanh", "erf", "softsign"), ("sigmoid", "exp", "softplus", "logsigmoid")
 #: Slopes that fall to both sides of 0 alike, and those of functions with a slope of 1/2 at 0 and no other one there.
 BELLS: dict[str, Callable[[float], float]] = {
@@ -38,7 +41,8 @@ BELLS: dict[str, Callable[[float], float]] = {
     "sigmoid": lambda x: math.exp(-abs(x)) * (1 + math.exp(-abs(x))) ** -2,
 }
 HALVES = ("silu", "gelu", "gelu_tanh")
-WAVES: dict[str, tuple[Any, Any]] = {"sin": (-1, 1), "cos": (-1, 1), "gauss": (0, Fraction(2, 5))}
+#: Functions that rise and fall: where, in multiples of pi, they are largest first.
+WAVES = {"sin": 0.5, "cos": 0}
 #: Those that rise in the end as their argument does: none is below this.
 UNITS = {"silu": Fraction(-3, 10), "gelu": Fraction(-1, 5), "gelu_tanh": Fraction(-1, 5)}
 Scope = Mapping[str, Any]
@@ -56,6 +60,13 @@ def set_of(left: Left) -> tuple[str, list[str]]:
     """The box that a state or a param is in, or another set; nothing where there is none."""
     sets = sets_of(left)
     return next((each for each in sets if each[0] == "box"), sets[0] if sets else ("", []))
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    """The names in an expression, but for those of functions."""
+    functions = {id(part.func) for part in ast.walk(tree) if isinstance(part, ast.Call)}
+    names = (part for part in ast.walk(tree) if isinstance(part, ast.Name | ast.Attribute))
+    return {name_of(part) for part in names if id(part) not in functions}
 
 
 class Bounds:
@@ -180,6 +191,17 @@ class Bounds:
             raise NotCovered("a place that a state gives")
         return ""
 
+    def is_number(self, tree: ast.expr, scope: Scope) -> bool:
+        """Whether an expression is a number that is known."""
+        if not names_in(tree) <= self.spec["consts"].keys() - scope.keys():
+            return False
+        known = self.of(tree, {})
+        return bool(known.low == known.high)
+
+    def is_factor(self, tree: ast.expr, scope: Scope) -> bool:
+        """Whether it is one other than 0."""
+        return self.is_number(tree, scope) and not self.of(tree, {}).zero
+
     def element(self, name: str) -> Facts:
         """That of an element of a tensor or a let, at any place in it."""
         if name not in self.known:
@@ -255,11 +277,20 @@ class Bounds:
         name = atom.name
         if atom.kind == "size":
             return self.size(name)
+        if atom.kind == "far":
+            return _far(name)
         if atom.kind != "element":
             return held(3, 4) if atom.kind == "pi" else held(0) if atom.kind == "index" else self.of_function(atom)
         if " " in name:
             return self.of(expression(self.spec["consts"][name.partition(" ")[2]].body[1:]), {})
         return self.element(name)
+
+    def sign(self, atom: Atom) -> Poly | None:
+        """The value of a sign that the sets of states and params decide."""
+        if (atom.kind, atom.name) != ("function", "sign"):
+            return None
+        known = self.of_poly(atom.args[0])
+        return constant(known.positive - (-known).positive) if known.positive or (-known).positive else None
 
     def of_function(self, atom: Atom) -> Facts:
         """That of a function, or of the slope of one."""
@@ -321,6 +352,10 @@ class Bounds:
 
     def side(self, condition: ast.expr, holds: bool, tree: ast.expr, scope: Scope) -> Facts | None:
         """The facts of an expression where a condition holds, or does not; None where that is nowhere."""
+        if isinstance(condition, ast.BoolOp) and holds != isinstance(condition.op, ast.And):
+            parts = [self.side(part, holds, tree, scope) for part in condition.values]
+            somewhere = [part for part in parts if part is not None]
+            return reduce(Facts.joined, somewhere) if somewhere else None
         before, known = self.assumed, dict(self.assumed[1]) if self.assumed[0] is scope else {}
         self.assumed = scope, known
         try:
@@ -347,14 +382,25 @@ class Bounds:
         return any(not reduce(lambda gap, each: exchanged(gap, *each), pairs, a - b) for pairs in solved(left - right))
 
     def assume(self, tree: ast.expr, scope: Scope, by: Facts, strict: bool) -> None:
-        """That an expression lies between the ends of ``by``, which one that is ``strict`` does not reach."""
+        """That an expression lies between the ends of ``by``, which one that is ``strict`` does not reach.
+
+        Where it does not is no closed set: that it is nowhere 0 there keeps it off 0 only if no state moves it.
+        """
         old = self.of(tree, scope)
         zero = old.zero and not (strict and (by.low >= 0 or by.high <= 0))
         low, high, below, above = max(old.low, by.low), min(old.high, by.high), by.below, by.above
         if low <= high:
             new = old._replace(low=low, high=high, zero=zero, below=old.below or below, above=old.above or above)
+            new = new._replace(reads=FREE if strict and old.reads != NONE else old.reads)
             self.assumed[1][ast.dump(tree)] = new.settled()
         match tree:
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                self.assume(inner, scope, -by, strict)
+            case ast.BinOp(left=inner, op=ast.Add() | ast.Sub() as sign, right=other) if self.is_number(other, scope):
+                value = self.of(other, {})
+                self.assume(inner, scope, by + (value if isinstance(sign, ast.Sub) else -value), False)
+            case ast.BinOp(left=other, op=ast.Mult(), right=inner) if self.is_factor(other, scope):
+                self.assume(inner, scope, by * self.of(other, {}).inverse(), strict)
             case ast.Call(func=ast.Name(id=head), args=[inner], keywords=[]) if head[3:] in RISING:
                 if head[3:] not in self.spec["functions"] and head[:3] == "p0_":
                     ends = preimage(head[3:], by.low, -1), preimage(head[3:], by.high, 1)
@@ -407,6 +453,13 @@ class Bounds:
         return reduction(name, u, guarded, eps)
 
 
+def _far(name: str) -> Facts:
+    """What grows without bound, tends to 1, is bounded, or small."""
+    if name == "|z|":
+        return _FREE._replace(low=0, zero=False).settled()
+    return held(1 - SMALL, 1 + SMALL) if name == "near" else held() if name == "bounded" else held(0, 1)
+
+
 def _slope(name: str, u: Facts) -> Facts:
     """The slope of a function that is kept whole, which may jump."""
     low, high = WHOLE[name]
@@ -418,7 +471,7 @@ def _slope(name: str, u: Facts) -> Facts:
         low, high = Fraction(1, 2) if name in HALVES else 1, high if name in HALVES else 1
     elif (-u).positive or (u.high <= 0 and name in HALVES):
         low, high = low, Fraction(1, 2) if name in HALVES else low
-    return Facts(low, high, reads=u.reads).settled()
+    return number(low) if low == high else Facts(low, high, reads=u.reads).settled()
 
 
 def scalar(name: str, u: Facts) -> Facts:
@@ -431,8 +484,8 @@ def scalar(name: str, u: Facts) -> Facts:
         away = (name in NEVER_ZERO and (u.above if name == "logsigmoid" else u.below)) or (name in SIGNED and u.away)
         return u._replace(low=low, high=high, zero=name in SIGNED and u.zero, away=away).settled()
     smooth = u.smooth
-    if name in WAVES:
-        low, high = WAVES[name]
+    if name in WAVES or name == "gauss":
+        low, high = _wave(WAVES[name], u) if name in WAVES else (0, Fraction(2, 5))
         found = Facts(low, high, continuous=u.continuous, top=smooth, bottom=smooth, reads=u.reads)
     elif name in UNITS:
         low = 0 if u.low >= 0 else UNITS[name]
@@ -440,6 +493,16 @@ def scalar(name: str, u: Facts) -> Facts:
     else:
         raise NotCovered(f"the function {name}")
     return found._replace(reads=u.reads).settled()
+
+
+def _wave(first: float, u: Facts) -> tuple[Any, Any]:
+    """The ends of ``cos(u - first pi)``, widened: of a wave that turns between those of u, 1 or -1."""
+    if max(abs(u.low), abs(u.high)) > FAR:
+        return -1, 1
+    low, high = (float(end) / math.pi - first for end in u[:2])
+    ends = [Fraction(math.cos(math.pi * at)) for at in (low, high)]
+    turns = {k % 2 for k in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)}
+    return -1 if 1 in turns else max(min(ends) - SLACK, -1), 1 if 0 in turns else min(max(ends) + SLACK, 1)
 
 
 def preimage(name: str, value: Any, way: int) -> Any:

@@ -8,15 +8,18 @@ from fractions import Fraction
 from energyc.checker.algebra import (
     Atom,
     Poly,
+    at_sizes,
     cleared,
     contracted,
     has_gathered,
     integrands,
     occurs,
+    replaced,
     spread,
     unfolded,
+    vanishes,
 )
-from energyc.checker.bounds import sets_of
+from energyc.checker.bounds import Bounds, sets_of
 from energyc.checker.formulas import Formulas
 from energyc.checker.syntax import Left, NotCovered, expression, read_spec, same
 
@@ -43,6 +46,9 @@ class Case:
             require(const.word == "const", f"{name} is not a const")
             self.spec["consts"][name] = const._replace(body=f"= {Fraction(value)}")
         self.formulas = Formulas(self.spec, self.spec["states"] if along is None else along, written, on_edges=on_edges)
+        #: The sizes that some dims have, and what is known of values where a statement is about the sets of all.
+        self.sizes: Mapping[str, int] = {}
+        self.values: Bounds | None = None
 
     def compare(self, listed: Mapping[str, str]) -> None:
         """Compare the formulas that a proof lists with those of the spec. Raises Refused for another one."""
@@ -56,8 +62,12 @@ class Case:
         gap = cleared(a - b)
         if gap and (along := self.orthonormal()):
             gap = cleared(contracted(gap, along))
+        if self.values is not None:
+            gap = replaced(gap, self.values.sign)
+        if self.sizes:
+            gap = at_sizes(gap, self.sizes)
         if not has_gathered(gap):
-            require(not any(map(cleared, integrands(gap))), otherwise)
+            require(all(map(vanishes, integrands(gap))), otherwise)
         elif spread(gap):
             raise NotCovered("an equation of gathered indices")
 
@@ -90,7 +100,9 @@ class Case:
             dims = self.formulas.signature(name)
             for kind, inside in sets_of(left) if len(dims) == 2 else ():
                 if kind == "orthogonal":
-                    found[name] = [axis for axis, dim in enumerate(dims) if dim == (inside or dims)[-1]]
+                    last = (inside or dims)[-1]
+                    size = self.sizes.get(last)
+                    found[name] = [k for k, dim in enumerate(dims) if dim == last or self.sizes.get(dim, -1) == size]
         return found
 
 

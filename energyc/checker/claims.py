@@ -9,13 +9,14 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from energyc.checker.algebra import Poly, new_index, number, summed, total, unfolded
+from energyc.checker.algebra import Poly, lone, new_index, number, seen, summed, total, unfolded
 from energyc.checker.bounds import Bounds, set_of, sets_of
 from energyc.checker.case import require
 from energyc.checker.forms import sized
 from energyc.checker.formulas import Formulas
 from energyc.checker.growth import Growths, is_outgrown
-from energyc.checker.ranges import of_ends
+from energyc.checker.ranges import number as known_number
+from energyc.checker.ranges import of_ends, root
 from energyc.checker.slopes import Slopes
 from energyc.checker.syntax import Left, expression
 from energyc.checker.terms import Node, leaf, moving, statement_of, summands
@@ -136,17 +137,24 @@ class Claims(Slopes):
     def short(self, name: str, length: Fraction, bounds: Bounds, energies: Sequence[Left]) -> None:
         """That a step on a sphere, or of standardized values, is shorter than the radius.
 
-        Where the energy is least the force is normal to the set: the step ends where it began if it does not turn it.
+        Where the energy is least the force is normal to the set, b times the state: the step ends where it began if
+        1 + length b > 0. What the force has as a multiple of the state counts by its sign alone.
         """
         kind, inside = set_of(self.states[name])
         require(kind in ("sphere", "standardized") and length > 0, "the rule least: another set, or no length")
-        formulas, largest = Formulas(self.spec, [name], (), on_edges=True), Fraction(0)
+        formulas, dims = Formulas(self.spec, [name], (), on_edges=True), self.formulas.signature(name)
+        turns, largest = 0, 0
         for (bound, factors), value in formulas.differential(total(summed(*formulas.equation(e)) for e in energies)):
             (end,) = [atom for atom, _ in factors if atom.name == f"w.{name}"]
-            known = bounds.of_one(bound, factors - {(end, 1)}, end)
-            largest += of_ends(abs(value), max(-known.low, known.high))
-        radius = 1 if kind == "standardized" else bounds.extent(inside or self.formulas.signature(name))
-        require(of_ends(radius, of_ends(length**2, of_ends(largest, largest))) < 1, "the rule least: a step is long")
+            rest, own = factors - {(end, 1)}, (end._replace(name=name), 1)
+            places = [place for place, dim in zip(end.args, dims, strict=True) if dim in (inside or dims)]
+            along = {index for index in bound if lone(index) in places}
+            normal = own in rest and not any(seen(atom)[0] & along for atom, _ in rest - {own})
+            known = known_number(value) * bounds.of_one(bound, rest - {own} if normal else rest, end)
+            turns += known.high if normal else 0
+            largest += 0 if normal else max(-known.low, known.high)
+        radius = 1 if kind == "standardized" else root(bounds.extent(inside or dims))
+        require(length * (max(turns, 0) + of_ends(radius, largest)) < 1, "the rule least: a step is long")
 
     def proximal(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
         """There a proximal step rests, if all kinks are convex ones by which a step moves proximally."""

@@ -203,6 +203,7 @@ class Formulas:
         if len(dims) != len(places):
             raise NotCovered(f"the name {name}")
         inside, let = times(map(within, places, dims)), self.spec["lets"].get(name)
+        self.used |= {let.key} if let is not None else set()
         if let is None or name in self.along or (name in self.written and let.word == "let"):
             return inside * self.element(name, places)
         indices, body = self.equation(let)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
-from itertools import product
+from itertools import product, starmap
 from typing import Any
 
 from energyc.checker.algebra import Atom, Poly, Product, lone, moved, seen
 from energyc.checker.bounds import Bounds
 from energyc.checker.case import require
+from energyc.checker.far import STILL, Far, Speed, rest_of, speed_of
 from energyc.checker.forms import Forms, is_semidefinite, matrix_of, shifted
 from energyc.checker.ranges import NONE, number
 from energyc.checker.syntax import NotCovered
@@ -163,48 +164,50 @@ class Growths:
     def alone(self, poly: Poly) -> dict[str, Any]:
         """The powers, 1, of states of which each product reads one element at most, and which are driven back far out.
 
-        Raises Refused where on some way out what falls is not outgrown by what rises, by an exponential or a power.
+        Raises Refused where on some way out what falls is not outgrown by what rises.
         """
-        gains: dict[tuple[str, int], tuple[Any, Any]] = {}
-        loads: dict[tuple[str, int], list[tuple[Any, Any]]] = {}
-        least: dict[tuple[str, int], dict[tuple[Any, Any], Any]] = {}
+        found: dict[tuple[str, int], dict[Any, Any]] = {}
         for (bound, factors), value in poly:
             own = {element for atom, _ in factors for element in self.elements(atom)}
             if len(own) > 1:
                 raise NotCovered("a product of two elements")
+            if not all(self.is_finite(atom, exponent) for atom, exponent in factors):
+                raise NotCovered("a pole")
             for end, way in ((element, way) for element in own for way in self.ways(element)):
-                if any(atom.name == "above" and self.falls(atom.args[0], end, way) for atom, _ in factors):
-                    continue
-                at, each = (end.name, way), self.bounds.is_each(end, bound)
-                speed, sign, rest = self.speed(factors, end, way)
-                low = (number(value * sign) * self.bounds.of_one(bound, rest, end)).low
-                held = not any(self.elements(atom) for atom, _ in rest)
-                if each and speed > (0, 0) and (low > 0 or (held and value * sign > 0 and self.is_positive(rest))):
-                    gains[at] = max(speed, gains.get(at, (0, 0)))
-                elif not self.is_nonnegative(factors, value):
-                    loads.setdefault(at, []).append(speed)
-                so_far = least.setdefault(at, {})
-                so_far[speed] = so_far.get(speed, 0) + (low if each else min(low, 0))
-            if not own:
-                self.of_product(factors)
+                outer, each = tuple(i for i in bound if lone(i) not in end.args), self.bounds.is_each(end, bound)
+                so_far = found.setdefault((end.name, way), {})
+                for (inner, grown), much in Far(self.bounds).of(Poly([(((), factors), value)]), end, way):
+                    key = speed_of(grown), rest_of(grown), outer + inner, each
+                    so_far[key] = so_far.get(key, 0) + much
         for at in ((name, way) for name in self.moving for way in self.ways(Atom("element", name))):
-            require(at in gains, f"the rule alone: {at[0]} is not driven back")
-            fastest = max(loads.get(at, ()), default=(-1, 0))
-            outgrown = fastest < gains[at] or (fastest == gains[at] and least[at][fastest] > 0)
-            require(outgrown, "the rule alone: what falls is not outgrown")
+            driven = self.is_driven_back(found.get(at, {}))
+            require(driven, f"the rule alone: {at[0]} is not driven back far out")
         return dict.fromkeys(self.moving, 1)
 
-    def falls(self, poly: Poly, end: Atom, way: int) -> bool:
-        """Whether a polynomial is below 0 far out on a way."""
-        speeds: dict[tuple[Any, Any], bool] = {}
-        for (bound, factors), value in poly:
-            if bound or any(self.elements(atom) - {end} for atom, _ in factors):
-                return False
-            speed, sign, rest = self.speed(factors, end, way)
-            held = not any(self.elements(atom) for atom, _ in rest)
-            speeds[speed] = speeds.get(speed, True) and value * sign < 0 and held and self.is_positive(rest)
-        fastest = max(speeds, default=(0, 0))
-        return fastest > (0, 0) and speeds[fastest]
+    def is_driven_back(self, products: Mapping[Any, Any]) -> bool:
+        """Whether those that rise outgrow each that may fall, or all that are as fast rise together."""
+        gains, loads, least = list[Speed](), list[Speed](), dict[Speed, Any]()
+        for (speed, rest, bound, each), much in ((key, much) for key, much in products.items() if much):
+            low = (number(much) * self.bounds.of_product(bound, rest)).low
+            if each and speed > STILL and (low > 0 or (much > 0 and self.is_positive(rest))):
+                gains.append(speed)
+            elif low < 0:
+                loads.append(speed)
+            least[speed] = least.get(speed, 0) + (low if each else min(low, 0))
+        fastest = max(loads, default=STILL)
+        return bool(gains) and (fastest < max(gains) or (fastest == max(gains) and least[fastest] > 0))
+
+    def is_finite(self, atom: Atom, exponent: Any) -> bool:
+        """Whether a power of an atom is bounded where the states are."""
+        if not self.moves(atom) or atom.kind == "element":
+            return exponent > 0 or not self.moves(atom)
+        known = self.bounds.of_atom(atom)
+        if atom.name != "exp" and (exponent < 0 or atom.name == "log"):
+            positive = self.bounds.of_poly(atom.args[0])
+            return bool(known.away if exponent < 0 else positive.away and positive.low >= 0)
+        inner = (factor for part in atom.args for (_, factors), _ in part for factor in factors)
+        plain = atom.name in ("exp", "power", *_BOUNDED, *_LINEAR) and all(starmap(self.is_finite, inner))
+        return known.bounded or plain
 
     def ways(self, end: Atom) -> list[int]:
         """The ways out of an element: up, down."""
@@ -215,26 +218,6 @@ class Growths:
         """The elements of states that move in an atom."""
         inner = (part for poly in atom.args for (_, factors), _ in poly for part, _ in factors)
         return {atom} if self.is_end(atom) else {element for part in inner for element in self.elements(part)}
-
-    def speed(
-        self, factors: Iterable[tuple[Atom, Any]], end: Atom, way: int
-    ) -> tuple[tuple[Any, Any], int, list[tuple[Atom, Any]]]:
-        """The rate and the power of ``exp(rate |z|) |z|^power``, by which a product grows along a way, its sign, and
-        the factors beside these, which are bounded.
-        """
-        rate, power, sign, rest = Fraction(0), Fraction(0), 1, list[tuple[Atom, Any]]()
-        for atom, exponent in factors:
-            if atom == end and exponent > 0 and Fraction(exponent).denominator == 1:
-                power, sign = power + exponent, sign * way ** int(exponent)
-            elif atom.name == "sign" and atom.args == (lone(end),) and exponent == 1:
-                sign *= way
-            elif atom.name == "exp" and atom.args == (lone(end),):
-                rate += exponent * way
-            elif self.of_power(atom, exponent)[1] > 0:
-                raise NotCovered(f"how fast the function {atom.name} grows")
-            else:
-                rest.append((atom, exponent))
-        return ((rate, power) if rate >= 0 else (Fraction(0), Fraction(0))), sign, rest
 
     def is_form(self, form: Product, _: Any) -> bool:
         """Whether a product has two elements of states that move, or the square of one."""

@@ -6,16 +6,20 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from energyc.checker.algebra import Atom, Poly, limited, lone, summed, total, unfolded
-from energyc.checker.bounds import Bounds
+from energyc.checker.algebra import Atom, Poly, limited, lone, new_index, number, summed, total, unfolded
+from energyc.checker.bounds import Bounds, sets_of
 from energyc.checker.case import Case, Refused, require
 from energyc.checker.claims import reader
+from energyc.checker.forms import sized
 from energyc.checker.ranges import NONE
 from energyc.checker.syntax import Left, NotCovered, expression, left_side
 
-FORMAT, VERSION = "energyc certificates", 5
-#: For what every statement holds.
+FORMAT, VERSION = "energyc certificates", 6
+#: For what a statement holds: everywhere, or on sets.
 QUANTIFIERS = "all params, inputs, states and sizes at which the formulas have a value and a slope"
+ON_SETS = "all params and states on their sets, inputs and sizes at which the formulas have a value and a slope"
+#: The sets to which one number for all entries is normal, or a multiple of the state, or both.
+NORMAL = ("simplex", "sphere", "standardized")
 
 
 class Answer(NamedTuple):
@@ -64,16 +68,19 @@ class _Certificate(Case):
 
     def __init__(self, certificate: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> None:
         statement, self.steps = certificate["statement"], [*certificate["steps"]]
-        fields = {"kind", "of", "by", "layer", "for"} | ({"factors"} if statement["kind"] == "scaled" else set())
+        scaled = statement["kind"] == "scaled"
+        fields = {"kind", "of", "by", "layer", "sizes", "for"} | ({"factors"} if scaled else set())
         require(statement.keys() == fields, "the statement has other fields")
-        self.factors = statement.get("factors", {})
-        require(statement["for"] == QUANTIFIERS, "the statement has other quantifiers")
+        self.factors, on_sets = statement.get("factors", {}), statement["for"] == ON_SETS
+        known = on_sets or (statement["for"] == QUANTIFIERS and not scaled)
+        require(known, "the statement has other quantifiers")
         self.kind, self.of, self.by = statement["kind"], statement["of"], statement["by"]
         of = [self.of] if isinstance(self.of, str) else self.of
         require(len({*of}) == len(of) > 0 and len({*self.by}) == len(self.by) > 0, "the statement repeats a name")
         self.named = {*re.findall(r"\w+", str([step["is"] for step in self.steps if step["rule"] == "slope"]))}
         super().__init__(statement["layer"], text, consts, self.by, self.named)
-        self.listed = certificate["formulas"]
+        self.listed, self.sizes = certificate["formulas"], sized(statement["sizes"])
+        self.values = Bounds(self.formulas, self.sizes) if on_sets else None
         self.formulas.held = self.kind == "gradient" or not isinstance(self.of, str)
 
     def check(self) -> None:
@@ -133,8 +140,28 @@ class _Certificate(Case):
             terms = [self.spec["terms"][name] for name in self.of]
             self.of_all_states()
             require(all(term.word != "energy" for term in terms), "an energy is a gradient")
-            form = total(self.formulas.work(term, "u") for term in terms)
+            form = total(self.formulas.work(term, "u") for term in terms) - self.normal()
         self.mirrored(self.formulas.differential(form), {}, {})
+
+    def normal(self) -> Poly:
+        """The part of forces, times u, that is normal to the sets of their states, and so does no work along these."""
+        form = number(0)
+        while self.values is not None and self.steps and self.steps[0].get("rule") == "normal":
+            left, *texts = self.take("normal", "force", "offset", "scale")
+            force = left_side("force", left)
+            ((kind, axes),) = (each for each in sets_of(self.spec["states"][force.on]) if each[0] in NORMAL)
+            indices = [new_index(dim) for dim in self.formulas.dims_of(force)]
+            named = {name: index for (name, _), index in zip(force.indices, indices, strict=True)}
+            scope = {name: index for name, index in named.items() if axes and index.below not in axes}
+            require(len({*named}) == len({i.below for i in indices}) == len(indices), "the step normal: other indices")
+            offset, scale = (self.formulas.value(expression(text), scope) for text in texts)
+            require(not (offset and kind == "sphere"), "the step normal: it is not normal to the set")
+            require(not (scale and kind == "simplex"), "the step normal: it is not normal to the set")
+            state, direction = (
+                self.formulas.element(name, tuple(map(lone, indices))) for name in (force.on, f"u.{force.on}")
+            )
+            form += summed(tuple(indices), (offset + scale * state) * direction)
+        return form
 
     def scaled(self) -> None:
         """The same of forces and energies, the force on some states divided by positive numbers that no state moves."""

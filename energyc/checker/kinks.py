@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from energyc.checker.bounds import Bounds, set_of
+from energyc.checker.bounds import Bounds, names_in, set_of
 from energyc.checker.formulas import items_of, name_of
 from energyc.checker.syntax import Left, NotCovered, expression
 
@@ -72,8 +72,8 @@ class Kinks:
             case ast.Call(func=ast.Name(id="p0_abs" | "p0_relu"), args=[inner], keywords=[]):
                 return self.corner(inner, scope)
             case ast.Call(func=ast.Name(id="p0_max"), args=[one, other], keywords=[]):
-                inner, level = (other, one) if self.is_number(one) else (one, other)
-                if self.is_number(level):
+                inner, level = (other, one) if self.bounds.is_number(one, scope) else (one, other)
+                if self.bounds.is_number(level, scope):
                     return self.corner(inner, scope)._replace(at_0=False)
             case ast.Call(func=ast.Name(id="p0_sqrt"), args=[inner], keywords=[]):
                 return Kink(self.squared(inner, scope), True, True)
@@ -84,13 +84,13 @@ class Kinks:
         match tree:
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 return self.corner(inner, scope)
-            case ast.BinOp(left=inner, op=ast.Mult() | ast.Div(), right=other) if self.is_number(other, factor=True):
+            case ast.BinOp(left=inner, op=ast.Mult() | ast.Div(), right=other) if self.bounds.is_factor(other, scope):
                 return self.corner(inner, scope)
-            case ast.BinOp(left=other, op=ast.Mult(), right=inner) if self.is_number(other, factor=True):
+            case ast.BinOp(left=other, op=ast.Mult(), right=inner) if self.bounds.is_factor(other, scope):
                 return self.corner(inner, scope)
-            case ast.BinOp(left=inner, op=ast.Add() | ast.Sub(), right=other) if self.is_number(other):
+            case ast.BinOp(left=inner, op=ast.Add() | ast.Sub(), right=other) if self.bounds.is_number(other, scope):
                 return self.corner(inner, scope)._replace(at_0=False)
-            case ast.BinOp(left=other, op=ast.Add() | ast.Sub(), right=inner) if self.is_number(other):
+            case ast.BinOp(left=other, op=ast.Add() | ast.Sub(), right=inner) if self.bounds.is_number(other, scope):
                 return self.corner(inner, scope)._replace(at_0=False)
         return Kink(self.entry(tree, scope)[0], False, True)
 
@@ -114,13 +114,6 @@ class Kinks:
             raise NotCovered("a kink of what is no entry of a state")
         return name, places
 
-    def is_number(self, tree: Any, factor: bool = False) -> bool:
-        """Whether an expression is a number that is known; as a ``factor`` none that may be 0."""
-        if not self.reads(tree) <= self.spec["consts"].keys():
-            return False
-        known = self.bounds.of(tree, {})
-        return bool(known.low == known.high) and not (factor and known.zero)
-
     def is_weight(self, tree: Any, scope: Scope, below: bool = False) -> bool:
         """Whether it reads consts and params alone, and is a product of what is nowhere negative by its form.
 
@@ -128,7 +121,7 @@ class Kinks:
         """
         if below and self.bounds.of(tree, scope).zero:
             return False
-        names = self.reads(tree) - scope.keys() - self.spec["consts"].keys()
+        names = names_in(tree) - scope.keys() - self.spec["consts"].keys()
         if any(name not in self.spec["tensors"] or self.spec["tensors"][name].word != "param" for name in names):
             return False
         match tree:
@@ -141,16 +134,6 @@ class Kinks:
                 signed = param is not None and set_of(param)[0] not in ("box", "nonnegative")
                 return name_of(tree) not in scope and not signed and self.bounds.of(tree, scope).low >= 0
         return False
-
-    @staticmethod
-    def reads(tree: ast.AST) -> set[str]:
-        """The names in an expression, but for those of functions."""
-        functions = {id(part.func) for part in ast.walk(tree) if isinstance(part, ast.Call)}
-        return {
-            name_of(part)
-            for part in ast.walk(tree)
-            if isinstance(part, ast.Name | ast.Attribute) and id(part) not in functions
-        }
 
 
 def move_proximally(kinks: Sequence[Kink], states: Mapping[str, Left]) -> bool:

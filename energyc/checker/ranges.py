@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 NONE, COMPACT, FREE = range(3)
-#: By how much a square root is widened at most.
-ROOT = 2**60
+#: By how much a square root is widened at most, and by what share what is computed in floats.
+ROOT, SLACK = 2**60, Fraction(1, 10**9)
 
 
 class Facts(NamedTuple):
@@ -123,12 +123,16 @@ class Facts(NamedTuple):
         """A power by a number: of one that is not whole, of what is not below 0."""
         if exponent < 0:
             return self.power(-exponent).inverse()
+        if not exponent:
+            return number(1)
         whole, even = exponent.denominator == 1, exponent % 2 == 0
-        inside = whole or self.positive or (self.low >= 0 and exponent >= 0)
-        ends = [end**exponent.numerator for end in self[:2]] if whole and exponent else []
+        inside = whole or self.positive or self.low >= 0
+        low, high = self[:2] if whole and not even else (max(self.low, 0), max(self.high, 0))
+        if even:
+            low, high = max(low, -self.high), max(high, -self.low)
         known = Facts(
-            0 if even or not whole else min(ends),
-            max(ends, default=math.inf),
+            _raised(low, exponent, -1),
+            _raised(high, exponent, 1),
             self.zero,
             even or not whole or self.below,
             self.above if exponent % 2 else self.bounded or (self.above and self.low >= 0),
@@ -136,8 +140,6 @@ class Facts(NamedTuple):
             self.continuous and inside,
             reads=self.reads,
         )
-        if not exponent:
-            return number(1)
         rising = self.low >= 0 or (whole and not even)
         slope = whole or self.positive or exponent > 1
         top, bottom = slope and self.top and (rising or self.smooth), slope and self.bottom and (rising or self.smooth)
@@ -177,6 +179,15 @@ def of_ends(a: Any, b: Any) -> Any:
         return 0
     infinite = math.inf in (abs(a), abs(b))
     return (math.inf if (a > 0) == (b > 0) else -math.inf) if infinite else a * b
+
+
+def _raised(end: Any, exponent: Fraction, way: int) -> Any:
+    """A power above 0 of an end, widened where it is computed in floats."""
+    if exponent.denominator == 1 or end in (0, 1, math.inf):
+        return end**exponent.numerator
+    if not Fraction(1, 10**30) < end < 10**30 or exponent > 9:
+        return 0 if way < 0 else math.inf
+    return Fraction(float(end) ** float(exponent)) * (1 + way * SLACK)
 
 
 def root(square: Any) -> Any:

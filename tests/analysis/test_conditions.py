@@ -23,6 +23,10 @@ BOUNDED = (
     "state a\nenergy e = where(not (a < 0), a, 0)",
     "state a\nenergy e = where(0 < a, a, 1)",
     "state z[D]\nenergy e = sum[d](where(z[d] >= 2, x[d]^2*z[d]^3, 0))",
+    "state z[D] in [0, 1]\nenergy e = sum[d](where(z[d] > 1/2, log(z[d]), 0))",
+    "state a\nenergy e = where(3*a - 1 > 2, a, log(1 + a^2))",
+    "state a\nenergy e = where(-a >= 0 or a >= 0, exp(a), -exp(a))",
+    "state a, b\nenergy e = where(exp(a*b) >= -1 and a^2 > -1, 1, -a^2)",
 )
 #: Energies that are not.
 FALLING = {
@@ -42,6 +46,12 @@ FALLING = {
     "the name of a parameter": "fn f(a) = a\nstate a, b\nenergy e = where(a > 0, f(b), 0)",
     "a pole": "state a\nenergy e = where(a >= 0, log(a), 0)",
     "a pole that is not excluded": "state a\nenergy e = where(a >= 0, -1/(1 - a)^2, 0)",
+    "one of two that fail": "state a, b\nenergy e = where(not (a > 1 and b > 1), 0, 1) + where(a > 1 and b > 1, 0, -a)",
+    "one of two within another": "state a, b\nenergy e = where(b > 0 and (a > 1 or b > 1), a, 0)",
+    "one of two of which one is nowhere": "state a, b\nenergy e = where(exp(a) < 0 or b > 1, a, 0)",
+    "a pole on a rim": "state z[D] in [0, 1]\nenergy e = sum[d](where(z[d] > 0, log(z[d]), 0))",
+    "a pole on the other rim": "state z[D] in [0, 1]\nenergy e = sum[d](where(z[d] < 1, -1/(1 - z[d]), 0))",
+    "a pole that a condition names": "state z[D] in [0, 1]\nenergy e = sum[d](where(1 - z[d] > 0, -1/(1 - z[d]), 0))",
     "a bound by a state": "state a, b\nenergy e = where(a > b, a, 0)",
     "a bound that a state moves": "state a, b\nenergy e = where(a > -b^2, a, 0)",
     "an equation of indices": "state z[D]\nenergy e = sum[d](where(d != 1, z[d], 0))",

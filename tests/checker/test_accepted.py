@@ -149,7 +149,7 @@ def test_the_example_of_the_page() -> None:
 )
 def test_what_it_cannot_read_is_not_covered(written: str, reason: str) -> None:
     text = f"network page\ndim D = 4\nstate z[D]\n{written}\n"
-    statement = {"kind": "gradient", "of": ["e"], "by": ["z"], "layer": None, "for": QUANTIFIERS}
+    statement = {"kind": "gradient", "of": ["e"], "by": ["z"], "layer": None, "sizes": {}, "for": QUANTIFIERS}
     left, right = written.partition("\n")[0].split(" = ")
     steps = [{"rule": "slope", "force": "z[d]", "is": "0"}]
     entry = {"claim": "e", "statement": statement, "formulas": {left: right}, "steps": steps}
@@ -159,5 +159,5 @@ def test_what_it_cannot_read_is_not_covered(written: str, reason: str) -> None:
 
 
 def test_another_format_is_not_covered() -> None:
-    for version in (1, 2, 3, 4, 6):
+    for version in (1, 2, 3, 4, 5, 7):
         assert [each.verdict for each in judge({"format": FORMAT, "version": version}, "")] == ["not covered"]

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from energyc.checker import algebra
-from energyc.checker.judge import Answer
+from energyc.checker.judge import ON_SETS, Answer
 from energyc.language.network import Network
 from energyc.pipeline import classify, read, resolve
 from energyc.proofs.claims.classes import Classes
 from energyc.proofs.conservativeness.classify import Classification
 from energyc.proofs.verdicts import gate, in_notation
-from energyc.surfaces.report.evidence import evidence
 from tests.analysis.test_scales import scales
 from tests.checker.proofs import FORCES, Json, certified, path_of, text_of
 from tests.cli.run import energyc
@@ -135,13 +134,12 @@ def test_a_refused_time_scale_is_no_reason(monkeypatch: pytest.MonkeyPatch) -> N
     assert "time scales" not in str(classes_of(text).rules["vf"].why)
 
 
-def test_a_proof_on_a_box_is_not_covered() -> None:
-    (term,) = classes_of(ON_A_BOX).terms
-    assert evidence(term) == "shown by a proof without a certificate"
-    assert (term.verdict, term.uncertified) == (
-        "conservative",
-        "it is proved on the sets of its states and params alone",
-    )
+def test_a_proof_on_a_box_says_so() -> None:
+    classes = classes_of(ON_A_BOX)
+    (term,) = classes.terms
+    assert (term.verdict, term.uncertified) == ("conservative", "")
+    (statement,) = (entry["statement"] for entry in classes.certificates["certificates"])
+    assert statement["for"] == ON_SETS
     (anywhere,) = classes_of(ON_A_BOX.replace(" in [-1, 1]", "")).terms
     assert anywhere.verdict == "not-conservative"
 

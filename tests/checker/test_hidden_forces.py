@@ -165,7 +165,7 @@ def test_a_sign_is_0_where_its_argument_is() -> None:
         text = f"network n\ndim D = 2\nstate z[D]\nenergy e = -sum[d](z[d]^4 * (1 - sign({inner})^2))\n"
         entry = {
             "claim": "e",
-            "statement": {"kind": "gradient", "of": ["e"], "by": ["z"], "layer": None, "for": QUANTIFIERS},
+            "statement": {"kind": "gradient", "of": ["e"], "by": ["z"], "layer": None, "sizes": {}, "for": QUANTIFIERS},
             "formulas": {"energy e": f"-sum[d](z[d]^4 * (1 - sign({inner})^2))"},
             "steps": [{"rule": "slope", "force": "z[d]", "is": "0"}],
         }

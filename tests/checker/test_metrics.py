@@ -85,7 +85,7 @@ def along(flow: str, inner: str) -> str:
 
 
 def forged(text: str, terms: list[str]) -> Json:
-    statement = {"kind": "metric", "of": "x", "by": ["g"], "layer": None, "for": QUANTIFIERS}
+    statement = {"kind": "metric", "of": "x", "by": ["g"], "layer": None, "sizes": {}, "for": QUANTIFIERS}
     pairs = [[k, k] for k in range(len(terms))]
     steps = [{"rule": "expansion", "terms": terms}, {"rule": "mirror", "pairs": pairs}]
     return {"claim": "forged", "statement": statement, "formulas": root(text, {})["formulas"], "steps": steps}
@@ -157,7 +157,7 @@ def test_forces_with_what_is_held(force: str) -> None:
 )
 def test_what_is_held_has_no_part_in_a_slope(energy: str, slope: str, holds: bool) -> None:
     text = HELD.format(f"energy e = {energy}")
-    statement = {"kind": "gradient", "of": ["e"], "by": ["z"], "layer": None, "for": QUANTIFIERS}
+    statement = {"kind": "gradient", "of": ["e"], "by": ["z"], "layer": None, "sizes": {}, "for": QUANTIFIERS}
     steps = [{"rule": "slope", "force": "z[d]", "is": slope}]
     made = {"claim": "e", "statement": statement, "formulas": {"energy e": energy}, "steps": steps}
     assert (answer(made, text).verdict == "yes") == holds

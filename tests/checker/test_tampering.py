@@ -16,8 +16,10 @@ from functools import cache
 
 import pytest
 
+from energyc.checker.judge import QUANTIFIERS
 from tests.checker.proofs import ENERGIES, FORCES, Json, answer, certified, text_of
 from tests.checker.test_hidden_forces import with_jacobian
+from tests.checker.test_on_sets import ALONG, SIZED, proof_of
 from tests.drawing import draws
 
 Change = Callable[[Json, random.Random], None]
@@ -29,6 +31,9 @@ def originals() -> tuple[tuple[str, str], ...]:
     """Certificates as JSON, each with its spec."""
     specs = [FORCES, ENERGIES, text_of("hopfield"), text_of("kuramoto"), text_of("predictive_coding")]
     found = [(json.dumps(entry), text) for text in specs for entry in certified(text)["certificates"]]
+    placed = [proof_of(force, on) for on, forces in ALONG.items() for force in forces]
+    placed += [proof_of(force, n=size) for force, size in SIZED.items() if size > 1]  # indices of one place are one
+    found += [(json.dumps(proof), text) for proof, text in placed if proof and proof["steps"][-1].get("pairs")]
     return (*found, (json.dumps(with_jacobian()), FORCES))
 
 
@@ -39,7 +44,7 @@ def texts(entry: Json) -> list[tuple[list[str] | Json, int | str]]:
     """The places of the texts of a certificate's steps."""
     found: list[tuple[list[str] | Json, int | str]] = []
     for step in entry["steps"]:
-        found += [(step, key) for key in ("energy", "is") if key in step]
+        found += [(step, key) for key in ("energy", "is", "offset", "scale") if key in step]
         found += [(step["terms"], k) for k in range(len(step.get("terms", [])))]
     return found
 
@@ -142,7 +147,7 @@ def a_formula(entry: Json, rng: random.Random) -> None:
 
 def the_statement(entry: Json, rng: random.Random) -> None:
     statement = entry["statement"]
-    match rng.choice(["kind", "of", "by", "layer", "for", "more"]):
+    match rng.choice(["kind", "of", "by", "layer", "for", "sizes", "more"]):
         case "kind":
             kinds = ["gradient", "symmetric", "matrix", "conservative"]
             statement["kind"] = rng.choice([kind for kind in kinds if kind != statement["kind"]])
@@ -153,7 +158,10 @@ def the_statement(entry: Json, rng: random.Random) -> None:
         case "layer":
             statement["layer"] = "inner"
         case "for":
-            statement["for"] = "all sizes"
+            statement["for"] = "all sizes" if rng.random() < 0.5 or statement["for"] == QUANTIFIERS else QUANTIFIERS
+        case "sizes":
+            dim, size = rng.choice([("N", 7), ("D", 0), ("N", -1), ("M", 1), ("other", "2")])
+            statement["sizes"] = {} if statement["sizes"] else {dim: size} if type(size) is str or size < 1 else None
         case _:
             statement["everywhere"] = True
 

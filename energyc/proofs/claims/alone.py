@@ -50,7 +50,8 @@ def _rises_along(enclosures: Enclosures, state: Input, slope: Node, way: float) 
     """Whether the slope of one element has the sign of the way in the end; what is held enters by its range alone."""
     moving = depends([slope], {state})
     sizes = dict.fromkeys((dim for node in walk([slope]) for dim in node.dims), 1)
-    held = {n: _filled(_tail(enclosures.range(n)), n) for n in walk([slope]) if n not in moving}
+    still = [n for n in walk([slope]) if n not in moving and any(isinstance(part, Input) for part in walk([n]))]
+    held = {n: _filled(_tail(enclosures.range(n)), n) for n in still}
     inputs = {state: _filled(line(0.0, way), state)}
     try:
         found = Evaluation(enclosures.graph, Tails(enclosures.values), sizes, inputs, done=dict(held))(slope)

@@ -50,13 +50,16 @@ def floor_of(network: Network, base: ForceField, write: Write) -> Floor:
         return Floor(Judgement("proved", because, Step("compact", f"{whole} is bounded below")), attained=True)
     terms = [part for term in network.energies.values() for part in summands(term.node)]
     proved = _outgrown(enclosures, terms, base, write, whole) or _outweighed(enclosures, terms, network, base, whole)
+    continuous = enclosures.continuous(energies)
+    if proved is not None and (proved[1] or not continuous):
+        return Floor(proved[0], attained=proved[1] and continuous)
+    if continuous and not has_cuts(network, base):
+        slopes = gradient(base.graph, whole_energy(network, base), base.states, frozen=True, strict=False)
+        if driven_back(base, enclosures, {state: s for state, s in slopes.items() if isinstance(state, Input)}):
+            because = "each element stands alone, and is driven back from far out"
+            return Floor(Judgement("proved", because, Step("alone", f"{whole} is bounded below")), attained=True)
     if proved is not None:
-        return Floor(proved[0], attained=proved[1] and enclosures.continuous(energies))
-    slopes = gradient(base.graph, whole_energy(network, base), base.states, frozen=True, strict=False)
-    own = {state: slope for state, slope in slopes.items() if isinstance(state, Input)}
-    if enclosures.continuous(energies) and not has_cuts(network, base) and driven_back(base, enclosures, own):
-        because = "each element stands alone, and is driven back from far out"
-        return Floor(Judgement("proved", because, Step("alone", f"{whole} is bounded below")), attained=True)
+        return Floor(proved[0])
     refuted = falling_ray(network, base, roaming(network))
     return Floor(refuted or undecided("no rule shows a floor, and no ray was met along which it falls"))
 

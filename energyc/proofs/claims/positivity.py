@@ -152,8 +152,9 @@ def _by_form(matrix: ForceField, norms: Norms, sizes: str) -> Judgement | None:
         because = f"a sum of squares with coefficients that are never negative{sizes}"
         return Judgement("proved", because, Step("squares", statement, by=known))
     forms = Forms(replace(norms, structure=matrix.structure), exact_values(matrix), matrix.states)
-    plain = [product for product in products if product not in rest and forms.is_plain(product)]
-    if not all(forms.take(product) for product in (*plain, *rest)) or forms.confined() is None:
+    for product in (product for product in products if product not in rest and forms.is_plain(product)):
+        forms.take(product)  # what cannot be added is never negative
+    if not all(forms.take(product) for product in rest) or forms.confined() is None:
         return None
     reasons = [*dict.fromkeys(forms.because)]
     because = "; ".join([*reasons, f"what is added outweighs what is subtracted{sizes}"])

@@ -10,12 +10,13 @@ from functools import cached_property
 from energyc.derivation.derive import derive
 from energyc.language.network import Network, Slope
 from energyc.mathematics.calculus import substitute
-from energyc.mathematics.ir import Input, Node, walk
+from energyc.mathematics.ir import Coefficient, Input, Node, walk
 from energyc.proofs.claims.energy import has_cuts, summands, whole_energy
 from energyc.proofs.claims.floor import Floor
 from energyc.proofs.claims.judgement import Judgement, Step, undecided
 from energyc.proofs.claims.kinks import bend_down
 from energyc.proofs.claims.sets import enclosures_of, is_compact, is_convex, size_along
+from energyc.proofs.conservativeness.classify import surfaces_of
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField
 
@@ -48,7 +49,8 @@ class Rest:
                 because = "the energy takes its least value, and proximal steps rest on its kinks"
                 floor = self.floor.judgement.proof
                 return _proved(because, Step("proximal", statement, (floor,) if floor else ()))
-            if not continuous and not self._bends_down(enclosures):
+            convex = all(is_convex(state.constraint) for state in self.network.states.values())
+            if not continuous and not (convex and self._bends_down(enclosures)):
                 return undecided("the energy takes its least value, maybe where its force jumps: no step rests there")
             if self._is_at_rest_where_least(enclosures):
                 floor = self.floor.judgement.proof
@@ -121,7 +123,7 @@ class Rest:
         """Whether a step stays at a least energy: on convex sets it does, on others where it is short enough.
 
         On a sphere the force there is a multiple b z, and the projection of (1 + step b) z is z where step b > -1; with
-        means taken away, on standardized values, too.
+        means taken away, on standardized values, too. What is a multiple of z in the force counts by its sign alone.
         """
         for name, state in self.network.states.items():
             if is_convex(state.constraint):
@@ -129,9 +131,23 @@ class Rest:
             on_sphere = state.constraint is not None and state.constraint.kind == "sphere"
             widest = math.sqrt(size_along(self.network, state)) if on_sphere else 1.0
             step = None if self.network.relax.step is None else self.network.relax.step_for(name)
-            if step is None or not step * widest * enclosures.range(self.forces[name]).size < 1:
+            pull, rest = self._pull(state.node, self.forces[name], enclosures)
+            if step is None or not step * (pull + widest * rest) < 1:
                 return False
         return True
+
+    def _pull(self, state: Input, force: Node, enclosures: Enclosures) -> tuple[float, float]:
+        """How far down a force goes as a multiple of its state, and how large the rest of it is at most."""
+        surface, pull, others = surfaces_of(self.network)[state], 0.0, list[tuple[Coefficient, Node]]()
+        normal, rest = surface.split(self.base.graph, force, state)
+        for factor, term in normal:
+            if (scale := surface.scale(self.base.graph, term, state)) is None:
+                others.append((factor, term))
+            else:
+                pull -= enclosures.of_multiple(factor, scale).range.low
+        whole = self.base.graph.add([*others, *rest], state.dims)
+        nothing = whole is self.base.graph.zero(state.dims)
+        return max(pull, 0.0), 0.0 if nothing else enclosures.range(whole).size
 
     def _by_brouwer(self, enclosures: Enclosures, statement: str) -> Judgement | None:
         network = self.network

@@ -44,10 +44,11 @@ def decide_on_set(
         return verdict
     tangential = without_normal_parts(field, surfaces)
     on_set = decide(tangential, generator, seconds) if tangential.force != field.force else verdict
-    if on_set.kind != "conservative":
+    if in_charts := on_set.kind != "conservative":
         on_set = decide(along_the_set(field, surfaces), generator, seconds)
     if on_set.kind == "conservative":
-        return replace(on_set, potential=None, tried=(*on_set.tried, ON_SET), on_set=True)
+        tried = (*on_set.tried, ON_SET)
+        return replace(on_set, potential=None, tried=tried, on_set=True, in_charts=in_charts)
     if on_set.kind == "undecided" and verdict.kind == "not-conservative":
         tried = ("off the set of its states the Jacobian is not symmetric", *on_set.tried)
         return Verdict("undecided", "none", tried=tried)

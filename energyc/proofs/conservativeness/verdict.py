@@ -118,7 +118,8 @@ class Verdict:
     """Whether a force is minus a gradient. ``potential`` is an energy E with F = -dE/dz, if one is known.
 
     ``tried`` describes the attempts in sentences, mainly for undecided verdicts. ``on_set``: the force is a gradient
-    along the set of its states but not in all space; ``pinned``: the proof holds only at these sizes.
+    along the set of its states but not in all space, by a proof in coordinates of it if ``in_charts``, else off what is
+    normal to it; ``pinned``: the proof holds only at these sizes.
     """
 
     kind: Kind
@@ -129,6 +130,7 @@ class Verdict:
     ties: tuple[SuggestedTie, ...] = ()
     tried: tuple[str, ...] = ()
     on_set: bool = False
+    in_charts: bool = False
 
     @property
     def pinned(self) -> tuple[tuple[str, int], ...]:

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import Add, Coefficient, Einsum, Map, Node
-from energyc.proofs.enclosures.enclosure import BOUNDED, Enclosure, summed, times
+from energyc.proofs.enclosures.enclosure import ABSENT, BOUNDED, Enclosure, summed, times
 from energyc.proofs.enclosures.functions import mapped_range
 from energyc.proofs.enclosures.ranges import ANY, Range, exactly
 
 #: Arguments between which the inverse of a function is sought, and in how many halvings.
 REACH, HALVINGS = 64.0, 60
+HOLDS = Enclosure(exactly(1.0), BOUNDED, ABSENT, away=True, continuous=True)
 POSITIVE, NONNEGATIVE = (Enclosure(Range(0.0, math.inf, low_open=strict), down=BOUNDED) for strict in (True, False))
 
 
@@ -35,9 +36,9 @@ def elements_of(node: Node) -> tuple[Node, ...]:
 def where(conditions: Sequence[Node], known: Callable[[Node], Enclosure]) -> dict[Node, Enclosure]:
     """The enclosures where conditions hold of what is in them, by those that are ``known`` everywhere.
 
-    Each is of an element of a node at the indices of the conditions.
+    Each is of an element of a node at the indices of the conditions, which are 1.
     """
-    narrowed: dict[Node, Enclosure] = {}
+    narrowed: dict[Node, Enclosure] = dict.fromkeys(conditions, HOLDS)
     maps = [node for node in conditions if isinstance(node, Map)]
     pending = [(node.argument, POSITIVE if node.function.named("above") else NONNEGATIVE) for node in maps]
     while pending:

@@ -196,6 +196,8 @@ class Enclosures:
         rest = self.graph.einsum(ONE, [(f.node, f.axes) for f in beside], labels, masks[0].axes)
         others = self.of_product([f for f in factors if f not in masks and f not in beside])
         found = multiplied(self._narrowed(rest, narrowed), others)
+        if all(self.range(f.node).positive for f in masks):  # they hold
+            return found
         nothing = Range(min(found.range.low, 0.0), max(found.range.high, 0.0))
         return Enclosure(nothing, max(found.up, ABSENT), max(found.down, ABSENT)).cut()
 
@@ -220,8 +222,12 @@ class Enclosures:
         return total
 
     def _narrowed(self, root: Node, narrowed: Mapping[Node, Enclosure]) -> Enclosure:
-        """The enclosure of a node by narrower ones of nodes of which it is made element by element."""
-        there, pending = replace(self, _known=dict(narrowed), _reads=dict(self._reads)), [root]
+        """The enclosure of a node by narrower ones of nodes of which it is made element by element.
+
+        Where a condition holds is no closed set, so that there is nothing that a compact set would bound.
+        """
+        reads = {node: (any_state, any_state) for node, (any_state, _) in self._reads.items()}
+        there, pending = replace(self, free=self.moving, _known=dict(narrowed), _reads=reads), [root]
         while pending:
             node = pending.pop()
             if node not in there._known:

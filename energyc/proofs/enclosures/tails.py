@@ -25,6 +25,8 @@ VANISHING = -64.0
 HUGE = (1e-100, math.inf)
 #: A logarithm grows more slowly than this power.
 LOGARITHM = 1e-3
+#: Functions that are exponentially close to the ends of their range, which are exact.
+SETTLING = ("tanh", "erf", "sigmoid")
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ def _mapped(function: ScalarFunction, u: Tail) -> Tail:
     if function.homogeneous is not None:
         return _homogeneous(u, function.homogeneous)
     if math.isfinite(function.low) and math.isfinite(function.high):
-        return Tail.bounded()
+        return _limit(function, u) or Tail.bounded()
     if u.power <= 0 and function.domain is None:
         return Tail.bounded()
     if function.asymptotes is not None:
@@ -240,6 +242,14 @@ def _mapped(function: ScalarFunction, u: Tail) -> Tail:
     if function.name == "sqrt" and u.sign > 0:
         return Tail.bounded(u.power / 2)
     raise NoEnclosure(function.name)
+
+
+def _limit(function: ScalarFunction, u: Tail) -> Tail | None:
+    """What a function tends to far out, up to what falls faster than powers; None where it is not known."""
+    if function.name not in SETTLING or not u.terms or u.terms[0][0] <= 0:
+        return None
+    end = function.high if u.sign > 0 else function.low
+    return Tail.of({0.0: (end, end)}, VANISHING)
 
 
 def _power(u: Tail, exponent: Fraction) -> Tail:

@@ -8,19 +8,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from energyc.checker.judge import QUANTIFIERS
+from energyc.checker.judge import ON_SETS, QUANTIFIERS
 from energyc.derivation.notation import Notation, left_side, of_network
 from energyc.derivation.notation.text import number, write
 from energyc.language.network import Network
 from energyc.language.syntax import ast
 from energyc.mathematics.calculus import gradient
-from energyc.mathematics.ir import Graph, Input, Map, Node
+from energyc.mathematics.ir import Add, Einsum, Graph, Input, Map, Node
 from energyc.proofs.certificates.certificate import Certificate, TermEntry
 from energyc.proofs.claims.classes import Claim
-from energyc.proofs.conservativeness.classify import Classification, field_from
+from energyc.proofs.conservativeness.classify import Classification, field_from, surfaces_of
 from energyc.proofs.conservativeness.descent import Descent
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.enclosures.impulses import IMPULSE
+from energyc.proofs.fields.problem import field_of
+from energyc.proofs.fields.sizes import Sizes
+from energyc.proofs.fields.surfaces import Surface
 from energyc.proofs.verdicts.formulas import Equations, formulas_of
 
 Json = dict[str, Any]
@@ -57,8 +60,16 @@ class Writer:
         """A fork of the network's graph."""
         return field_from(self.network).graph
 
-    def _entry(self, kind: str, of: Sequence[str] | str, by: Sequence[str], steps: list[Json]) -> Json:
-        statement = {"kind": kind, "of": of, "by": [*by], "layer": self.layer, "for": QUANTIFIERS}
+    def _entry(
+        self,
+        kind: str,
+        of: Sequence[str] | str,
+        by: Sequence[str],
+        steps: list[Json],
+        sizes: Sizes = (),
+        on: str = QUANTIFIERS,
+    ) -> Json:
+        statement = {"kind": kind, "of": of, "by": [*by], "layer": self.layer, "sizes": dict(sizes), "for": on}
         read = [of] if isinstance(of, str) else of
         written = re.findall(r"[A-Za-z_]\w*", str(steps))
         return {"statement": statement, "formulas": formulas_of(self.equations, read, written), "steps": steps}
@@ -72,12 +83,12 @@ class Writer:
         """The forces, and the sums of them, that are proved to be gradients; the claims, and their proofs."""
         for name, verdict in classification.terms.items():
             if verdict.kind == "conservative" and self.network.terms[name].kind != "energy":
-                yield (name,), f"{name}: conservative", self._force((name,), verdict)
+                yield (name,), f"{name}: conservative", self._force(classification, (name,), verdict)
         together = classification.together
         sums = [(part.terms, part.verdict) for part in together.parts] if together is not None else []
         for terms, verdict in [(together.terms, together.verdict), *sums] if together is not None else []:
             if verdict.kind == "conservative" and len(terms) > 1:
-                yield terms, f"{', '.join(terms)}: conservative", self._force(terms, verdict)
+                yield terms, f"{', '.join(terms)}: conservative", self._force(classification, terms, verdict)
 
     def energies(self, classification: Classification) -> Iterator[tuple[str, Json]]:
         """The energies, whose forces are derived from them."""
@@ -108,11 +119,11 @@ class Writer:
             steps.append({"rule": "slope", "force": left_side(by, indices), "is": self._text(force, indices)})
         return self._entry("gradient", [name], [by for by, _, _ in forces], steps)
 
-    def _force(self, names: Sequence[str], verdict: Verdict) -> Written:
+    def _force(self, classification: Classification, names: Sequence[str], verdict: Verdict) -> Written:
         """That forces are the gradient of a potential, or their Jacobian is symmetric."""
         states = list(self.network.states)
-        if verdict.on_set or verdict.pinned:
-            return "it is proved on the set of its states, or at some sizes, alone"
+        if verdict.in_charts:
+            return "it is proved in coordinates of the set of its states alone"
         if all(self.network.terms[name].kind == "energy" for name in names):
             return "it is a sum of energies"
         if verdict.potential is not None:
@@ -120,7 +131,45 @@ class Writer:
             return self._entry("gradient", list(names), states, [potential])
         if verdict.certificate is None:
             return "it is a sum of proofs"
-        return self._entry("symmetric", list(names), states, self._symmetry(verdict.certificate, {}))
+        steps = [*self._normal(classification, names)] if verdict.on_set else []
+        steps += self._symmetry(verdict.certificate, {})
+        on = ON_SETS if verdict.on_set else QUANTIFIERS
+        return self._entry("symmetric", list(names), states, steps, verdict.pinned, on)
+
+    def _normal(self, classification: Classification, names: Sequence[str]) -> Iterator[Json]:
+        """What is normal to the set of a state in the forces on it: a number times the state, and one added."""
+        surfaces = surfaces_of(self.network)
+        field = field_of(field_from(self.network), [f for name in names for f in classification.forces[name].items()])
+        for state, root in field.force.items():
+            if (surface := surfaces.get(state)) is None:
+                continue
+            indices = self.notation.indices(state)
+            parts = [
+                part
+                for factor, term in surface.split(field.graph, root, state)[0]
+                for part in self._parts(term, state, surface, indices, number(factor))
+            ]
+            yield {"rule": "normal", "force": left_side(state.name, indices)} | {
+                which: " + ".join(text for kind, text in parts if kind == which) or "0" for which in ("offset", "scale")
+            }
+
+    def _parts(
+        self, term: Node, state: Input, surface: Surface, indices: Sequence[str], factor: str
+    ) -> Iterator[tuple[str, str]]:
+        """The terms of what is normal to a set, each an ``offset`` or the ``scale`` of the state."""
+        varying = surface.varying(term)
+        if term is state:
+            yield "scale", factor
+        elif isinstance(term, Add):
+            for coefficient, node in term.terms:
+                yield from self._parts(node, state, surface, indices, f"{factor} * ({number(coefficient)})")
+        elif isinstance(term, Einsum) and varying:
+            held = [(o.node, o.axes) for o in term.operands if o is not varying[0]]
+            scale = self.graph.einsum(term.coefficient, held, dict(enumerate(term.labels)), term.out)
+            inner = f"{factor} * ({self._text(scale, indices)})"
+            yield from self._parts(varying[0].node, state, surface, indices, inner)
+        else:
+            yield "offset", f"{factor} * ({self._text(term, indices)})"
 
     # ------------------------------------------------------------ claims
 
@@ -137,11 +186,10 @@ class Writer:
     def _scaled(self, classification: Classification, factors: Mapping[str, str]) -> Json | None:
         """That the forces, those on some states divided by factors, are one gradient."""
         verdict = classification.scales.verdict if classification.scales is not None else None
-        if verdict is None or verdict.certificate is None or verdict.pinned or verdict.on_set:
+        if verdict is None or verdict.certificate is None or verdict.on_set:
             return None
-        entry = self._entry(
-            "scaled", [*classification.terms], [*self.network.states], self._symmetry(verdict.certificate, {})
-        )
+        states, steps = [*self.network.states], self._symmetry(verdict.certificate, {})
+        entry = self._entry("scaled", [*classification.terms], states, steps, verdict.pinned, ON_SETS)
         nodes = {name: self.network.states[name].node for name in factors}
         written = {left_side(name, self.notation.indices(nodes[name])): text for name, text in factors.items()}
         return {**entry, "statement": {**entry["statement"], "factors": written}}
@@ -149,12 +197,12 @@ class Writer:
     def _metric(self, descent: Descent) -> Json | None:
         """That the matrix of a flow along a gradient is symmetric; if P is a number, the Jacobian of a let."""
         certificate = descent.symmetric.certificate
-        if certificate is None or certificate.pinned:
+        if certificate is None:
             return None
         by = descent.state if descent.plain else descent.by
         steps = self._symmetry(certificate, {f"{way}.v": f"{way}.{by}" for way in "uw"})
         kind, of = ("symmetric", descent.by) if descent.plain else ("metric", descent.state)
-        return self._entry(kind, of, [by], steps)
+        return self._entry(kind, of, [by], steps, certificate.pinned)
 
     def _matrix(self, about: str) -> Json | None:
         """That exchanging two indices of a let leaves it as it is."""

@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Any
 
 from energyc.checker.formulas import Formulas
-from energyc.checker.judge import FORMAT, VERSION, Answer, judge
+from energyc.checker.judge import FORMAT, ON_SETS, VERSION, Answer, judge
 from energyc.checker.syntax import NotCovered, read_spec
 from energyc.proofs.claims import contraction, floor, monotone, positivity, rest
 from energyc.proofs.claims.classes import Claim
-from energyc.proofs.conservativeness.classify import Classification, classify
+from energyc.proofs.conservativeness.classify import Classification
 from energyc.proofs.conservativeness.term_sums import TermSum
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.verdicts.certified import OTHER_KIND, Writer, Written
@@ -34,7 +34,6 @@ WITH_TREES = {
     positivity.CLAIM: "positive",
 }
 LISTS = ("certificates", "claims")
-ON_SETS = "it is proved on the sets of its states and params alone"
 
 
 @dataclass
@@ -55,7 +54,7 @@ class Gate:
         """The same with the certificates of energies before the others."""
         whole = Gate(self.writer)
         for claim, written in self.writer.energies(self.classification) if self.classification is not None else ():
-            whole._judged(claim, written, ON_SETS)
+            whole._judged(claim, written)
         return replace(whole, accepted=whole.accepted + self.accepted, left_out=whole.left_out + self.left_out)
 
     def classes(self, classification: Classification) -> Classification:
@@ -63,7 +62,7 @@ class Gate:
         refused: dict[tuple[str, ...], Verdict] = {}
         self.classification = classification
         for terms, claim, written in self.writer.classes(classification):
-            answer = self._judged(claim, written, ON_SETS)
+            answer = self._judged(claim, written)
             if answer.verdict == "no":
                 refused[terms] = Verdict("undecided", "none", tried=(_bug(answer),))
             elif answer.verdict != "yes":
@@ -97,17 +96,6 @@ class Gate:
         return classification, tuple(judged)
 
     @cached_property
-    def off_sets(self) -> dict[str, Written]:
-        """The proofs of classes that hold off the sets of states and params too, by their claims."""
-        network = self.writer.network
-        states = {name: replace(state, constraint=None) for name, state in network.states.items()}
-        params = {name: replace(param, low=None, high=None) for name, param in network.params.items()}
-        free = replace(network, states=states, params=params)
-        writer, found = replace(self.writer, network=free), classify(free)
-        energies: dict[str, Written] = dict(writer.energies(found))
-        return energies | {claim: written for _, claim, written in writer.classes(found)}
-
-    @cached_property
     def consts(self) -> dict[str, str]:
         """The consts that are set from outside, with their values."""
         try:
@@ -132,12 +120,13 @@ class Gate:
     def _text(self) -> str:
         return self.writer.network.source.text
 
-    def _judged(self, claim: str, written: Written, on_sets: str = "") -> Answer:
-        """The answer to a proof, which ``on_sets`` says may rest on the sets of the states and params."""
+    def _judged(self, claim: str, written: Written) -> Answer:
+        """The answer to a proof, which may hold on the sets of the states and params alone."""
         answer = self._answer(claim, written)
-        if answer.verdict == "no" and on_sets:
-            written = self.off_sets.get(claim, on_sets)
-            answer = self._answer(claim, written)
+        if answer.verdict == "no" and not isinstance(written, str):
+            kept = {**written, "statement": {**written["statement"], "for": ON_SETS}}
+            if (again := self._answer(claim, kept)).verdict == "yes":
+                return self._noted(claim, kept, again)
         return self._noted(claim, written, answer)
 
     def _noted(self, claim: str, written: Written, answer: Answer | None = None) -> Answer:

@@ -13,7 +13,7 @@ from energyc.checker.algebra import total
 from energyc.checker.case import Refused
 from energyc.checker.claims import Claims, reader
 from energyc.checker.growth import Growths
-from energyc.checker.ranges import Facts, root
+from energyc.checker.ranges import FREE, Facts, root
 from energyc.checker.syntax import NotCovered, expression
 from energyc.checker.terms import FOR, moving
 from energyc.language.network import Network
@@ -251,13 +251,16 @@ class Trees:
             yield _part([part], {}, ())
 
     def _together(self, parts: Sequence[Part], rule: str) -> Iterator[Json]:
-        """The premises of a sum: all parts by one rule; norms leave out what is bounded below and confines none."""
-        norms = rule == "norms"
-        firm = [part for part in parts if norms and self._facts(part).below and not self._powers([part], ())]
+        """The premises of a sum: parts by one rule, but for what is bounded below and confines none."""
+        firm = [part for part in parts if self._is_beside(part, rule)]
         together = [part for part in parts if part not in firm]
         yield _part(together, self._powers(together, (), rule), (), rule)
         for part in firm:
             yield _part([part], {}, ())
+
+    def _is_beside(self, part: Part, rule: str) -> bool:
+        facts = self._facts(part)
+        return facts.below and (not self._powers([part], ()) if rule == "norms" else facts.reads != FREE)
 
     def _confining(self, parts: Sequence[Part], given: Sequence[str]) -> tuple[Part, dict[str, str]] | None:
         """A part that confines a state which is not ``given``, and its powers."""
