@@ -274,6 +274,35 @@ def integrands(poly: Poly) -> Iterator[Poly]:
     yield from (total(parts) for _, parts in groups.values())
 
 
+def is_left(poly: Poly) -> bool:
+    """Whether a polynomial may be other than 0, by each value of what decides inside of its atoms.
+
+    ``where(c, f(where(c, u, 0)), 0)`` is ``where(c, f(u), 0)``.
+    """
+    poly = cleared(poly)
+    inner = (atom for (bound, factors), _ in poly for f, _ in factors for atom in _deciding(f, frozenset(bound)))
+    if (atom := next(inner, None)) is None:
+        return bool(poly)
+    sides = (exchanged(poly, atom, number(value)) for value in _values(atom))
+    return any(is_left(exchanged(side, atom, number(value))) for side, value in zip(sides, _values(atom), strict=True))
+
+
+def _deciding(atom: Atom, hidden: frozenset[Atom]) -> Iterator[Atom]:
+    """The signs and conditions inside of an atom which read none of the ``hidden`` indices."""
+    for (bound, factors), _ in chain(*atom.args):
+        for inner, _ in factors:
+            decides = inner.kind == "function" and inner.name in ("sign", *_CONDITIONS)
+            if decides and not seen(inner)[0] & hidden.union(bound):
+                yield inner
+            yield from _deciding(inner, hidden.union(bound))
+
+
+def _values(atom: Atom) -> tuple[int, ...]:
+    """Those of a sign, but for a set without interior, or of a condition."""
+    kinked = atom.name == "sign" and _is_kinked(atom.args[0])
+    return (1, 0) if atom.name in _CONDITIONS else (1, -1, 0) if kinked else (1, -1)
+
+
 @lru_cache(500_000)
 def seen(atom: Atom) -> tuple[frozenset[Atom], int]:
     """The free indices of an atom, and how deep sums are nested in it."""

@@ -123,11 +123,13 @@ class Facts(NamedTuple):
         """A power by a number: of one that is not whole, of what is not below 0."""
         if exponent < 0:
             return self.power(-exponent).inverse()
+        if not exponent:
+            return number(1)
         whole, even = exponent.denominator == 1, exponent % 2 == 0
-        inside = whole or self.positive or (self.low >= 0 and exponent >= 0)
-        ends = [end**exponent.numerator for end in self[:2]] if whole and exponent else []
+        inside = whole or self.positive or self.low >= 0
+        ends = [end**exponent.numerator for end in self[:2]] if whole else []
         known = Facts(
-            0 if even or not whole else min(ends),
+            0 if not whole or (even and self.low <= 0 <= self.high) else min(ends),
             max(ends, default=math.inf),
             self.zero,
             even or not whole or self.below,
@@ -136,8 +138,6 @@ class Facts(NamedTuple):
             self.continuous and inside,
             reads=self.reads,
         )
-        if not exponent:
-            return number(1)
         rising = self.low >= 0 or (whole and not even)
         slope = whole or self.positive or exponent > 1
         top, bottom = slope and self.top and (rising or self.smooth), slope and self.bottom and (rising or self.smooth)
