@@ -238,7 +238,7 @@ class Formulas:
         if primes > (own.primes if own is not None else 0):
             if len(values) != 1 or indices:
                 raise NotCovered("the derivative of a function of several values")
-            if own is None and name in AT_KINKS and primes == 1:
+            if own is None and name in AT_KINKS and primes == 1 and not self.whole:
                 return self.value(expression(AT_KINKS[name]), {"u": values[0]})
             place = new_index("")
             slope = self.differential(self.function(name, primes - 1, [lone(place)], {}), place)
