@@ -65,6 +65,8 @@ def _function(graph: Graph, function: Function, u: Node) -> Node:
         case "sigmoid" | "step":
             turned = _is_negative(u) and (function.named("sigmoid") or not _may_rest(u))
             return _reflected(graph, function, u) if turned else graph.map(function, u)
+        case "sign" if not _may_rest(u):
+            return _affine(graph, 2, _function(graph, Function("step"), u), -1)
         case "sign":
             above, below = (_function(graph, Function("step"), graph.scale(way, u)) for way in (1, -1))
             return graph.minus(above, below)
