@@ -342,16 +342,31 @@ def _apart(poly: Poly, wanted: Callable[[Atom], bool], hidden: frozenset[Atom] =
 
 
 def vanishes(poly: Poly, cases: int = CASES) -> bool:
-    """Whether a polynomial is 0 by its form, or is for each value of each of its signs; denominators are cleared.
+    """Whether a polynomial is 0 by its form, or is for each value of each of its signs and conditions.
 
-    A sign is 1 or -1 off a set without interior, and 0 as well where its argument may be 0 beside that.
+    Denominators are cleared. A sign is 1 or -1 off a set without interior, and 0 as well where its argument may be 0
+    beside that; a condition is 1 or 0: ``where(c, f(where(c, u, 0)), 0)`` is ``where(c, f(u), 0)``.
     """
     poly = cleared(poly)
-    sign = next(_apart(poly, lambda atom: (atom.kind, atom.name) == ("function", "sign")), None) if cases else None
-    if sign is None:
+    deciding = next(_apart(poly, _decides), None) if poly and cases else None
+    if deciding is None:
         return not poly
-    values = (1, -1, 0) if _is_kinked(sign.args[0]) else (1, -1)
-    return all(vanishes(exchanged(poly, sign, number(value)), cases - 1) for value in values)
+    sides = ((exchanged(poly, deciding, value), value) for value in map(number, _values(deciding)))
+    return all(vanishes(exchanged(side, deciding, value), cases - 1) for side, value in sides)
+
+
+def _decides(atom: Atom) -> bool:
+    """Whether an atom is a sign or a condition with none inside, of which it may be a function."""
+    if atom.kind != "function" or atom.name not in ("sign", *_CONDITIONS):
+        return False
+    return not any(True for part in atom.args for _ in _apart(part, _decides))
+
+
+def _values(atom: Atom) -> tuple[int, ...]:
+    """Those of a condition, or of a sign."""
+    if atom.name in _CONDITIONS:
+        return 1, 0
+    return (1, -1, 0) if _is_kinked(atom.args[0]) else (1, -1)
 
 
 def replaced(poly: Poly, new: Callable[[Atom], Poly | None]) -> Poly:

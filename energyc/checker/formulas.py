@@ -16,7 +16,7 @@ from energyc.checker.syntax import Left, NotCovered, Spec, expression
 
 #: Functions and reductions by others: of u, v and w, along the indices I where G.
 DEFINED = {
-    "relu": "u * (1 + sign(u)) / 2", "above": "(1 + sign(u)) / 2", "abs": "u * sign(u)", "sqrt": "u^(1/2)",
+    "relu": "u * (1 + sign(u)) / 2", "above": "(sign(u) + sign(u)^2) / 2", "abs": "u * sign(u)", "sqrt": "u^(1/2)",
     "sigmoid": "(1 + tanh(u/2)) / 2", "softplus": "u/2 + lcosh(u)", "logsigmoid": "u/2 - lcosh(u)",
     "silu": "u * (1 + tanh(u/2)) / 2", "gelu": "u * (1 + erf(u * 2^(-1/2))) / 2", "softsign": "u / (1 + u * sign(u))",
     "gelu_tanh": "u * (1 + tanh((2/pi)^(1/2) * (u + 0.044715 * u^3))) / 2", "max": "v + relu(u - v)",
@@ -32,6 +32,8 @@ SLOPES = {
     "sign": "0", "tanh": "1 - tanh(u)^2", "log": "1 / u", "sin": "cos(u)", "cos": "-sin(u)", "lcosh": "tanh(u/2) / 2",
     "erf": "2 * pi^(-1/2) * exp(-u^2)", "exp": "exp(u)", "power": "1",
 }  # fmt: skip
+#: The slopes of those that have one at a kink, where u may rest.
+AT_KINKS = {"relu": "above(u)", "leaky_relu": "0.01 + 0.99 * above(u)"}
 #: The slopes of functions that are kept ``whole``: their bounds, or a formula.
 WHOLE: dict[str, Any] = {
     "tanh": (0, 1), "erf": (0, Fraction(113, 100)), "softsign": (0, 1), "sigmoid": (0, Fraction(1, 4)),
@@ -65,7 +67,7 @@ class Formulas:
     The tensors and lets in ``along`` move; ``exchange`` gives the directions that may be read, and their names;
     ``used`` are the left sides that were read. Functions may be kept ``whole``, with atoms ``slope NAME``. Gradients by
     z are directions w.z, and listed in ``slopes``, if that is a list. Nothing may be frozen or detached, unless it is
-    ``held``. But for ``on_edges``, > and >= of numbers are the same.
+    ``held``. But for ``on_edges``, > and >= of numbers that differ off edges are the same.
     """
 
     def __init__(
@@ -177,12 +179,12 @@ class Formulas:
             equal = function("eq", a - b)
             return equal if isinstance(sign, ast.Eq) else _ONE - equal
         above = a - b if isinstance(sign, ast.Gt | ast.GtE) else b - a
-        if not above.is_whole() and self.on_edges:
-            strict = isinstance(sign, ast.Lt | ast.Gt)
-            return function("above", above) if strict else _ONE - function("above", -above)
-        if not above.is_whole():
-            return self.template("above", u=above)
-        return function("le", number(int(isinstance(sign, ast.Lt | ast.Gt))) - above)
+        strict = isinstance(sign, ast.Lt | ast.Gt)
+        if above.is_whole():
+            return function("le", number(int(strict)) - above)
+        known = above if strict else -above
+        holds = function("above", known) if self.on_edges else self.template("above", u=known)
+        return holds if strict else _ONE - holds
 
     def template(self, name: str, **scope: Any) -> Poly:
         """A definition of the tables."""
@@ -237,6 +239,8 @@ class Formulas:
         if primes > (own.primes if own is not None else 0):
             if len(values) != 1 or indices:
                 raise NotCovered("the derivative of a function of several values")
+            if own is None and name in AT_KINKS and primes == 1 and not self.whole:
+                return self.value(expression(AT_KINKS[name]), {"u": values[0]})
             place = new_index("")
             slope = self.differential(self.function(name, primes - 1, [lone(place)], {}), place)
             return moved(slope, {place: values[0]})

@@ -81,6 +81,30 @@ def test_written_for_the_tests(text: str) -> None:
     assert file["certificates"]
 
 
+#: Slopes of energies, with selections inside of functions, and whether they are right.
+SELECTED = {
+    "where(a + 1 <= 1, exp(a), exp(a))": ("-where(2*a > 0, exp(where(a > 0, a, 0)), exp(where(a <= 0, a, 0)))", True),
+    "where(a > 3, exp(a), sin(a))": ("-where(a > 3, exp(where(a > 3, a, 0)), cos(where(a <= 3, a, 0)))", True),
+    "exp(a) + 0*a": ("-where(a > 0, exp(where(a > 0, a, 0)), exp(where(a <= 0, 0, a)))", False),
+    "relu(a)": ("-where(relu(a) > 0, 1, 0)", True),
+    "where(relu(a) > 0, 0, cos(a))": ("sin(a) * (1 - relu'(relu(a)))", True),
+    "where(relu(a) > 0, 0, exp(a))": ("-exp(a) * (1 + relu'(relu(a))) / 2", False),
+    "tanh(relu(a))": ("-where(a > 0, 1 - tanh(where(a > 0, a, 0))^2, 0)", True),
+    "where(a > 3, exp(a), 0)": ("-where(a > 3, exp(where(a > 2, a, 1)), 0) - where(a > 3, 1, 0)", False),
+    "where(a > 3, exp(a), 1)": ("-where(a > 3, exp(where(a < 3, a, 0)), 0)", False),
+}
+
+
+@pytest.mark.parametrize("energy", SELECTED)
+def test_selections_inside_of_functions_are_judged_by_each_side(energy: str) -> None:
+    force, right = SELECTED[energy]
+    statement = {"kind": "gradient", "of": ["e"], "by": ["a"], "layer": None, "sizes": {}, "for": QUANTIFIERS}
+    entry = {"claim": "e", "statement": statement, "formulas": {"energy e": energy}}
+    text = f"network n\nstate a\nenergy e = {energy}\n"
+    found = answer({**entry, "steps": [{"rule": "slope", "force": "a", "is": force}]}, text)
+    assert (found.verdict == "yes") == right, found
+
+
 def answers_under(seed: int, folder: Path) -> str:
     """What a process of its own answers to all files of a folder."""
     environment = {**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": str(ROOT)}

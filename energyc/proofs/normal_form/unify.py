@@ -2,7 +2,8 @@
 
 The formulas come from the table: ``tanh u = 2 s(2u) - 1`` and ``silu u = u s(u)`` with s the logistic sigmoid,
 ``gelu u = u P(u)`` with P the normal distribution function, ``relu u = u step(u)``. Besides, ``s(-u) = 1 - s(u)``,
-``sign u = 2 step(u) - 1`` and ``step(-u) = 1 - step(u)`` off 0, ``abs(u)^n = u^n`` or ``sign(u) u^n``,
+``sign u = step(u) - step(-u)`` and, off 0, ``step(-u) = 1 - step(u)`` unless u may rest there, ``abs(u)^n = u^n`` or
+``sign(u) u^n``,
 ``1 / (1 + abs u) = step(u) / (1 + u) + (1 - step(u)) / (1 - u)``, ``exp(u + v) = exp u exp v``, ``exp(log u) = u``,
 ``log(exp u) = u``, ``sqrt u = u^(1/2)`` and ``(u^a)^b = u^(a b)`` for a fraction a. Use the result for comparison only:
 these forms lose digits to cancellation.
@@ -16,7 +17,21 @@ from typing import TypeGuard
 
 from energyc.mathematics.calculus.scalar import expanded
 from energyc.mathematics.calculus.substitute import rebuilt
-from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Function, Graph, Map, Node, Operand, Stop, walk
+from energyc.mathematics.ir import (
+    ONE,
+    Add,
+    ArgMax,
+    Coefficient,
+    Einsum,
+    Function,
+    Graph,
+    Map,
+    Max,
+    Node,
+    Operand,
+    Stop,
+    walk,
+)
 from energyc.proofs.enclosures.impulses import IMPULSE
 
 
@@ -48,9 +63,13 @@ def _function(graph: Graph, function: Function, u: Node) -> Node:
         return _power(graph, u, function.exponent or Fraction(1, 2))
     match function.name:
         case "sigmoid" | "step":
-            return _reflected(graph, function, u) if _is_negative(u) else graph.map(function, u)
-        case "sign":
+            turned = _is_negative(u) and (function.named("sigmoid") or not _may_rest(u))
+            return _reflected(graph, function, u) if turned else graph.map(function, u)
+        case "sign" if not _may_rest(u):
             return _affine(graph, 2, _function(graph, Function("step"), u), -1)
+        case "sign":
+            above, below = (_function(graph, Function("step"), graph.scale(way, u)) for way in (1, -1))
+            return graph.minus(above, below)
         case "exp":
             return _exponential(graph, u)
         case "log" if isinstance(u, Map) and u.function.named("exp"):
@@ -87,6 +106,11 @@ def _on_both_sides(graph: Graph, power: Function, base: Add, corner: Map, new: M
     )
     step = _function(graph, Function("step"), u)
     return graph.add([(ONE, graph.product(step, graph.minus(right, left))), (ONE, left)], base.dims)
+
+
+def _may_rest(u: Node) -> bool:
+    """Whether it may be 0 near a point without being 0 everywhere, as ``relu(z)`` is."""
+    return any(isinstance(n, Max | ArgMax) or (isinstance(n, Map) and n.function.entry.kinks) for n in walk([u]))
 
 
 def _reflected(graph: Graph, function: Function, u: Node) -> Node:
