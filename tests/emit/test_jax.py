@@ -251,6 +251,37 @@ def test_kinks_move_by_proximal_steps(spec: str, float64: None) -> None:
     same_answer(pair, 1e-10)
 
 
+#: Blocks of which one has a kink, one a set of its own and a D that is computed, one a force that is not affine in it.
+BLOCKS = """
+network sweeping
+dim A = 3, B = 4, C = 2
+clamp x[A]
+target t[C]
+param W[A, B] ~ normal(1/2), V[B, C] ~ normal(1/2), w ~ normal(1/4), d[B] = 1 in [1/2, 2]
+state a[A], b[B] in [-1, 1], c[C], e[C]
+energy own = 1/2 * sum[i]((a[i] - x[i])^2) + 1/2 * sum[j](d[j] * b[j]^2) - sum[i,j](a[i] * W[i,j] * b[j])
+energy far = 1/2 * sum[k]((c[k] - sum[j](b[j] * V[j,k]))^2) + 1/10 * exp(w) * sum[i](abs(a[i]))
+energy odd = 1/2 * sum[k](e[k]^2) + 1/4 * sum[k](e[k]^4) - 1/2 * sum[k](e[k] * c[k])
+readout o[k] = c[k] + e[k]
+cost loss = 1/2 * sum[k]((c[k] - t[k])^2) + sum[k](e[k]^4)
+relax { solver = blocks, step = 1/4, steps = 40 }
+nudge { steps = 10 }
+"""
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["conv_digits", "conv_hopfield", "deep_hopfield3", "hopfield_resnet", "small"])
+def test_blocks_move_to_their_minimisers(spec: str, float64: None) -> None:
+    """By every rule that there is in torch and has a form; one that goes back through steps has none through sweeps."""
+    pair = Pair(pipeline.resolve(pipeline.read(BLOCKS)) if spec == "small" else spec)
+    assert set(pair.jax.rules) == set(RULES) & set(pair.torch.rules) == set(RULES) - {"bptt", "tbptt"}
+    same_rest(pair)
+    same(pair, tuple(pair.jax.rules), 1e-10)
+    if spec == "small":
+        same_answer(pair, 1e-10)
+
+
 #: Two kinks by one weight, and a cost that is linear in one state.
 TWO_KINKS = """
 network two_kinks

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from energyc.code.module.context import Context
 from energyc.code.module.names import Identifiers
 from energyc.code.plan import PlannedRoutine, statements_for
-from energyc.code.plan.routines import Prepared, Signature
+from energyc.code.plan.routines import BLOCK, Prepared, Signature, slope_key
 from energyc.code.plan.shared import Block
 from energyc.code.targets.arrays.methods import Lets, Record, Routines, docstring, needed, unpacked
 from energyc.code.targets.arrays.nodes import ArrayWriter
@@ -160,6 +160,8 @@ class FunctionWriter(Routines):
                 return Dict(tuple((String(key), code) for key, code in single.items())), _ARRAYS
             case "_weights", _:
                 return Tuple(tuple(single.values())), quote("tuple[Array, ...]")
+            case name, _ if name.startswith(BLOCK):
+                return self._block(signature, single), quote("dict[str, Any]")
             case "_start", _:
                 constant = {o.key for o in planned.outputs if self.writer.constant_value(o.node) is not None}
                 cast = {k: x.method("astype", self.dtype) if k in constant else x for k, x in single.items()}
@@ -179,10 +181,22 @@ class FunctionWriter(Routines):
         none = {name: quote(form, x=Attribute(own, local[name])) for name in signature.keys}
         return call("States", *(parts.get(name, none[name]) for name in signature.keys))
 
+    def _block(self, signature: Signature, parts: Mapping[str, Expr]) -> Expr:
+        """By each state of a block the force on it, and D where that is ``b - D z``, else None."""
+        local, numbers = self.context.local, self.context.derivation.blocks.numbers
+        moved = [name for name in signature.keys if name in local]
+        slopes = {name: parts.get(slope_key(name), literal(numbers.get(name))) for name in moved}
+        return Dict(tuple((String(local[name]), Tuple((parts[name], slopes[name]))) for name in moved))
+
     def _by_name(self, parts: Mapping[str, Expr]) -> Expr:
         """Slopes by the fields of params and clamps."""
         fields = {**self.context.local, **self.context.params}
         return Dict(tuple((String(fields[key]), code) for key, code in parts.items()))
+
+
+def is_function(routine: str) -> bool:
+    """Whether a module has a function of a routine."""
+    return routine in ROUTINES or routine.startswith(BLOCK)
 
 
 def function_name(routine: str) -> str:

@@ -29,6 +29,8 @@ RULES: Mapping[str, str] = MappingProxyType(
 _NUDGED = frozenset(RULES) - {"implicit", "bptt"}
 #: Rules that are not for layers: what comes back to one is known at its last states alone.
 _WITHOUT_LAYERS = frozenset({"tbptt"})
+#: Rules that are not for sweeps of blocks, which are no steps that they could go back through.
+_WITHOUT_BLOCKS = frozenset({"bptt", "tbptt"})
 #: Rules that are not for kinks: the slope of one is taken where a step leads, and they take those where it begins.
 _WITHOUT_KINKS = frozenset({"bptt", "tbptt"})
 
@@ -48,6 +50,8 @@ def written(planned: ModulePlan, rules: Sequence[Declaration]) -> tuple[str, ...
     possible = [rule.name for rule in rules if rule.name in RULES]
     if planned.layers:
         possible = [name for name in possible if name not in _WITHOUT_LAYERS]
+    if any(part.equations.relax.solver == "blocks" for part in parts.values()):
+        possible = [name for name in possible if name not in _WITHOUT_BLOCKS]
     if planned.derivation.proximal:
         possible = [name for name in possible if name not in _WITHOUT_KINKS]
     by_number = all(part.equations.nudge.steps is not None for part in parts.values())
@@ -71,7 +75,7 @@ def _no_form(message: str) -> UserError:
 def _without(network: Network, derivation: Derivation, layer: bool) -> Iterator[str]:
     """Why a network has no form."""
     relax = network.relax
-    if relax.solver != "gradient":
+    if relax.solver not in ("gradient", "blocks"):
         yield f"its solver is {relax.solver}"
     if relax.step is None:
         yield "each relaxation chooses its step"

@@ -24,6 +24,8 @@ EXPLOSION: float = 0.0
 BETA: float = 0.0
 NUDGE_STEPS: int = 0
 SNAPSHOTS: int = 0
+BLOCKS: int = 0
+COST_SLOPES: dict[str, float] = {}
 FORCE_PARAMS: tuple[str, ...] = ()
 
 
@@ -76,6 +78,16 @@ def sums_gradient(params: Params, fixed: Fixed, sums: Sums) -> Slopes:
     raise NotImplementedError
 
 
+def proximal(params: Params, fixed: Fixed, states: States, step: States) -> States:
+    """Give the proximal points of kinks and sets."""
+    raise NotImplementedError
+
+
+def proximal_vjp(params: Params, fixed: Fixed, at: States, cotangents: States) -> States:
+    """Give the adjoint of their derivative."""
+    raise NotImplementedError
+
+
 def smooth_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -> tuple[States, Slopes]:
     """Give J^T cotangents, and the slopes by params, without kinks that move by proximal steps."""
     raise NotImplementedError
@@ -123,6 +135,11 @@ def nudge(params: Params, states: States, fixed: Fixed, targets: Targets) -> Sta
 
 def correction(params: Params, states: States, fixed: Fixed, directions: States) -> States:
     """Give (J_nc - J_nc^T) directions."""
+    raise NotImplementedError
+
+
+def block(number: int, params: Params, states: States, fixed: Fixed) -> dict[str, Any]:
+    """Give by each state of a block the force on it, and D where that is ``b - D z``."""
     raise NotImplementedError
 
 

@@ -31,7 +31,7 @@ from energyc.code.targets.jax.parts.network import (
     start_vjp,
 )
 from energyc.code.targets.jax.parts.records import Gradients, Relaxed
-from energyc.code.targets.jax.parts.steps import chosen, moved, step
+from energyc.code.targets.jax.parts.steps import advanced_vjp, chosen, moved, step
 
 #: J^T cotangents, and slopes by what the force reads: ``pull(params, states, fixed, cotangents)``.
 Pull = Callable[..., tuple[States, Slopes]]
@@ -84,7 +84,7 @@ def back(
     def backward(k: Array, run: Any) -> Any:
         cotangents, slopes = run
         states = jax.tree.map(lambda x: x[last - 1 - k], stored)
-        projected = project_vjp(moved(states, force(params, states, fixed)), cotangents)
+        projected = advanced_vjp(params, moved(states, force(params, states, fixed)), fixed, cotangents)
         taken = k < free.steps
         pushed = chosen(taken, along(projected), jax.tree.map(jnp.zeros_like, projected))
         through, more = pull(params, states, fixed, pushed)
