@@ -147,7 +147,9 @@ class Pair:
         import jax
 
         strength = {"beta": 0.01} if rule in CONTRASTS else {}
+        self.torch.train(self.network.training is not None)  # a rule learns what is run in training
         ours = self.torch.gradients(self.clamps, self.targets, rule, allow_biased=True, **strength)
+        self.torch.eval()
         params, clamps = self.jax.given(self.clamps)
         targets = self.module.Targets(**self.jax.ordered("targets", self.targets))
         found = jax.jit(self.jax.rules[rule])(params, clamps, targets, **strength)
@@ -249,6 +251,28 @@ def test_kinks_move_by_proximal_steps(spec: str, float64: None) -> None:
     same_rest(pair)
     same(pair, tuple(pair.jax.rules), 1e-10)
     same_answer(pair, 1e-10)
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize(("spec", "tolerance"), [("tel", 0.2), ("tel_digits", 0.2)])
+def test_it_ends_by_patience_outside_of_training(spec: str, tolerance: float, float64: None) -> None:
+    """Learning runs all steps with what training adds; samples stop by themselves elsewhere, after steps of their own."""
+    sizes = {"I": 12, "C": 6, "relax.tolerance": tolerance}
+    pair = Pair(pipeline.resolve(pipeline.read(spec), pipeline.Choices(None, sizes)))
+    if pair.network.cost is not None:
+        same(pair, tuple(pair.jax.rules), 1e-10)
+    pair.clamps, pair.targets = given(pair.network, batch=20)
+    same_rest(pair)
+    assert len(set(pair.torch.relax(pair.clamps).steps.tolist())) > 1
+
+
+@needs_jax
+@pytest.mark.slow
+def test_a_step_is_measured_by_the_energy(float64: None) -> None:
+    pair = Pair(pipeline.resolve(pipeline.read("hopfield"), pipeline.Choices(None, {"relax.measure": "energy"})))
+    same_rest(pair)
+    assert min(pair.torch.relax(pair.clamps).steps) < pair.module.MAX_STEPS
 
 
 #: Blocks of which one has a kink, one a set of its own and a D that is computed, one a force that is not affine in it.

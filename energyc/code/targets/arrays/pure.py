@@ -25,7 +25,7 @@ from energyc.mathematics.ir import Indicator, Node
 #: The routines that a module may have; the others are for what it has no form for.
 ROUTINES = frozenset(
     """
-    _start _terms _force _readouts _cost _metrics _cost_vjp _force_vjp _clamp_gradient _start_vjp _readout_vjp
+    _start _terms _force _slopes _readouts _cost _metrics _cost_vjp _force_vjp _clamp_gradient _start_vjp _readout_vjp
     _weights _weights_vjp _energy_gradient _energy_contrast _user_force_gradient _nudge _descent_gradient _correction
     """.split()
 )
@@ -93,7 +93,10 @@ class FunctionWriter(Routines):
         returned = Return(call("Fixed", *map(Name, [*clamps.values(), *c.set.values(), *made.values()])))
         lines = needed([first] if clamps else [], [*before, *body.body, returned])
         doc = ("The quantities that no step changes.",)
-        return Function("prepare", (_params(), Parameter("clamps", Name("Clamps"))), lines, Name("Fixed"), doc)
+        parameters = [_params(), Parameter("clamps", Name("Clamps"))]
+        if c.network.training is not None:
+            parameters.append(Parameter(c.set[c.network.training], Name("bool"), Constant(False)))
+        return Function("prepare", tuple(parameters), lines, Name("Fixed"), doc)
 
     def _shape(self, node: Node, batch: Expr) -> Expr:
         return Tuple((batch, *(literal(self.context.sizes[dim]) for dim in node.dims)))
@@ -158,7 +161,7 @@ class FunctionWriter(Routines):
                 return call("Readouts", *single.values()), Name("Readouts")
             case (("_terms" | "_metrics"), _):
                 return Dict(tuple((String(key), code) for key, code in single.items())), _ARRAYS
-            case "_weights", _:
+            case ("_weights" | "_slopes"), _:
                 return Tuple(tuple(single.values())), quote("tuple[Array, ...]")
             case name, _ if name.startswith(BLOCK):
                 return self._block(signature, single), quote("dict[str, Any]")
@@ -200,8 +203,8 @@ def is_function(routine: str) -> bool:
 
 
 def function_name(routine: str) -> str:
-    """``_force_vjp`` is ``force_vjp``."""
-    return routine.removeprefix("_")
+    """``_force_vjp`` is ``force_vjp``; what is read beside slopes has another name."""
+    return "named_gradients" if routine == "_slopes" else routine.removeprefix("_")
 
 
 def _sentence(signature: Signature) -> str:

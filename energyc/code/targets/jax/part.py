@@ -112,8 +112,9 @@ class Part:
             *(["kinks"] if kinked else []),
             *(["kinked_sweeps"] if kinked and swept else []),
             *(["sweeps"] if swept else []),
+            *([f"measured_by_{relax.measure}"] if relax.measure != "residual" else []),
             "steps",
-            "exact_steps" if relax.tolerance is None else "settled",
+            "exact_steps" if relax.tolerance is None else "inference" if relax.exit == "inference" else "settled",
             "bounded" if bounded(self.context) or relax.explosion is None else "unbounded",
             "gradients",
             "plain_nudge",
@@ -123,7 +124,8 @@ class Part:
             "contrasted_energies" if forces == () else "contrasted_forces",
             *(["force_params"] if forces else []),
             *(["descended"] if self.context.options.descends else []),
-            *(["exact_back"] if relax.tolerance is None else []),
+            *(["exact_back"] if relax.tolerance is None or relax.exit == "inference" else []),
+            *(["trained"] if self.network.training is not None else []),
             *dict.fromkeys([*rules, "adjoints", "answer"]),
             *("defaults", "functions", "sets", "param_sets", "arrays"),
         ]
@@ -135,12 +137,16 @@ class Part:
         early = relax.exit == "early" and relax.tolerance is not None
         first = min(relax.stride, relax.longest) if early else steps  # before the first look at a tolerance
         params = self.context.params
+        sizes = {name: relax.step_for(name) for name in self.network.states if name not in self.network.sloped}
+        unnamed = {self.context.local[name]: size for name, size in sizes.items() if size > 0}
         blocks = self.context.derivation.blocks if self.context.features.blocks else None
         values: dict[str, Expr | None] = {
             "STEP": call("States", *(number(relax.step_for(name)) for name in self.network.states)),
             "STEPS": literal(first),
             "CHUNK": literal(relax.stride),
             "MAX_STEPS": literal(steps if relax.tolerance is None else relax.longest),
+            "PATIENCE": literal(relax.patience),
+            "UNNAMED": literal(unnamed),
             "TOLERANCE": literal(relax.tolerance or 0.0),
             "EXPLOSION": literal(relax.explosion),
             "BETA": literal(nudge.beta),

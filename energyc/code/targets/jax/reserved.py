@@ -12,7 +12,7 @@ from energyc.code.targets.jax.printed import IMPORTS
 PARTS = Parts(Path(__file__).parent / "parts")
 #: The records of a network, or of a layer, which has them under longer names.
 RECORDS = ("Params", "Clamps", "Targets", "States", "Fixed", "Readouts", "Lets")
-_SETTINGS = "BLOCKS COST_SLOPES STEP STEPS CHUNK MAX_STEPS TOLERANCE BETA NUDGE_STEPS SNAPSHOTS EXPLOSION FORCE_PARAMS".split()
+_SETTINGS = "BLOCKS COST_SLOPES PATIENCE UNNAMED STEP STEPS CHUNK MAX_STEPS TOLERANCE BETA NUDGE_STEPS SNAPSHOTS EXPLOSION FORCE_PARAMS".split()
 _OWN = (
     "init prepare lets_at params clamps states fixed targets cotangents directions plus minus lets at gradients".split()
 )

@@ -24,6 +24,8 @@ EXPLOSION: float = 0.0
 BETA: float = 0.0
 NUDGE_STEPS: int = 0
 SNAPSHOTS: int = 0
+PATIENCE: int = 1
+UNNAMED: dict[str, float] = {}
 BLOCKS: int = 0
 COST_SLOPES: dict[str, float] = {}
 FORCE_PARAMS: tuple[str, ...] = ()
@@ -43,7 +45,7 @@ def init(key: Array, dtype: Any = float) -> Params:
     raise NotImplementedError
 
 
-def prepare(params: Params, clamps: Clamps) -> Fixed:
+def prepare(params: Params, clamps: Clamps, training: bool = False) -> Fixed:
     """Give what no step changes."""
     raise NotImplementedError
 
@@ -60,6 +62,11 @@ def terms(params: Params, states: States, fixed: Fixed) -> dict[str, Array]:
 
 def force(params: Params, states: States, fixed: Fixed) -> States:
     """Give the force."""
+    raise NotImplementedError
+
+
+def named_gradients(params: Params, states: States, fixed: Fixed) -> tuple[Array, ...]:
+    """Give the gradients that flows name."""
     raise NotImplementedError
 
 

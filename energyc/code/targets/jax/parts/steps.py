@@ -35,11 +35,11 @@ def step(params: Params, states: States, fixed: Fixed) -> States:
 
 
 def residual(params: Params, states: States, fixed: Fixed) -> Array:
-    """The largest relative change of a state in the next step, of each sample."""
-    return change(advanced(params, states, fixed, force(params, states, fixed)), states)
+    """How far the next step leads, of each sample."""
+    return change(params, states, advanced(params, states, fixed, force(params, states, fixed)), fixed)
 
 
-def change(after: States, before: States) -> Array:
+def change(params: Params, before: States, after: States, fixed: Fixed) -> Array:
     """The largest ``|after - before| / (|before| + 1e-12)`` of a state, infinite where it is not finite."""
     ratios = [length(a - b) / (length(b) + 1e-12) for a, b in zip(after, before, strict=True)]
     return jnp.nan_to_num(jnp.stack(ratios).max(0), nan=jnp.inf)
