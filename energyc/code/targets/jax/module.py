@@ -37,7 +37,8 @@ def _left_out(planned: ModulePlan) -> list[str]:
     """The routines of a plan that no function is made of."""
     plans = planned.layers.values() or [planned]
     names = {prepared.signature.name for each in plans for prepared in each.routines}
-    return [*(n for n in names if not is_function(n)), "_step_vjp", "_sums_gradient", "_sums_clamp_gradient", "_penalty"]
+    by_steps = ["_step_vjp", "_sums_gradient"] if planned.layers else []  # a layer's steps give slopes by clamps too
+    return [*(n for n in names if not is_function(n)), *by_steps, "_sums_clamp_gradient", "_penalty"]
 
 
 class _Module:

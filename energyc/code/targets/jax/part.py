@@ -9,7 +9,7 @@ from typing import ClassVar
 from energyc.code.module.context import Context
 from energyc.code.module.names import Identifiers
 from energyc.code.plan import ModulePlan
-from energyc.code.plan.routines import BLOCK, force_params
+from energyc.code.plan.routines import BLOCK, force_params, sum_key
 from energyc.code.targets.arrays.code import Code
 from energyc.code.targets.arrays.pure import FunctionWriter, function_name, is_function, records
 from energyc.code.targets.arrays.sets import bounded, projections
@@ -154,6 +154,7 @@ class Part:
             "SNAPSHOTS": literal(nudge.snapshots),
             "BLOCKS": literal(len(blocks.order)) if blocks else None,
             "COST_SLOPES": literal({self.context.local[n]: x for n, x in blocks.cost_slopes.items()}) if blocks else None,
+            "SUMS": literal(tuple(map(sum_key, self.context.sums))),
             "FORCE_PARAMS": literal(tuple(params[name] for name in force_params(self.context.derivation) or ())),
         }
         return [Assign(Name(name), value) for name, value in values.items() if value is not None]

@@ -12,7 +12,10 @@ from energyc.code.targets.jax.printed import IMPORTS
 PARTS = Parts(Path(__file__).parent / "parts")
 #: The records of a network, or of a layer, which has them under longer names.
 RECORDS = ("Params", "Clamps", "Targets", "States", "Fixed", "Readouts", "Lets")
-_SETTINGS = "BLOCKS COST_SLOPES PATIENCE UNNAMED STEP STEPS CHUNK MAX_STEPS TOLERANCE BETA NUDGE_STEPS SNAPSHOTS EXPLOSION FORCE_PARAMS".split()
+_SETTINGS = (
+    "STEP STEPS CHUNK MAX_STEPS TOLERANCE PATIENCE UNNAMED BETA NUDGE_STEPS SNAPSHOTS EXPLOSION FORCE_PARAMS SUMS "
+    "BLOCKS COST_SLOPES"
+).split()
 _OWN = (
     "init prepare lets_at params clamps states fixed targets cotangents directions plus minus lets at gradients".split()
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from jax import Array
@@ -12,7 +13,6 @@ Targets: TypeAlias = Any
 States: TypeAlias = Any
 Fixed: TypeAlias = Any
 Readouts: TypeAlias = Any
-Sums: TypeAlias = Any
 Slopes: TypeAlias = dict[str, Array]
 
 STEP: States = None
@@ -28,6 +28,7 @@ PATIENCE: int = 1
 UNNAMED: dict[str, float] = {}
 BLOCKS: int = 0
 COST_SLOPES: dict[str, float] = {}
+SUMS: tuple[str, ...] = ()
 FORCE_PARAMS: tuple[str, ...] = ()
 
 
@@ -75,12 +76,12 @@ def force_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) 
     raise NotImplementedError
 
 
-def step_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -> tuple[States, Sums, Slopes]:
-    """Give J^T cotangents, what is added up over steps, and other slopes by params."""
+def step_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -> tuple[States, Slopes]:
+    """Give J^T cotangents, what is added up over steps, and the other slopes by params."""
     raise NotImplementedError
 
 
-def sums_gradient(params: Params, fixed: Fixed, sums: Sums) -> Slopes:
+def sums_gradient(params: Params, fixed: Fixed, sums: Sequence[Array]) -> Slopes:
     """Give the slopes of all steps together."""
     raise NotImplementedError
 

@@ -12,13 +12,14 @@ from energyc.code.targets.jax.parts.network import (
     Params,
     Targets,
     cost_vjp,
-    force_vjp,
     prepare,
     project_vjp,
     start,
     start_vjp,
+    step_vjp,
 )
 from energyc.code.targets.jax.parts.records import Gradients
+from energyc.code.targets.jax.parts.trajectories import summed
 
 
 def bptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
@@ -29,9 +30,10 @@ def bptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     fixed = prepare(params, clamps, training=True)
     free = free_phase(params, fixed)
     seeds, direct = cost_vjp(params, free.states, fixed, targets)
-    first, through = back(params, free, fixed, seeds, STEPS, force_vjp)
+    first, through = back(params, free, fixed, seeds, STEPS, step_vjp)
     first = project_vjp(start(params, fixed), first)
-    return averaged(params, free, fixed, targets, [through, start_vjp(params, fixed, first), direct])
+    slopes = [through, summed(params, fixed, through), start_vjp(params, fixed, first), direct]
+    return averaged(params, free, fixed, targets, slopes)
 
 
 def tbptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
@@ -39,5 +41,5 @@ def tbptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     fixed = prepare(params, clamps, training=True)
     free = free_phase(params, fixed)
     seeds, direct = cost_vjp(params, free.states, fixed, targets)
-    _, through = back(params, free, fixed, seeds, NUDGE_STEPS, force_vjp)
-    return averaged(params, free, fixed, targets, [through, direct])
+    _, through = back(params, free, fixed, seeds, NUDGE_STEPS, step_vjp)
+    return averaged(params, free, fixed, targets, [through, summed(params, fixed, through), direct])

@@ -15,6 +15,7 @@ from energyc.code.targets.jax.parts.gradients import averaged
 from energyc.code.targets.jax.parts.network import (
     MAX_STEPS,
     NUDGE_STEPS,
+    SUMS,
     Clamps,
     Fixed,
     Params,
@@ -23,12 +24,13 @@ from energyc.code.targets.jax.parts.network import (
     Targets,
     cost_vjp,
     force,
-    force_vjp,
     prepare,
     project,
     project_vjp,
     start,
     start_vjp,
+    step_vjp,
+    sums_gradient,
 )
 from energyc.code.targets.jax.parts.records import Gradients, Relaxed
 from energyc.code.targets.jax.parts.steps import advanced_vjp, chosen, moved, step
@@ -45,9 +47,10 @@ def bptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     fixed = prepare(params, clamps)
     free = free_phase(params, fixed)
     seeds, direct = cost_vjp(params, free.states, fixed, targets)
-    first, through = back(params, free, fixed, seeds, MAX_STEPS, force_vjp)
+    first, through = back(params, free, fixed, seeds, MAX_STEPS, step_vjp)
     first = project_vjp(start(params, fixed), first)
-    return averaged(params, free, fixed, targets, [through, start_vjp(params, fixed, first), direct])
+    slopes = [through, summed(params, fixed, through), start_vjp(params, fixed, first), direct]
+    return averaged(params, free, fixed, targets, slopes)
 
 
 def tbptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
@@ -55,8 +58,13 @@ def tbptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     fixed = prepare(params, clamps)
     free = free_phase(params, fixed)
     seeds, direct = cost_vjp(params, free.states, fixed, targets)
-    _, through = back(params, free, fixed, seeds, NUDGE_STEPS, force_vjp)
-    return averaged(params, free, fixed, targets, [through, direct])
+    _, through = back(params, free, fixed, seeds, NUDGE_STEPS, step_vjp)
+    return averaged(params, free, fixed, targets, [through, summed(params, fixed, through), direct])
+
+
+def summed(params: Params, fixed: Fixed, slopes: Slopes) -> Slopes:
+    """The slopes of all steps together, by what each of them added up."""
+    return sums_gradient(params, fixed, [slopes[name] for name in SUMS])
 
 
 def back(
