@@ -267,7 +267,7 @@ def test_kinks_move_by_proximal_steps(spec: str, float64: None) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("spec", "tolerance"), [("tel", 0.2), ("tel_digits", 0.2)])
 def test_it_ends_by_patience_outside_of_training(spec: str, tolerance: float, float64: None) -> None:
-    """Learning runs all steps with what training adds; samples stop by themselves elsewhere, after steps of their own."""
+    """Learning runs all steps, with what training adds; elsewhere each sample stops by itself."""
     sizes = {"I": 12, "C": 6, "relax.tolerance": tolerance}
     pair = Pair(pipeline.resolve(pipeline.read(spec), pipeline.Choices(None, sizes)))
     if pair.network.cost is not None:

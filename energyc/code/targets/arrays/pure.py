@@ -26,7 +26,8 @@ from energyc.mathematics.ir import Indicator, Node
 ROUTINES = frozenset(
     """
     _start _terms _force _slopes _readouts _cost _metrics _cost_vjp _force_vjp _clamp_gradient _start_vjp _readout_vjp
-    _weights _weights_vjp _energy_gradient _energy_contrast _step_vjp _sums_gradient _user_force_gradient _nudge _descent_gradient _correction
+    _weights _weights_vjp _energy_gradient _energy_contrast _step_vjp _sums_gradient
+    _user_force_gradient _nudge _descent_gradient _correction
     """.split()
 )
 #: What arguments are.

@@ -139,7 +139,6 @@ class Part:
         params = self.context.params
         sizes = {name: relax.step_for(name) for name in self.network.states if name not in self.network.sloped}
         unnamed = {self.context.local[name]: size for name, size in sizes.items() if size > 0}
-        blocks = self.context.derivation.blocks if self.context.features.blocks else None
         values: dict[str, Expr | None] = {
             "STEP": call("States", *(number(relax.step_for(name)) for name in self.network.states)),
             "STEPS": literal(first),
@@ -152,12 +151,19 @@ class Part:
             "BETA": literal(nudge.beta),
             "NUDGE_STEPS": literal(nudge.steps),
             "SNAPSHOTS": literal(nudge.snapshots),
-            "BLOCKS": literal(len(blocks.order)) if blocks else None,
-            "COST_SLOPES": literal({self.context.local[n]: x for n, x in blocks.cost_slopes.items()}) if blocks else None,
+            **self._of_blocks(),
             "SUMS": literal(tuple(map(sum_key, self.context.sums))),
             "FORCE_PARAMS": literal(tuple(params[name] for name in force_params(self.context.derivation) or ())),
         }
         return [Assign(Name(name), value) for name, value in values.items() if value is not None]
+
+    def _of_blocks(self) -> dict[str, Expr]:
+        """How many blocks there are, and the slopes that a squared error adds to D of states."""
+        if not self.context.features.blocks:
+            return {}
+        blocks, local = self.context.derivation.blocks, self.context.local
+        slopes = {local[name]: slope for name, slope in blocks.cost_slopes.items()}
+        return {"BLOCKS": literal(len(blocks.order)), "COST_SLOPES": literal(slopes)}
 
     def constant_values(self, read: Collection[str]) -> Body:
         """What is computed once a module."""

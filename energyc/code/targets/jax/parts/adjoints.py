@@ -72,7 +72,8 @@ def solved(params: Params, states: States, fixed: Fixed, seeds: States) -> State
 
     a = lax.cond((left <= goal * size).all(), lambda x: x, by_gmres, first)
     wrong = norm(jax.tree.map(jnp.subtract, rest(a), seeds)) > 1e3 * goal * size
-    return jax.tree.map(lambda x: jnp.where(wrong.any(), jnp.nan, x), along(advanced_vjp(params, at, fixed, a)))
+    pushed = along(advanced_vjp(params, at, fixed, a))
+    return jax.tree.map(lambda x: jnp.where(wrong.any(), jnp.nan, x), pushed)
 
 
 def along(states: States) -> States:

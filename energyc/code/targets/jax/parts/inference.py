@@ -11,7 +11,7 @@ from energyc.code.targets.jax.parts.steps import change, chosen, residual, step
 
 
 def settle(params: Params, states: States, fixed: Fixed) -> Relaxed:
-    """In training STEPS steps; else at most so many, of each sample until PATIENCE in a row led to TOLERANCE or less."""
+    """STEPS steps in training; else at most, of each sample until PATIENCE in a row led to TOLERANCE or less."""
 
     def one(number: Array, states: States) -> States:
         return step(params, states, at_step(fixed, number))
