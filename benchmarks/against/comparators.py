@@ -20,10 +20,20 @@ def in_jax(problem: Problem) -> Ways:
     return in_jax.ways(problem)
 
 
+def generated_in_jax(problem: Problem) -> Ways:
+    """The generated module in JAX, where that is installed."""
+    try:
+        from benchmarks.against import generated_in_jax
+    except ImportError:
+        return {}
+    return generated_in_jax.ways(problem)
+
+
 COMPARATORS: dict[str, Callable[[Problem], Ways]] = {
     "generated": generated.ways,
     "by_hand": by_hand.ways,
     "compile": by_hand.compiled,
+    "generated_jax": generated_in_jax,
     "jax": in_jax,
     "torchdeq": in_torchdeq.ways,
     "published": published.ways,

@@ -17,6 +17,7 @@ COLUMNS = (
     FLOOR,
     "energyc, kernels",
     "energyc, torch",
+    "energyc, JAX",
     "torch, by hand",
     "torch, autograd",
     "torch.compile",
@@ -124,7 +125,7 @@ def picture(folder: Path, results: Mapping[str, Any]) -> list[Path]:
     rows = [(f"{name}: {task}", columns(times)) for name, r in results.items() for task, times in r["tasks"].items()]
     figure = Figure(figsize=(9, 1 + 0.3 * len(rows)), layout="constrained")
     axes = figure.add_subplot()
-    for column, marker in zip(COLUMNS, "|osvD^P*X", strict=True):
+    for column, marker in zip(COLUMNS, "|oshvD^P*X", strict=True):
         places = [k for k, (_, cells) in enumerate(rows) if column in cells]
         ratios = [rows[k][1][column] / own(rows[k][1]) for k in places]
         axes.plot(ratios, places, marker, label=column, markersize=10 if column == FLOOR else 6)

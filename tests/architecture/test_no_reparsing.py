@@ -35,7 +35,6 @@ READERS = {
     "targets/jax/reserved.py": "lists of names",
     "targets/jax/part.py": "lists of names",
     "targets/jax/methods.py": "the parts of a module, which people wrote",
-    "targets/jax/kinks.py": "the parts of a module, which people wrote",
     "targets/arrays/pure.py": "lists of names",
     "targets/arrays/parts.py": "the parts of a module, which people wrote",
     "module/instantiate.py": "the whole text of a module, to run it, and in lines for tracebacks",

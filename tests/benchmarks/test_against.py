@@ -55,7 +55,7 @@ def test_a_column_is_the_fastest_of_its_ways() -> None:
     times = {"JAX (fori_loop)": 3.0, "JAX (jitted steps)": 2.0, "energyc, torch": 5.0, "products alone": 1.0}
     cells = report.columns(times)
     assert cells == {"products alone": 1.0, "energyc, torch": 5.0, "JAX": 2.0}
-    assert report.row("a", cells) == "| a | 1 |  | 5 |  |  |  | **2** |  |  |"
+    assert report.row("a", cells) == "| a | 1 |  | 5 |  |  |  |  | **2** |  |  |"
 
 
 @pytest.mark.slow

@@ -142,12 +142,14 @@ class Pair:
         drawn = self.module.noise(jax.random.key(0), 3).values()
         self.clamps |= {name: 10 * np.array(x) for name, x in zip(self.torch.noise_shapes, drawn, strict=True)}
 
-    def gradients(self, rule: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """By a rule: torch's, and that of the function of the module."""
+    def gradients(self, rule: str, beta: float = 0.01) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """By a rule, whose nudges are so strong: torch's, and that of the function of the module."""
         import jax
 
-        strength = {"beta": 0.01} if rule in CONTRASTS else {}
+        strength = {"beta": beta} if rule in CONTRASTS else {}
+        self.torch.train(self.network.training is not None)  # a rule learns what is run in training
         ours = self.torch.gradients(self.clamps, self.targets, rule, allow_biased=True, **strength)
+        self.torch.eval()
         params, clamps = self.jax.given(self.clamps)
         targets = self.module.Targets(**self.jax.ordered("targets", self.targets))
         found = jax.jit(self.jax.rules[rule])(params, clamps, targets, **strength)
@@ -231,6 +233,16 @@ def test_back_through_layers_noise_and_numbered_steps(spec: str, float64: None) 
 
 @needs_jax
 @pytest.mark.slow
+def test_layers_that_hardly_hear_the_cost_are_nudged_strongly(float64: None) -> None:
+    """What comes back to the layers of `cem` is 1e-9 at random params: weak nudges would be lost in rounding."""
+    pair = Pair("cem")
+    for rule in sorted({*CONTRASTS, "adjoint"} & set(pair.jax.rules)):
+        theirs, found = pair.gradients(rule, beta=1e5)
+        assert difference(found, theirs) < 1e-10, rule
+
+
+@needs_jax
+@pytest.mark.slow
 def test_a_look_at_each_chunk(float64: None) -> None:
     """By `exit = early` samples stop before the steps of the spec."""
     pair = Pair("sparse_coding", rules=("implicit",))
@@ -249,6 +261,59 @@ def test_kinks_move_by_proximal_steps(spec: str, float64: None) -> None:
     same_rest(pair)
     same(pair, tuple(pair.jax.rules), 1e-10)
     same_answer(pair, 1e-10)
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize(("spec", "tolerance"), [("tel", 0.2), ("tel_digits", 0.2)])
+def test_it_ends_by_patience_outside_of_training(spec: str, tolerance: float, float64: None) -> None:
+    """Learning runs all steps, with what training adds; elsewhere each sample stops by itself."""
+    sizes = {"I": 12, "C": 6, "relax.tolerance": tolerance}
+    pair = Pair(pipeline.resolve(pipeline.read(spec), pipeline.Choices(None, sizes)))
+    if pair.network.cost is not None:
+        same(pair, tuple(pair.jax.rules), 1e-10)
+    pair.clamps, pair.targets = given(pair.network, batch=20)
+    same_rest(pair)
+    assert len(set(pair.torch.relax(pair.clamps).steps.tolist())) > 1
+
+
+@needs_jax
+@pytest.mark.slow
+def test_a_step_is_measured_by_the_energy(float64: None) -> None:
+    pair = Pair(pipeline.resolve(pipeline.read("hopfield"), pipeline.Choices(None, {"relax.measure": "energy"})))
+    same_rest(pair)
+    assert min(pair.torch.relax(pair.clamps).steps) < pair.module.MAX_STEPS
+
+
+#: Blocks of which one has a kink, one a set of its own and a D that is computed, one a force that is not affine in it.
+BLOCKS = """
+network sweeping
+dim A = 3, B = 4, C = 2
+clamp x[A]
+target t[C]
+param W[A, B] ~ normal(1/2), V[B, C] ~ normal(1/2), w ~ normal(1/4), d[B] = 1 in [1/2, 2]
+state a[A], b[B] in [-1, 1], c[C], e[C]
+energy own = 1/2 * sum[i]((a[i] - x[i])^2) + 1/2 * sum[j](d[j] * b[j]^2) - sum[i,j](a[i] * W[i,j] * b[j])
+energy far = 1/2 * sum[k]((c[k] - sum[j](b[j] * V[j,k]))^2) + 1/10 * exp(w) * sum[i](abs(a[i]))
+energy odd = 1/2 * sum[k](e[k]^2) + 1/4 * sum[k](e[k]^4) - 1/2 * sum[k](e[k] * c[k])
+readout o[k] = c[k] + e[k]
+cost loss = 1/2 * sum[k]((c[k] - t[k])^2) + sum[k](e[k]^4)
+relax { solver = blocks, step = 1/4, steps = 40 }
+nudge { steps = 10 }
+"""
+
+
+@needs_jax
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["conv_digits", "conv_hopfield", "deep_hopfield3", "hopfield_resnet", "small"])
+def test_blocks_move_to_their_minimisers(spec: str, float64: None) -> None:
+    """By every rule that there is in torch and has a form; one that goes back through steps has none through sweeps."""
+    pair = Pair(pipeline.resolve(pipeline.read(BLOCKS)) if spec == "small" else spec)
+    assert set(pair.jax.rules) == set(RULES) & set(pair.torch.rules) == set(RULES) - {"bptt", "tbptt"}
+    same_rest(pair)
+    same(pair, tuple(pair.jax.rules), 1e-10)
+    if spec == "small":
+        same_answer(pair, 1e-10)
 
 
 #: Two kinks by one weight, and a cost that is linear in one state.

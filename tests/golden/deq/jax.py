@@ -204,6 +204,6 @@ class Deq(Network):
     rules = {"implicit": implicit}
 
 
-# Carried: Relaxed, Gradients, moved, step, residual, change, length, chosen, settle, unsettled, relax, free_phase,
-# immobile, shaken, averaged, added, cotangent, implicit, solved, along, norm, answer, answer_forward, answer_backward,
-# project, project_vjp, first_largest, Rest, Network.
+# Carried: Relaxed, Gradients, moved, advanced, advanced_vjp, step, residual, change, length, chosen, settle, unsettled,
+# relax, free_phase, immobile, shaken, averaged, added, cotangent, implicit, solved, along, norm, answer,
+# answer_forward, answer_backward, project, project_vjp, first_largest, Rest, Network.

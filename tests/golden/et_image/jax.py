@@ -86,6 +86,7 @@ STEP = States(0.1)
 STEPS = 12
 MAX_STEPS = 12
 EXPLOSION = 10000.0
+SUMS = ()
 
 
 def init(key: Array, dtype: DTypeLike = float) -> Params:
@@ -387,6 +388,7 @@ class EtImage(Network):
     rules = {"bptt": bptt, "implicit": implicit}
 
 
-# Carried: Relaxed, Gradients, energy, moved, step, residual, change, length, settle, relax, free_phase, immobile,
-# shaken, averaged, added, cotangent, back, bptt, implicit, solved, along, norm, answer, answer_forward,
-# answer_backward, clamp_gradient, at_step, project, project_vjp, windows, overlap_add, window_places, Rest, Network.
+# Carried: Relaxed, Gradients, energy, moved, advanced, advanced_vjp, step, residual, change, length, settle, relax,
+# free_phase, immobile, shaken, averaged, added, cotangent, back, bptt, summed, implicit, solved, along, norm, answer,
+# answer_forward, answer_backward, step_vjp, sums_gradient, clamp_gradient, at_step, project, project_vjp, windows,
+# overlap_add, window_places, Rest, Network.

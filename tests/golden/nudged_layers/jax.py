@@ -470,7 +470,7 @@ visit.defvjp(visited, gone_back)
 Slopes = dict[str, Array]
 
 
-def change(after: Record, before: Record) -> Array:
+def change(params: Record, before: Record, after: Record, fixed: Record) -> Array:
     """The largest ``|after - before| / (|before| + 1e-12)`` of a state, infinite where it is not finite."""
     ratios = [length(a - b) / (length(b) + 1e-12) for a, b in zip(after, before, strict=True)]
     return jnp.nan_to_num(jnp.stack(ratios).max(0), nan=jnp.inf)
@@ -506,13 +506,21 @@ class Layer:
         """Each state by its step size along a force."""
         return jax.tree.map(lambda z, f, h: z + h * f, states, slopes, self.STEP)
 
+    def advanced(self, params: Record, states: Record, fixed: Record, slopes: Record) -> Record:
+        """Each state along a force, then onto its set."""
+        return self.project(self.moved(states, slopes))
+
+    def advanced_vjp(self, params: Record, at: Record, fixed: Record, cotangents: Record) -> Record:
+        """P^T cotangents, P the derivative by which a step goes on from where its force led."""
+        return self.project_vjp(at, cotangents)
+
     def step(self, params: Record, states: Record, fixed: Record) -> Record:
         """One step: each state along its force, then onto its set."""
-        return self.project(self.moved(states, self.force(params, states, fixed)))
+        return self.advanced(params, states, fixed, self.force(params, states, fixed))
 
     def residual(self, params: Record, states: Record, fixed: Record) -> Array:
-        """The largest relative change of a state in the next step, of each sample."""
-        return change(self.step(params, states, fixed), states)
+        """How far the next step leads, of each sample."""
+        return change(params, states, self.advanced(params, states, fixed, self.force(params, states, fixed)), fixed)
 
     def settle(self, params: Record, states: Record, fixed: Record) -> Relaxed:
         """STEPS steps; then CHUNK more, MAX_STEPS at most, of the samples whose residual is above TOLERANCE."""
@@ -585,7 +593,7 @@ class Layer:
     ) -> Record:
         """One step under the force less beta dC/dz, less a correction."""
         push = self.cost_force(params, states, fixed, targets)
-        return self.project(self.moved(states, less(less(self.force(params, states, fixed), push, beta), turn)))
+        return self.advanced(params, states, fixed, less(less(self.force(params, states, fixed), push, beta), turn))
 
     def phases(
         self, params: Record, free: Record, fixed: Record, targets: Record, beta: Array | float, advance: Advance
@@ -607,7 +615,7 @@ class Layer:
 
         def back(a: Record) -> Record:
             """(I + step J)^T P^T a."""
-            projected = self.project_vjp(at, a)
+            projected = self.advanced_vjp(params, at, fixed, a)
             pushed = self.force_vjp(params, states, fixed, self.along(projected))[0]
             return jax.tree.map(jnp.add, projected, pushed)
 
@@ -632,7 +640,8 @@ class Layer:
 
         a = lax.cond((left <= goal * size).all(), lambda x: x, by_gmres, first)
         wrong = norm(jax.tree.map(jnp.subtract, rest(a), seeds)) > 1e3 * goal * size
-        return jax.tree.map(lambda x: jnp.where(wrong.any(), jnp.nan, x), self.along(self.project_vjp(at, a)))
+        pushed = self.along(self.advanced_vjp(params, at, fixed, a))
+        return jax.tree.map(lambda x: jnp.where(wrong.any(), jnp.nan, x), pushed)
 
     def along(self, states: Record) -> Record:
         """Each state times its step size."""
@@ -647,23 +656,13 @@ class Layer:
         return cotangents
 
     def by_implicit(
-        self,
-        params: Record,
-        free: Relaxed,
-        fixed: Record,
-        seeds: Record,
-        beta: Array | None,
+        self, params: Record, free: Relaxed, fixed: Record, seeds: Record, beta: Array | None
     ) -> list[Slopes]:
         """By the adjoint equation at rest."""
         return [self.force_slopes(params, free.states, fixed, self.solved(params, free.states, fixed, seeds))[1]]
 
     def by_tracking_aep(
-        self,
-        params: Record,
-        free: Relaxed,
-        fixed: Record,
-        seeds: Record,
-        beta: Array | None,
+        self, params: Record, free: Relaxed, fixed: Record, seeds: Record, beta: Array | None
     ) -> list[Slopes]:
         """By two phases under the nudge <seeds, z> with a correction that tracks the free network."""
         width = self.strength(params, free, fixed, seeds, self.cost_force) if beta is None else beta
@@ -688,13 +687,7 @@ class Code(CodeEquations, Layer):
     """The layer `code`, relaxed."""
 
     def strength(
-        self,
-        params: Record,
-        free: Relaxed,
-        fixed: Record,
-        targets: Record,
-        drive: Drive,
-        order: int = 2,
+        self, params: Record, free: Relaxed, fixed: Record, targets: Record, drive: Drive, order: int = 2
     ) -> float:
         """That of the spec."""
         return self.BETA
@@ -714,16 +707,10 @@ class Cell(CellEquations, Layer):
     ) -> Record:
         """One step under the force less beta times its drive."""
         push = drive(params, states, fixed, targets)
-        return self.project(self.moved(states, less(self.force(params, states, fixed), push, beta)))
+        return self.advanced(params, states, fixed, less(self.force(params, states, fixed), push, beta))
 
     def nudged(
-        self,
-        params: Record,
-        states: Record,
-        fixed: Record,
-        targets: Record,
-        beta: Array | float,
-        drive: Drive,
+        self, params: Record, states: Record, fixed: Record, targets: Record, beta: Array | float, drive: Drive
     ) -> Record:
         """NUDGE_STEPS steps under a nudge."""
 
@@ -733,13 +720,7 @@ class Cell(CellEquations, Layer):
         return lax.fori_loop(0, self.NUDGE_STEPS, one, states)
 
     def strength(
-        self,
-        params: Record,
-        free: Relaxed,
-        fixed: Record,
-        targets: Record,
-        drive: Drive,
-        order: int = 2,
+        self, params: Record, free: Relaxed, fixed: Record, targets: Record, drive: Drive, order: int = 2
     ) -> Array:
         """The strength at which rounding / displacement is displacement ^ order, as a trial nudge tells.
 

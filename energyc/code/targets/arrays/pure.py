@@ -11,7 +11,7 @@ from types import MappingProxyType
 from energyc.code.module.context import Context
 from energyc.code.module.names import Identifiers
 from energyc.code.plan import PlannedRoutine, statements_for
-from energyc.code.plan.routines import Prepared, Signature
+from energyc.code.plan.routines import BLOCK, Prepared, Signature, slope_key, sum_key
 from energyc.code.plan.shared import Block
 from energyc.code.targets.arrays.methods import Lets, Record, Routines, docstring, needed, unpacked
 from energyc.code.targets.arrays.nodes import ArrayWriter
@@ -25,8 +25,9 @@ from energyc.mathematics.ir import Indicator, Node
 #: The routines that a module may have; the others are for what it has no form for.
 ROUTINES = frozenset(
     """
-    _start _terms _force _readouts _cost _metrics _cost_vjp _force_vjp _clamp_gradient _start_vjp _readout_vjp
-    _weights _weights_vjp _energy_gradient _energy_contrast _user_force_gradient _nudge _descent_gradient _correction
+    _start _terms _force _slopes _readouts _cost _metrics _cost_vjp _force_vjp _clamp_gradient _start_vjp _readout_vjp
+    _weights _weights_vjp _energy_gradient _energy_contrast _step_vjp _sums_gradient
+    _user_force_gradient _nudge _descent_gradient _correction
     """.split()
 )
 #: What arguments are.
@@ -93,7 +94,10 @@ class FunctionWriter(Routines):
         returned = Return(call("Fixed", *map(Name, [*clamps.values(), *c.set.values(), *made.values()])))
         lines = needed([first] if clamps else [], [*before, *body.body, returned])
         doc = ("The quantities that no step changes.",)
-        return Function("prepare", (_params(), Parameter("clamps", Name("Clamps"))), lines, Name("Fixed"), doc)
+        parameters = [_params(), Parameter("clamps", Name("Clamps"))]
+        if c.network.training is not None:
+            parameters.append(Parameter(c.set[c.network.training], Name("bool"), Constant(False)))
+        return Function("prepare", tuple(parameters), lines, Name("Fixed"), doc)
 
     def _shape(self, node: Node, batch: Expr) -> Expr:
         return Tuple((batch, *(literal(self.context.sizes[dim]) for dim in node.dims)))
@@ -143,7 +147,7 @@ class FunctionWriter(Routines):
 
     @staticmethod
     def _type(signature: Signature, argument: str) -> Expr:
-        if argument == "pulls":
+        if argument in ("pulls", "sums"):
             return quote("Sequence[Array]")
         return Name("Readouts" if argument == "cotangents" and signature.of_readouts else _TYPES[argument])
 
@@ -158,8 +162,14 @@ class FunctionWriter(Routines):
                 return call("Readouts", *single.values()), Name("Readouts")
             case (("_terms" | "_metrics"), _):
                 return Dict(tuple((String(key), code) for key, code in single.items())), _ARRAYS
-            case "_weights", _:
+            case ("_weights" | "_slopes"), _:
                 return Tuple(tuple(single.values())), quote("tuple[Array, ...]")
+            case name, _ if name.startswith(BLOCK):
+                return self._block(signature, single), quote("dict[str, Any]")
+            case "_step_vjp", _:
+                sums = Dict(tuple((String(key), single[key]) for key in map(sum_key, self.context.sums)))
+                slopes = Dict((*sums.items, *self._by_name(summed).items))
+                return Tuple((self._states(signature, single), slopes), bare=True), _BOTH
             case "_start", _:
                 constant = {o.key for o in planned.outputs if self.writer.constant_value(o.node) is not None}
                 cast = {k: x.method("astype", self.dtype) if k in constant else x for k, x in single.items()}
@@ -176,18 +186,30 @@ class FunctionWriter(Routines):
         own = Name(next(a for a in ("states", "cotangents", "fixed") if a in signature.arguments))
         local = self.context.local
         form = self.of_library("np.zeros_like({x})")
-        none = {name: quote(form, x=Attribute(own, local[name])) for name in signature.keys}
-        return call("States", *(parts.get(name, none[name]) for name in signature.keys))
+        none = {name: quote(form, x=Attribute(own, local[name])) for name in self.context.network.states}
+        return call("States", *(parts.get(name, none[name]) for name in none))
 
-    def _by_name(self, parts: Mapping[str, Expr]) -> Expr:
+    def _block(self, signature: Signature, parts: Mapping[str, Expr]) -> Expr:
+        """By each state of a block the force on it, and D where that is ``b - D z``, else None."""
+        local, numbers = self.context.local, self.context.derivation.blocks.numbers
+        moved = [name for name in signature.keys if name in local]
+        slopes = {name: parts.get(slope_key(name), literal(numbers.get(name))) for name in moved}
+        return Dict(tuple((String(local[name]), Tuple((parts[name], slopes[name]))) for name in moved))
+
+    def _by_name(self, parts: Mapping[str, Expr]) -> Dict:
         """Slopes by the fields of params and clamps."""
         fields = {**self.context.local, **self.context.params}
         return Dict(tuple((String(fields[key]), code) for key, code in parts.items()))
 
 
+def is_function(routine: str) -> bool:
+    """Whether a module has a function of a routine."""
+    return routine in ROUTINES or routine.startswith(BLOCK)
+
+
 def function_name(routine: str) -> str:
-    """``_force_vjp`` is ``force_vjp``."""
-    return routine.removeprefix("_")
+    """``_force_vjp`` is ``force_vjp``; what is read beside slopes has another name."""
+    return "named_gradients" if routine == "_slopes" else routine.removeprefix("_")
 
 
 def _sentence(signature: Signature) -> str:

@@ -29,6 +29,10 @@ RULES: Mapping[str, str] = MappingProxyType(
 _NUDGED = frozenset(RULES) - {"implicit", "bptt"}
 #: Rules that are not for layers: what comes back to one is known at its last states alone.
 _WITHOUT_LAYERS = frozenset({"tbptt"})
+#: Rules that are not for sweeps of blocks, which are no steps that they could go back through.
+_WITHOUT_BLOCKS = frozenset({"bptt", "tbptt"})
+#: Rules of a network that is another one in training.
+_IN_TRAINING = frozenset({"bptt", "tbptt"})
 #: Rules that are not for kinks: the slope of one is taken where a step leads, and they take those where it begins.
 _WITHOUT_KINKS = frozenset({"bptt", "tbptt"})
 
@@ -48,6 +52,10 @@ def written(planned: ModulePlan, rules: Sequence[Declaration]) -> tuple[str, ...
     possible = [rule.name for rule in rules if rule.name in RULES]
     if planned.layers:
         possible = [name for name in possible if name not in _WITHOUT_LAYERS]
+    if any(part.equations.relax.solver == "blocks" for part in parts.values()):
+        possible = [name for name in possible if name not in _WITHOUT_BLOCKS]
+    if any(part.equations.training is not None for part in parts.values()):
+        possible = [name for name in possible if name in _IN_TRAINING]
     if planned.derivation.proximal:
         possible = [name for name in possible if name not in _WITHOUT_KINKS]
     by_number = all(part.equations.nudge.steps is not None for part in parts.values())
@@ -71,19 +79,22 @@ def _no_form(message: str) -> UserError:
 def _without(network: Network, derivation: Derivation, layer: bool) -> Iterator[str]:
     """Why a network has no form."""
     relax = network.relax
-    if relax.solver != "gradient":
+    if relax.solver not in ("gradient", "blocks"):
         yield f"its solver is {relax.solver}"
     if relax.step is None:
         yield "each relaxation chooses its step"
-    if relax.exit == "inference" or relax.measure != "residual" or relax.patience > 1:
-        yield f"its relaxation ends by exit = {relax.exit}, measure = {relax.measure}, patience = {relax.patience}"
+    trained = network.training is not None
+    if relax.exit == "inference" and not trained:
+        yield "its relaxation ends otherwise in training, which nothing in it reads"
+    if relax.exit != "inference" and relax.patience > 1:
+        yield f"its relaxation ends by exit = {relax.exit}, patience = {relax.patience}"
     if relax.products or network.train.products:
         yield "its products are rounded"
-    if network.numbered and relax.tolerance is not None:
+    if network.numbered and relax.tolerance is not None and relax.exit != "inference":
         yield "its force reads the number of the step, and it relaxes to a tolerance"
-    if network.training is not None:
+    if trained and (layer or (relax.tolerance is not None and relax.exit != "inference")):
         yield "it is another network in training"
-    if network.batch_mates:
+    if any(not only for only in network.batch_mates.values()):
         yield "samples depend on others of their batch"
     if derivation.proximal and layer:
         yield f"a kink of {listed(list(derivation.proximal))} moves by a proximal step in a layer"

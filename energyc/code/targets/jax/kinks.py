@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 
 from energyc.code.module.context import Context
-from energyc.code.module.library import Reads
 from energyc.code.tree.expressions import (
     Attribute,
     Binary,
@@ -23,21 +20,20 @@ from energyc.code.tree.expressions import (
     number,
 )
 from energyc.code.tree.quotation import quote, quote_body
-from energyc.code.tree.statements import Body, Statement, Verbatim
-
-#: Where parts project what is not the start: there a step leads to the proximal point.
-_PROJECTED = re.compile(r"(?<!def )\bproject(_vjp)?\((?!start\()")
+from energyc.code.tree.statements import Body
+from energyc.derivation.derive import Proximal
+from energyc.mathematics.ir import Node
 
 _PROXIMAL = '''
-def proximal(params: Params, fixed: Fixed, states: States) -> States:
-    """Where a step leads: the proximal points of corners, of the sets, of norms."""
+def proximal(params: Params, fixed: Fixed, states: States, step: States) -> States:
+    """The proximal points of corners, of the sets, of norms, each for its step."""
     kinks = weights(params, fixed)
     states = project({cornered})
     return {shrunk}
 
 
 def proximal_vjp(params: Params, fixed: Fixed, at: States, cotangents: States) -> States:
-    """The adjoint of its derivative at a point."""
+    """The adjoint of its derivative at where a force led."""
     kinks = weights(params, fixed)
     points = {points}
     states = project(points)
@@ -60,27 +56,16 @@ def proximal_steps(context: Context) -> Body:
     shrunk, shrunk_back = dict[str, Expr](), dict[str, Expr]()
     for state, kinks in context.derivation.proximal.items():
         name = local[state]
-        z, back, step = (Attribute(Name(owner), name) for owner in ("states", "cotangents", "STEP"))
-
-        def threshold(weight: int, step: Expr = step) -> Expr:
-            return Binary("*", step, Name("kinks")[Number(weight)])
-
-        sides = [[None if s is None else numbers[s] for s in (c.below, c.above)] for c in kinks.corners]
-        corners = List(
-            tuple(
-                Tuple((number(corner.at), *(Number(0.0) if k is None else threshold(k) for k in pair)))
-                for corner, pair in zip(kinks.corners, sides, strict=True)
-            )
-        )
+        z, at, back, own, usual = (Attribute(Name(n), name) for n in ("states", "at", "cotangents", "step", "STEP"))
         if kinks.corners:
-            cornered[name] = call("at_corners", z, corners)
-            points[name] = call("at_corners", Attribute(Name("at"), name), corners)
-            cornered_back[name] = call("corners_vjp", Attribute(Name("at"), name), back, corners)
+            cornered[name] = call("at_corners", z, _corners(kinks, numbers, own))
+            points[name] = call("at_corners", at, _corners(kinks, numbers, usual))
+            cornered_back[name] = call("corners_vjp", at, back, _corners(kinks, numbers, usual))
         if kinks.norm is not None:
-            axes, weight = integers(*(axis + 1 for axis in kinks.norm.axes)), threshold(numbers[kinks.norm.weight])
-            shrunk[name] = call("shrunk", z, weight, axes)
-            shrunk_back[name] = call("shrunk_vjp", z, back, weight, axes)
-    made = quote_body(
+            axes, weight = integers(*(axis + 1 for axis in kinks.norm.axes)), numbers[kinks.norm.weight]
+            shrunk[name] = call("shrunk", z, _threshold(weight, own), axes)
+            shrunk_back[name] = call("shrunk_vjp", z, back, _threshold(weight, usual), axes)
+    return quote_body(
         _PROXIMAL,
         cornered=_replaced("states", cornered),
         points=_replaced("at", points),
@@ -89,7 +74,20 @@ def proximal_steps(context: Context) -> Body:
         shrunk_back=_replaced("cotangents", shrunk_back),
         pulls=List(tuple(_pulls(context))),
     )
-    return made
+
+
+def _corners(kinks: Proximal, numbers: Mapping[Node, int], step: Expr) -> Expr:
+    """The corners of a state: of each its number, and its thresholds below and above for a step."""
+    sides = [[None if s is None else numbers[s] for s in (c.below, c.above)] for c in kinks.corners]
+    made = (
+        Tuple((number(corner.at), *(Number(0.0) if k is None else _threshold(k, step) for k in pair)))
+        for corner, pair in zip(kinks.corners, sides, strict=True)
+    )
+    return List(tuple(made))
+
+
+def _threshold(weight: int, step: Expr) -> Expr:
+    return Binary("*", step, Name("kinks")[Number(weight)])
 
 
 def _replaced(owner: str, parts: dict[str, Expr]) -> Expr:
@@ -114,15 +112,3 @@ def _pulls(context: Context) -> Iterator[Expr]:
         for term in terms[1:]:
             total = Binary("+", total, term)
         yield total
-
-
-def with_proximal_steps(parts: Body) -> Body:
-    """Parts whose steps lead to the proximal point, where those of other networks project."""
-    return tuple(_with_proximal_step(part) for part in parts)
-
-
-def _with_proximal_step(part: Statement) -> Statement:
-    if not isinstance(part, Verbatim) or part.defines & {"project", "project_vjp"}:
-        return part
-    text = _PROJECTED.sub(r"proximal\1(params, fixed, ", part.text)
-    return replace(part, text=text, reads=Reads.of(text).names - part.defines)

@@ -53,7 +53,7 @@ def statements(pieces: Sequence[Piece]) -> Body:
 
 def _bound(pieces: Sequence[Piece]) -> frozenset[str]:
     """The names that are a layer's: those of its equations and settings, and of what reads these."""
-    bound = {*PARTS.words("network"), *PARTS.words("defaults")} - RECORDS - _WHOLE - {"Sums", "Slopes"}
+    bound = {*PARTS.words("network"), *PARTS.words("defaults")} - RECORDS - _WHOLE - {"Slopes"}
     while True:
         more = {piece.name for piece in pieces if piece.reads & bound} - bound
         if not more:

@@ -8,10 +8,9 @@ from dataclasses import replace
 from energyc.code.module.context import Context, Options
 from energyc.code.module.symbols import module_names
 from energyc.code.plan import ModulePlan, plan_module
-from energyc.code.targets.arrays.pure import ROUTINES
+from energyc.code.targets.arrays.pure import function_name, is_function
 from energyc.code.targets.jax.forms import RULES, written
 from energyc.code.targets.jax.initial import init, noise
-from energyc.code.targets.jax.kinks import with_proximal_steps
 from energyc.code.targets.jax.layers import layered_module
 from energyc.code.targets.jax.part import Part, constant_names, functions_of, needed
 from energyc.code.targets.jax.printed import network_class, printed
@@ -37,8 +36,9 @@ def jax_module(planned: ModulePlan, options: Options) -> str:
 def _left_out(planned: ModulePlan) -> list[str]:
     """The routines of a plan that no function is made of."""
     plans = planned.layers.values() or [planned]
-    names = {prepared.signature.name for each in plans for prepared in each.routines} - ROUTINES
-    return [*names, "_step_vjp", "_sums_gradient", "_sums_clamp_gradient", "_penalty"]
+    names = {prepared.signature.name for each in plans for prepared in each.routines}
+    by_steps = ["_step_vjp", "_sums_gradient"] if planned.layers else []  # a layer's steps give slopes by clamps too
+    return [*(n for n in names if not is_function(n)), *by_steps, "_sums_clamp_gradient", "_penalty"]
 
 
 class _Module:
@@ -46,7 +46,7 @@ class _Module:
 
     def __init__(self, planned: ModulePlan, options: Options, without: Sequence[str]) -> None:
         self.planned, self.network, self.options, self.without = planned, planned.network, options, without
-        names = module_names(*RESERVED, *PARTS.words())
+        names = module_names(*RESERVED, *PARTS.words(), *(function_name(r.signature.name) for r in planned.routines))
         constants = constant_names(planned, names)
         called = {*CALLED, *PARTS.words("arrays", "functions"), *constants.values()}
         self.context = Context(planned, options, names=names, words=called)
@@ -65,7 +65,6 @@ class _Module:
         roots |= {"answer"} if self.network.readouts and "implicit" in self.options.rules else set()
         roots |= {"energy"} if self.network.energies else set()
         parts = PARTS.carried([*self.part.files(RULES[name] for name in self.options.rules), "objects"], roots, defined)
-        parts = with_proximal_steps(parts) if self.context.derivation.proximal else parts
         equations = needed(equations, facts.free_names(*parts, network))
         read = facts.free_names(*equations, *parts, network)
         kept = [record for record in records if record.name in read or record.name in RECORDS]

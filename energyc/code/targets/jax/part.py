@@ -9,16 +9,16 @@ from typing import ClassVar
 from energyc.code.module.context import Context
 from energyc.code.module.names import Identifiers
 from energyc.code.plan import ModulePlan
-from energyc.code.plan.routines import force_params
+from energyc.code.plan.routines import BLOCK, force_params, sum_key
 from energyc.code.targets.arrays.code import Code
-from energyc.code.targets.arrays.pure import ROUTINES, FunctionWriter, records
+from energyc.code.targets.arrays.pure import FunctionWriter, function_name, is_function, records
 from energyc.code.targets.arrays.sets import bounded, projections
 from energyc.code.targets.jax.code import NumpyCode
 from energyc.code.targets.jax.kinks import proximal_steps
 from energyc.code.targets.jax.nodes import JaxWriter
 from energyc.code.targets.jax.param_sets import param_sets
 from energyc.code.tree import facts
-from energyc.code.tree.expressions import Attribute, Expr, List, Name, call, literal, number
+from energyc.code.tree.expressions import Attribute, Expr, List, Name, Tuple, call, literal, number
 from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Assign, Body, Class, Function, Statement
 from energyc.mathematics.ir import Indicator, Node
@@ -35,6 +35,11 @@ _SLOPES = '''
 def energy_slopes(params: Params, plus: States, minus: States, fixed: Fixed) -> list[Slopes]:
     """dE/dtheta at plus less that at minus."""
     return {parts}
+'''
+_BLOCK = '''
+def block(number: int, params: Params, states: States, fixed: Fixed) -> dict[str, Any]:
+    """By each state of a block the force on it, and D where that is ``b - D z``, else None."""
+    return {functions}[number](params, states, fixed)
 '''
 
 _AT_STEP = '''
@@ -71,7 +76,11 @@ class Part:
             written.append(function)
             shared.append(record)
         planned = zip(context.prepared, context.plan.routines, strict=True)
-        written += [functions.function(p, r) for p, r in planned if p.signature.name in ROUTINES]
+        written += [functions.function(p, r) for p, r in planned if is_function(p.signature.name)]
+        if context.features.blocks:
+            names = [prepared.signature.name for prepared in context.prepared]
+            ordered = [Name(function_name(r)) for r in names if r.startswith(BLOCK)]
+            written += functions_of(quote_body(_BLOCK, functions=Tuple(tuple(ordered))))
         if context.derivation.proximal:
             written = [replace(f, name="smooth_vjp") if f.name == "force_vjp" else f for f in written]
         sets = (*projections(context, "jnp"), *proximal_steps(context), *param_sets(self.network, context.params))
@@ -95,13 +104,17 @@ class Part:
     def files(self, rules: Iterable[str]) -> list[str]:
         """The files of parts with its phases, in the order of a module; ``rules`` are files of rules."""
         relax, nudge = self.network.relax, self.network.nudge
+        kinked, swept = bool(self.context.derivation.proximal), self.context.features.blocks
         snapshots = nudge.snapshots is not None and (nudge.steps or 0) >= 2 * nudge.snapshots
         forces = force_params(self.context.derivation)
         return [
             "records",
-            *(["kinks"] if self.context.derivation.proximal else []),
+            *(["kinks"] if kinked else []),
+            *(["kinked_sweeps"] if kinked and swept else []),
+            *(["sweeps"] if swept else []),
+            *([f"measured_by_{relax.measure}"] if relax.measure != "residual" else []),
             "steps",
-            "exact_steps" if relax.tolerance is None else "settled",
+            "exact_steps" if relax.tolerance is None else "inference" if relax.exit == "inference" else "settled",
             "bounded" if bounded(self.context) or relax.explosion is None else "unbounded",
             "gradients",
             "plain_nudge",
@@ -111,7 +124,8 @@ class Part:
             "contrasted_energies" if forces == () else "contrasted_forces",
             *(["force_params"] if forces else []),
             *(["descended"] if self.context.options.descends else []),
-            *(["exact_back"] if relax.tolerance is None else []),
+            *(["exact_back"] if relax.tolerance is None or relax.exit == "inference" else []),
+            *(["trained"] if self.network.training is not None else []),
             *dict.fromkeys([*rules, "adjoints", "answer"]),
             *("defaults", "functions", "sets", "param_sets", "arrays"),
         ]
@@ -123,19 +137,33 @@ class Part:
         early = relax.exit == "early" and relax.tolerance is not None
         first = min(relax.stride, relax.longest) if early else steps  # before the first look at a tolerance
         params = self.context.params
+        sizes = {name: relax.step_for(name) for name in self.network.states if name not in self.network.sloped}
+        unnamed = {self.context.local[name]: size for name, size in sizes.items() if size > 0}
         values: dict[str, Expr | None] = {
             "STEP": call("States", *(number(relax.step_for(name)) for name in self.network.states)),
             "STEPS": literal(first),
             "CHUNK": literal(relax.stride),
             "MAX_STEPS": literal(steps if relax.tolerance is None else relax.longest),
+            "PATIENCE": literal(relax.patience),
+            "UNNAMED": literal(unnamed),
             "TOLERANCE": literal(relax.tolerance or 0.0),
             "EXPLOSION": literal(relax.explosion),
             "BETA": literal(nudge.beta),
             "NUDGE_STEPS": literal(nudge.steps),
             "SNAPSHOTS": literal(nudge.snapshots),
+            **self._of_blocks(),
+            "SUMS": literal(tuple(map(sum_key, self.context.sums))),
             "FORCE_PARAMS": literal(tuple(params[name] for name in force_params(self.context.derivation) or ())),
         }
         return [Assign(Name(name), value) for name, value in values.items() if value is not None]
+
+    def _of_blocks(self) -> dict[str, Expr]:
+        """How many blocks there are, and the slopes that a squared error adds to D of states."""
+        if not self.context.features.blocks:
+            return {}
+        blocks, local = self.context.derivation.blocks, self.context.local
+        slopes = {local[name]: slope for name, slope in blocks.cost_slopes.items()}
+        return {"BLOCKS": literal(len(blocks.order)), "COST_SLOPES": literal(slopes)}
 
     def constant_values(self, read: Collection[str]) -> Body:
         """What is computed once a module."""

@@ -12,11 +12,14 @@ from energyc.code.targets.jax.printed import IMPORTS
 PARTS = Parts(Path(__file__).parent / "parts")
 #: The records of a network, or of a layer, which has them under longer names.
 RECORDS = ("Params", "Clamps", "Targets", "States", "Fixed", "Readouts", "Lets")
-_SETTINGS = "STEP STEPS CHUNK MAX_STEPS TOLERANCE BETA NUDGE_STEPS SNAPSHOTS EXPLOSION FORCE_PARAMS".split()
+_SETTINGS = (
+    "STEP STEPS CHUNK MAX_STEPS TOLERANCE PATIENCE UNNAMED BETA NUDGE_STEPS SNAPSHOTS EXPLOSION FORCE_PARAMS SUMS "
+    "BLOCKS COST_SLOPES"
+).split()
 _OWN = (
     "init prepare lets_at params clamps states fixed targets cotangents directions plus minus lets at gradients".split()
 )
-_AROUND = "Layer Values values blocks visit own self".split()
+_AROUND = "block Layer Values values blocks visit own self".split()
 _KINKS = "proximal proximal_vjp smooth_vjp kink_slopes kinks points".split()
 #: What is taken at the top of a module.
 RESERVED = frozenset({*RECORDS, *_SETTINGS, *_OWN, *_AROUND, *_KINKS, *PUBLIC, *IMPORTS, *map(function_name, ROUTINES)})

@@ -20,11 +20,9 @@ from energyc.code.targets.jax.parts.network import (
     force,
     force_vjp,
     prepare,
-    project,
-    project_vjp,
 )
 from energyc.code.targets.jax.parts.records import Gradients
-from energyc.code.targets.jax.parts.steps import moved
+from energyc.code.targets.jax.parts.steps import advanced, advanced_vjp, moved
 
 
 def adjoint(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
@@ -46,8 +44,8 @@ def relaxed_adjoint(params: Params, states: States, fixed: Fixed, targets: Targe
         states, a = pair
         slopes = cost_vjp(params, states, fixed, targets)[0]
         back = force_vjp(params, states, fixed, a)[0]
-        at = moved(states, force(params, states, fixed))
         after = jax.tree.map(jnp.add, a, along(jax.tree.map(jnp.add, back, slopes)))
-        return project(at), project_vjp(at, after)
+        pull = force(params, states, fixed)
+        return advanced(params, states, fixed, pull), advanced_vjp(params, moved(states, pull), fixed, after)
 
     return lax.fori_loop(0, NUDGE_STEPS, both, (states, jax.tree.map(jnp.zeros_like, states)))[1]

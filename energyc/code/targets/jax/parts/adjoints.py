@@ -20,10 +20,9 @@ from energyc.code.targets.jax.parts.network import (
     force,
     force_vjp,
     prepare,
-    project_vjp,
 )
 from energyc.code.targets.jax.parts.records import Gradients
-from energyc.code.targets.jax.parts.steps import length, moved
+from energyc.code.targets.jax.parts.steps import advanced_vjp, length, moved
 
 
 def implicit(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
@@ -48,7 +47,7 @@ def solved(params: Params, states: States, fixed: Fixed, seeds: States) -> State
 
     def back(a: States) -> States:
         """(I + step J)^T P^T a."""
-        projected = project_vjp(at, a)
+        projected = advanced_vjp(params, at, fixed, a)
         pushed = force_vjp(params, states, fixed, along(projected))[0]
         return jax.tree.map(jnp.add, projected, pushed)
 
@@ -73,7 +72,8 @@ def solved(params: Params, states: States, fixed: Fixed, seeds: States) -> State
 
     a = lax.cond((left <= goal * size).all(), lambda x: x, by_gmres, first)
     wrong = norm(jax.tree.map(jnp.subtract, rest(a), seeds)) > 1e3 * goal * size
-    return jax.tree.map(lambda x: jnp.where(wrong.any(), jnp.nan, x), along(project_vjp(at, a)))
+    pushed = along(advanced_vjp(params, at, fixed, a))
+    return jax.tree.map(lambda x: jnp.where(wrong.any(), jnp.nan, x), pushed)
 
 
 def along(states: States) -> States:

@@ -24,8 +24,7 @@ from energyc.code.targets.jax.parts.network import (
 @jax.custom_vjp
 def answer(params: Params, clamps: Clamps) -> Readouts:
     """The readouts at rest, differentiable by the implicit function theorem in params and real clamps."""
-    fixed = prepare(params, clamps)
-    return readouts(params, free_phase(params, fixed).states, fixed)
+    return answer_forward(params, clamps)[0]
 
 
 def answer_forward(params: Params, clamps: Clamps) -> tuple[Readouts, tuple[Params, Clamps, Fixed, States]]:

@@ -18,21 +18,15 @@ from energyc.code.targets.jax.parts.network import (
     at_step,
     force,
     project,
-    project_vjp,
     start,
 )
 from energyc.code.targets.jax.parts.records import Relaxed
-from energyc.code.targets.jax.parts.steps import moved, step
+from energyc.code.targets.jax.parts.steps import advanced_vjp, moved, step
 from energyc.code.targets.jax.parts.trajectories import Pull
 
 
 def back(
-    params: Params,
-    free: Relaxed,
-    fixed: Fixed,
-    seeds: States,
-    last: int,
-    pull: Pull,
+    params: Params, free: Relaxed, fixed: Fixed, seeds: States, last: int, pull: Pull
 ) -> tuple[States, Slopes]:
     """Cotangents of the states before the last steps, and what ``pull`` gives of these steps."""
     first = max(STEPS - last, 0)
@@ -43,7 +37,7 @@ def back(
     def backward(run: Any, taken: tuple[Array, States]) -> tuple[Any, None]:
         (cotangents, slopes), (k, states) = run, taken
         now = at_step(fixed, k)
-        projected = project_vjp(moved(states, force(params, states, now)), cotangents)
+        projected = advanced_vjp(params, moved(states, force(params, states, now)), now, cotangents)
         through, more = pull(params, states, now, along(projected))
         return (jax.tree.map(jnp.add, projected, through), jax.tree.map(jnp.add, slopes, more)), None
 

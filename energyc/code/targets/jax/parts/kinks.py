@@ -12,10 +12,31 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from energyc.code.targets.jax.parts.network import Fixed, Params, Slopes, States, kink_slopes, smooth_vjp
+from energyc.code.targets.jax.parts.network import (
+    STEP,
+    Fixed,
+    Params,
+    Slopes,
+    States,
+    kink_slopes,
+    proximal,
+    proximal_vjp,
+    smooth_vjp,
+)
+from energyc.code.targets.jax.parts.steps import moved
 
 #: A corner: the number, and the thresholds below and above it.
 Corner = tuple[float, Array | float, Array | float]
+
+
+def advanced(params: Params, states: States, fixed: Fixed, slopes: States) -> States:
+    """Each state along a force without its kinks, then to its proximal point."""
+    return proximal(params, fixed, moved(states, slopes), STEP)
+
+
+def advanced_vjp(params: Params, at: States, fixed: Fixed, cotangents: States) -> States:
+    """P^T cotangents, P the derivative of the proximal point at where a force led."""
+    return proximal_vjp(params, fixed, at, cotangents)
 
 
 def force_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -> tuple[States, Slopes]:

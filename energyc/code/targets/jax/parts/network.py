@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from jax import Array
@@ -12,7 +13,6 @@ Targets: TypeAlias = Any
 States: TypeAlias = Any
 Fixed: TypeAlias = Any
 Readouts: TypeAlias = Any
-Sums: TypeAlias = Any
 Slopes: TypeAlias = dict[str, Array]
 
 STEP: States = None
@@ -24,6 +24,11 @@ EXPLOSION: float = 0.0
 BETA: float = 0.0
 NUDGE_STEPS: int = 0
 SNAPSHOTS: int = 0
+PATIENCE: int = 1
+UNNAMED: dict[str, float] = {}
+BLOCKS: int = 0
+COST_SLOPES: dict[str, float] = {}
+SUMS: tuple[str, ...] = ()
 FORCE_PARAMS: tuple[str, ...] = ()
 
 
@@ -41,7 +46,7 @@ def init(key: Array, dtype: Any = float) -> Params:
     raise NotImplementedError
 
 
-def prepare(params: Params, clamps: Clamps) -> Fixed:
+def prepare(params: Params, clamps: Clamps, training: bool = False) -> Fixed:
     """Give what no step changes."""
     raise NotImplementedError
 
@@ -61,18 +66,33 @@ def force(params: Params, states: States, fixed: Fixed) -> States:
     raise NotImplementedError
 
 
+def named_gradients(params: Params, states: States, fixed: Fixed) -> tuple[Array, ...]:
+    """Give the gradients that flows name."""
+    raise NotImplementedError
+
+
 def force_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -> tuple[States, Slopes]:
     """Give J^T cotangents, and the slopes by params."""
     raise NotImplementedError
 
 
-def step_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -> tuple[States, Sums, Slopes]:
-    """Give J^T cotangents, what is added up over steps, and other slopes by params."""
+def step_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -> tuple[States, Slopes]:
+    """Give J^T cotangents, what is added up over steps, and the other slopes by params."""
     raise NotImplementedError
 
 
-def sums_gradient(params: Params, fixed: Fixed, sums: Sums) -> Slopes:
+def sums_gradient(params: Params, fixed: Fixed, sums: Sequence[Array]) -> Slopes:
     """Give the slopes of all steps together."""
+    raise NotImplementedError
+
+
+def proximal(params: Params, fixed: Fixed, states: States, step: States) -> States:
+    """Give the proximal points of kinks and sets."""
+    raise NotImplementedError
+
+
+def proximal_vjp(params: Params, fixed: Fixed, at: States, cotangents: States) -> States:
+    """Give the adjoint of their derivative."""
     raise NotImplementedError
 
 
@@ -123,6 +143,11 @@ def nudge(params: Params, states: States, fixed: Fixed, targets: Targets) -> Sta
 
 def correction(params: Params, states: States, fixed: Fixed, directions: States) -> States:
     """Give (J_nc - J_nc^T) directions."""
+    raise NotImplementedError
+
+
+def block(number: int, params: Params, states: States, fixed: Fixed) -> dict[str, Any]:
+    """Give by each state of a block the force on it, and D where that is ``b - D z``."""
     raise NotImplementedError
 
 

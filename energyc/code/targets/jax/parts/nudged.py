@@ -15,10 +15,9 @@ from energyc.code.targets.jax.parts.network import (
     Targets,
     correction,
     force,
-    project,
 )
 from energyc.code.targets.jax.parts.plain_nudge import cost_force, nudge
-from energyc.code.targets.jax.parts.steps import moved
+from energyc.code.targets.jax.parts.steps import advanced
 
 #: The force that a nudge subtracts: ``drive(params, states, fixed, targets)``.
 Drive = Callable[..., States]
@@ -31,7 +30,7 @@ def nudged_step(
 ) -> States:
     """One step under the force less beta times its drive."""
     push = drive(params, states, fixed, targets)
-    return project(moved(states, less(force(params, states, fixed), push, beta)))
+    return advanced(params, states, fixed, less(force(params, states, fixed), push, beta))
 
 
 def less(slopes: States, other: States, factor: Array | float = 1.0) -> States:
@@ -40,12 +39,7 @@ def less(slopes: States, other: States, factor: Array | float = 1.0) -> States:
 
 
 def nudged(
-    params: Params,
-    states: States,
-    fixed: Fixed,
-    targets: Targets,
-    beta: Array | float,
-    drive: Drive,
+    params: Params, states: States, fixed: Fixed, targets: Targets, beta: Array | float, drive: Drive
 ) -> States:
     """NUDGE_STEPS steps under a nudge."""
 
@@ -111,4 +105,4 @@ def corrected_step(
 ) -> States:
     """One step under the force less beta dC/dz, less a correction."""
     push = cost_force(params, states, fixed, targets)
-    return project(moved(states, less(less(force(params, states, fixed), push, beta), turn)))
+    return advanced(params, states, fixed, less(less(force(params, states, fixed), push, beta), turn))

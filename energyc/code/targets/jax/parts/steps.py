@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from energyc.code.targets.jax.parts.network import STEP, Fixed, Params, States, force, project, terms
+from energyc.code.targets.jax.parts.network import STEP, Fixed, Params, States, force, project, project_vjp, terms
 
 
 def energy(params: Params, states: States, fixed: Fixed) -> Array:
@@ -19,17 +19,27 @@ def moved(states: States, slopes: States) -> States:
     return jax.tree.map(lambda z, f, h: z + h * f, states, slopes, STEP)
 
 
+def advanced(params: Params, states: States, fixed: Fixed, slopes: States) -> States:
+    """Each state along a force, then onto its set."""
+    return project(moved(states, slopes))
+
+
+def advanced_vjp(params: Params, at: States, fixed: Fixed, cotangents: States) -> States:
+    """P^T cotangents, P the derivative by which a step goes on from where its force led."""
+    return project_vjp(at, cotangents)
+
+
 def step(params: Params, states: States, fixed: Fixed) -> States:
     """One step: each state along its force, then onto its set."""
-    return project(moved(states, force(params, states, fixed)))
+    return advanced(params, states, fixed, force(params, states, fixed))
 
 
 def residual(params: Params, states: States, fixed: Fixed) -> Array:
-    """The largest relative change of a state in the next step, of each sample."""
-    return change(step(params, states, fixed), states)
+    """How far the next step leads, of each sample."""
+    return change(params, states, advanced(params, states, fixed, force(params, states, fixed)), fixed)
 
 
-def change(after: States, before: States) -> Array:
+def change(params: Params, before: States, after: States, fixed: Fixed) -> Array:
     """The largest ``|after - before| / (|before| + 1e-12)`` of a state, infinite where it is not finite."""
     ratios = [length(a - b) / (length(b) + 1e-12) for a, b in zip(after, before, strict=True)]
     return jnp.nan_to_num(jnp.stack(ratios).max(0), nan=jnp.inf)

@@ -15,6 +15,7 @@ from energyc.code.targets.jax.parts.gradients import averaged
 from energyc.code.targets.jax.parts.network import (
     MAX_STEPS,
     NUDGE_STEPS,
+    SUMS,
     Clamps,
     Fixed,
     Params,
@@ -23,15 +24,16 @@ from energyc.code.targets.jax.parts.network import (
     Targets,
     cost_vjp,
     force,
-    force_vjp,
     prepare,
     project,
     project_vjp,
     start,
     start_vjp,
+    step_vjp,
+    sums_gradient,
 )
 from energyc.code.targets.jax.parts.records import Gradients, Relaxed
-from energyc.code.targets.jax.parts.steps import chosen, moved, step
+from energyc.code.targets.jax.parts.steps import advanced_vjp, chosen, moved, step
 
 #: J^T cotangents, and slopes by what the force reads: ``pull(params, states, fixed, cotangents)``.
 Pull = Callable[..., tuple[States, Slopes]]
@@ -45,9 +47,10 @@ def bptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     fixed = prepare(params, clamps)
     free = free_phase(params, fixed)
     seeds, direct = cost_vjp(params, free.states, fixed, targets)
-    first, through = back(params, free, fixed, seeds, MAX_STEPS, force_vjp)
+    first, through = back(params, free, fixed, seeds, MAX_STEPS, step_vjp)
     first = project_vjp(start(params, fixed), first)
-    return averaged(params, free, fixed, targets, [through, start_vjp(params, fixed, first), direct])
+    slopes = [through, summed(params, fixed, through), start_vjp(params, fixed, first), direct]
+    return averaged(params, free, fixed, targets, slopes)
 
 
 def tbptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
@@ -55,17 +58,17 @@ def tbptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     fixed = prepare(params, clamps)
     free = free_phase(params, fixed)
     seeds, direct = cost_vjp(params, free.states, fixed, targets)
-    _, through = back(params, free, fixed, seeds, NUDGE_STEPS, force_vjp)
-    return averaged(params, free, fixed, targets, [through, direct])
+    _, through = back(params, free, fixed, seeds, NUDGE_STEPS, step_vjp)
+    return averaged(params, free, fixed, targets, [through, summed(params, fixed, through), direct])
+
+
+def summed(params: Params, fixed: Fixed, slopes: Slopes) -> Slopes:
+    """The slopes of all steps together, by what each of them added up."""
+    return sums_gradient(params, fixed, [slopes[name] for name in SUMS])
 
 
 def back(
-    params: Params,
-    free: Relaxed,
-    fixed: Fixed,
-    seeds: States,
-    last: int,
-    pull: Pull,
+    params: Params, free: Relaxed, fixed: Fixed, seeds: States, last: int, pull: Pull
 ) -> tuple[States, Slopes]:
     """Cotangents of the states before the last steps of each sample, and what ``pull`` gives of these steps."""
     before, last = project(start(params, fixed)), min(last, MAX_STEPS)
@@ -84,7 +87,7 @@ def back(
     def backward(k: Array, run: Any) -> Any:
         cotangents, slopes = run
         states = jax.tree.map(lambda x: x[last - 1 - k], stored)
-        projected = project_vjp(moved(states, force(params, states, fixed)), cotangents)
+        projected = advanced_vjp(params, moved(states, force(params, states, fixed)), fixed, cotangents)
         taken = k < free.steps
         pushed = chosen(taken, along(projected), jax.tree.map(jnp.zeros_like, projected))
         through, more = pull(params, states, fixed, pushed)
