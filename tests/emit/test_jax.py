@@ -66,6 +66,10 @@ def test_each_function_has_a_form(name: str) -> None:
     assert form(FUNCTIONS[name]).text
 
 
+#: Where gradients nearly vanish, rules that take a difference of phases keep fewer digits of them.
+FEWER_DIGITS = {"hopfield_resnet": 1e-7}
+
+
 def table() -> str:
     """The table of the page: specs by the rules of their modules, or by the reason why they have none."""
     rows: dict[str, list[str]] = {}
@@ -311,7 +315,8 @@ def test_blocks_move_to_their_minimisers(spec: str, float64: None) -> None:
     pair = Pair(pipeline.resolve(pipeline.read(BLOCKS)) if spec == "small" else spec)
     assert set(pair.jax.rules) == set(RULES) & set(pair.torch.rules) == set(RULES) - {"bptt", "tbptt"}
     same_rest(pair)
-    same(pair, tuple(pair.jax.rules), 1e-10)
+    same(pair, ("adjoint",), 1e-10)
+    same(pair, tuple(pair.jax.rules), FEWER_DIGITS.get(spec, 1e-10))
     if spec == "small":
         same_answer(pair, 1e-10)
 
@@ -354,7 +359,7 @@ def test_other_specs(spec: str, float64: None) -> None:
         same(pair, (), 1e-10)
         return
     own = pair.network.train.rule
-    same(pair, tuple(rule for rule in (own, "adjoint") if rule in pair.jax.rules), 1e-9)
+    same(pair, tuple(rule for rule in (own, "adjoint") if rule in pair.jax.rules), FEWER_DIGITS.get(spec, 1e-9))
 
 
 @needs_jax

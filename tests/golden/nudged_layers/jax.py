@@ -656,13 +656,23 @@ class Layer:
         return cotangents
 
     def by_implicit(
-        self, params: Record, free: Relaxed, fixed: Record, seeds: Record, beta: Array | None
+        self,
+        params: Record,
+        free: Relaxed,
+        fixed: Record,
+        seeds: Record,
+        beta: Array | None,
     ) -> list[Slopes]:
         """By the adjoint equation at rest."""
         return [self.force_slopes(params, free.states, fixed, self.solved(params, free.states, fixed, seeds))[1]]
 
     def by_tracking_aep(
-        self, params: Record, free: Relaxed, fixed: Record, seeds: Record, beta: Array | None
+        self,
+        params: Record,
+        free: Relaxed,
+        fixed: Record,
+        seeds: Record,
+        beta: Array | None,
     ) -> list[Slopes]:
         """By two phases under the nudge <seeds, z> with a correction that tracks the free network."""
         width = self.strength(params, free, fixed, seeds, self.cost_force) if beta is None else beta
@@ -687,7 +697,13 @@ class Code(CodeEquations, Layer):
     """The layer `code`, relaxed."""
 
     def strength(
-        self, params: Record, free: Relaxed, fixed: Record, targets: Record, drive: Drive, order: int = 2
+        self,
+        params: Record,
+        free: Relaxed,
+        fixed: Record,
+        targets: Record,
+        drive: Drive,
+        order: int = 2,
     ) -> float:
         """That of the spec."""
         return self.BETA
@@ -710,7 +726,13 @@ class Cell(CellEquations, Layer):
         return self.advanced(params, states, fixed, less(self.force(params, states, fixed), push, beta))
 
     def nudged(
-        self, params: Record, states: Record, fixed: Record, targets: Record, beta: Array | float, drive: Drive
+        self,
+        params: Record,
+        states: Record,
+        fixed: Record,
+        targets: Record,
+        beta: Array | float,
+        drive: Drive,
     ) -> Record:
         """NUDGE_STEPS steps under a nudge."""
 
@@ -720,7 +742,13 @@ class Cell(CellEquations, Layer):
         return lax.fori_loop(0, self.NUDGE_STEPS, one, states)
 
     def strength(
-        self, params: Record, free: Relaxed, fixed: Record, targets: Record, drive: Drive, order: int = 2
+        self,
+        params: Record,
+        free: Relaxed,
+        fixed: Record,
+        targets: Record,
+        drive: Drive,
+        order: int = 2,
     ) -> Array:
         """The strength at which rounding / displacement is displacement ^ order, as a trial nudge tells.
 

@@ -162,7 +162,7 @@ class FunctionWriter(Routines):
                 return call("Readouts", *single.values()), Name("Readouts")
             case (("_terms" | "_metrics"), _):
                 return Dict(tuple((String(key), code) for key, code in single.items())), _ARRAYS
-            case ("_weights" | "_slopes"), _:
+            case (("_weights" | "_slopes"), _):
                 return Tuple(tuple(single.values())), quote("tuple[Array, ...]")
             case name, _ if name.startswith(BLOCK):
                 return self._block(signature, single), quote("dict[str, Any]")

@@ -26,7 +26,12 @@ from energyc.code.targets.jax.parts.trajectories import Pull
 
 
 def back(
-    params: Params, free: Relaxed, fixed: Fixed, seeds: States, last: int, pull: Pull
+    params: Params,
+    free: Relaxed,
+    fixed: Fixed,
+    seeds: States,
+    last: int,
+    pull: Pull,
 ) -> tuple[States, Slopes]:
     """Cotangents of the states before the last steps, and what ``pull`` gives of these steps."""
     first = max(STEPS - last, 0)

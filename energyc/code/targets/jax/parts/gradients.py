@@ -14,7 +14,11 @@ from energyc.code.targets.jax.parts.records import Gradients, Relaxed
 
 
 def averaged(
-    params: Params, free: Relaxed, fixed: Fixed, targets: Targets, slopes: Sequence[Slopes]
+    params: Params,
+    free: Relaxed,
+    fixed: Fixed,
+    targets: Targets,
+    slopes: Sequence[Slopes],
 ) -> Gradients:
     """Slopes added up, over the number of samples; NaN where a sample exploded, so that nobody learns from it."""
     share = jnp.where(jnp.isfinite(free.residual).all(), 1.0, jnp.nan) / len(free.residual)

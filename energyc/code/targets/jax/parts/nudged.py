@@ -39,7 +39,12 @@ def less(slopes: States, other: States, factor: Array | float = 1.0) -> States:
 
 
 def nudged(
-    params: Params, states: States, fixed: Fixed, targets: Targets, beta: Array | float, drive: Drive
+    params: Params,
+    states: States,
+    fixed: Fixed,
+    targets: Targets,
+    beta: Array | float,
+    drive: Drive,
 ) -> States:
     """NUDGE_STEPS steps under a nudge."""
 

@@ -8,7 +8,12 @@ from energyc.code.targets.jax.parts.records import Relaxed
 
 
 def strength(
-    params: Params, free: Relaxed, fixed: Fixed, targets: Targets, drive: Drive, order: int = 2
+    params: Params,
+    free: Relaxed,
+    fixed: Fixed,
+    targets: Targets,
+    drive: Drive,
+    order: int = 2,
 ) -> float:
     """That of the spec."""
     return BETA

@@ -21,7 +21,12 @@ from energyc.code.targets.jax.parts.records import Relaxed
 
 
 def strength(
-    params: Params, free: Relaxed, fixed: Fixed, targets: Targets, drive: Drive, order: int = 2
+    params: Params,
+    free: Relaxed,
+    fixed: Fixed,
+    targets: Targets,
+    drive: Drive,
+    order: int = 2,
 ) -> Array:
     """The strength at which rounding / displacement is displacement ^ order, as a trial nudge tells.
 

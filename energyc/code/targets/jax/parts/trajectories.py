@@ -68,7 +68,12 @@ def summed(params: Params, fixed: Fixed, slopes: Slopes) -> Slopes:
 
 
 def back(
-    params: Params, free: Relaxed, fixed: Fixed, seeds: States, last: int, pull: Pull
+    params: Params,
+    free: Relaxed,
+    fixed: Fixed,
+    seeds: States,
+    last: int,
+    pull: Pull,
 ) -> tuple[States, Slopes]:
     """Cotangents of the states before the last steps of each sample, and what ``pull`` gives of these steps."""
     before, last = project(start(params, fixed)), min(last, MAX_STEPS)

@@ -38,14 +38,22 @@ def by_bptt(params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Ar
 
 
 def by_implicit(
-    params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Array | None
+    params: Params,
+    free: Relaxed,
+    fixed: Fixed,
+    seeds: States,
+    beta: Array | None,
 ) -> list[Slopes]:
     """By the adjoint equation at rest."""
     return [force_slopes(params, free.states, fixed, solved(params, free.states, fixed, seeds))[1]]
 
 
 def by_adjoint(
-    params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Array | None
+    params: Params,
+    free: Relaxed,
+    fixed: Fixed,
+    seeds: States,
+    beta: Array | None,
 ) -> list[Slopes]:
     """By the adjoint equation, relaxed beside the states."""
     a = relaxed_adjoint(params, free.states, fixed, seeds)
@@ -60,7 +68,11 @@ def by_ep(params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Arra
 
 
 def by_centered_ep(
-    params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Array | None
+    params: Params,
+    free: Relaxed,
+    fixed: Fixed,
+    seeds: States,
+    beta: Array | None,
 ) -> list[Slopes]:
     """By two phases under the nudge <seeds, z>, each by itself."""
     width = strength(params, free, fixed, seeds, nudge) if beta is None else beta
@@ -76,7 +88,11 @@ def by_aep(params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Arr
 
 
 def by_tracking_aep(
-    params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Array | None
+    params: Params,
+    free: Relaxed,
+    fixed: Fixed,
+    seeds: States,
+    beta: Array | None,
 ) -> list[Slopes]:
     """By two phases under the nudge <seeds, z> with a correction that tracks the free network."""
     width = strength(params, free, fixed, seeds, cost_force) if beta is None else beta
