@@ -66,7 +66,7 @@ ATTACKS: dict[str, tuple[str, tuple[str, ...], dict[str, object]]] = {
         {"relax.step": 1},
     ),
     "a least energy on a sphere of a larger dim": (
-        "state z[D] in sphere[D]\nstart z[d] = 1\nenergy e = sum[d](z[d]^2)\nrelax { step = 1/4 }",
+        "state z[D] in sphere[D]\nstart z[d] = 1\nenergy e = 1/100 * sum[d,f in D](z[d]^2)\nrelax { step = 1/4 }",
         (REST,),
         {"D": 400},
     ),
