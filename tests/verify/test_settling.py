@@ -121,6 +121,16 @@ def test_the_spectrum_of_block_descent_is_that_of_its_sweeps(largest: int) -> No
     assert at.stable_factor is None and settling(net, net, probe, found, at).causes == ()
 
 
+@pytest.mark.slow
+def test_nudged_sweeps_are_as_many_as_they_need() -> None:
+    """Under a drive that is held sweeps settle more slowly than in the free phase, whose radius is no guide to them."""
+    spec = SPECS / "zoo" / "resistive_digits.energy"
+    net = energyc.load(spec, preset="verify", rules=["aep", "implicit"], dtype=torch.float64, seed=0)
+    found = measure_fidelity(net, net, random_probe(net, batch=2), ["aep"])
+    limit = found.rules["aep"].limit
+    assert limit is not None and limit.relative_error < 1e-7
+
+
 def test_sweeps_that_leave_are_not_told_to_take_smaller_steps() -> None:
     net = energyc.load(PAIR, rules=["centered-ep", "implicit"], dtype=torch.float64)
     with torch.no_grad():
