@@ -252,8 +252,8 @@ class _Contraction:
         """Sum a static factor over the labels that no other one has: what is left is static too, and computed once."""
         for factor in list(self.factors):
             others = {*self.out, *(a for f in [*self.factors, *self.scatters] if f is not factor for a in f.axes)}
-            left = tuple(a for a in factor.axes if a in others)
-            if len(left) < len(factor.axes) and self._moves_beside(factor):
+            left = tuple(dict.fromkeys(a for a in factor.axes if a in others))
+            if set(left) < set(factor.axes) and self._moves_beside(factor):
                 self.factors[self.factors.index(factor)] = Factor(self._einsum(ONE, [factor], left), left)
 
     def _moves_beside(self, factor: Factor) -> bool:
