@@ -35,10 +35,15 @@ def test_there_are_such_presets() -> None:
     assert {"hopfield", "deep_hopfield", "predictive_coding"} <= set(SPECS)
 
 
+#: Rates for 20 updates with hardly a warm-up.
+SLOWER = {"resistive_digits": {"train.lr": 3e-4}}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 def test_a_preset_learns_from_a_folder_of_files(name: str, tmp_path: Path) -> None:
     settings = {"train.epochs": 1, "train.warmup": 4, "train.eval_every": 1000, "train.log_every": 1}
+    settings |= SLOWER.get(name, {})
     run = energyc.train(
         name, drawn(tmp_path / "files"), preset="mnist", settings=settings, out=tmp_path / "run", quiet=True
     )

@@ -110,7 +110,12 @@ def _on_both_sides(graph: Graph, power: Function, base: Add, corner: Map, new: M
 
 def _may_rest(u: Node) -> bool:
     """Whether it may be 0 near a point without being 0 everywhere, as ``relu(z)`` is."""
-    return any(isinstance(n, Max | ArgMax) or (isinstance(n, Map) and n.function.entry.kinks) for n in walk([u]))
+    return any(isinstance(n, Max | ArgMax) or (isinstance(n, Map) and _is_kinked(n.function)) for n in walk([u]))
+
+
+def _is_kinked(function: Function) -> bool:
+    """Whether it has a kink; of a spec's own function nothing is known."""
+    return function.slope is not None or bool(function.entry.kinks)
 
 
 def _reflected(graph: Graph, function: Function, u: Node) -> Node:
