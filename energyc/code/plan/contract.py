@@ -8,7 +8,7 @@ gather or a sum over segments, whichever comes first in the cheapest order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import prod
@@ -250,10 +250,14 @@ class _Contraction:
 
     def _sum_apart(self) -> None:
         """Sum a static factor over the labels that no other one has: what is left is static too, and computed once."""
+        self._sum_alone(self._moves_beside)
+
+    def _sum_alone(self, chosen: Callable[[Factor], object]) -> None:
+        """Sum each of the chosen factors, where there are others, over the labels that nothing else has."""
         for factor in list(self.factors):
             others = {*self.out, *(a for f in [*self.factors, *self.scatters] if f is not factor for a in f.axes)}
             left = tuple(dict.fromkeys(a for a in factor.axes if a in others))
-            if set(left) < set(factor.axes) and self._moves_beside(factor):
+            if set(left) < set(factor.axes) and len(self.factors) > 1 and chosen(factor):
                 self.factors[self.factors.index(factor)] = Factor(self._einsum(ONE, [factor], left), left)
 
     def _moves_beside(self, factor: Factor) -> bool:
@@ -282,11 +286,7 @@ class _Contraction:
 
     def _count_segments(self) -> None:
         """A selection read by what no other factor runs over becomes the number of its entries."""
-        for factor in list(self.factors):
-            others = {*self.out, *(a for f in [*self.factors, *self.scatters] if f is not factor for a in f.axes)}
-            left = tuple(a for a in factor.axes if a in others)
-            if self._selection(factor) and len(left) < len(factor.axes) and len(self.factors) > 1:
-                self.factors[self.factors.index(factor)] = Factor(self._einsum(ONE, [factor], left), left)
+        self._sum_alone(self._selection)
 
     def _leaf(self, factor: Factor) -> Leaf:
         node, chosen = factor.node, self._selection(factor)

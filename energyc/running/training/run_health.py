@@ -29,10 +29,9 @@ from energyc.runtime.convergence.trials import settled_within
 
 #: The share of settled samples below which there is a symptom.
 ENOUGH = 0.95
-#: How many times its least mean over a tenth of the updates the mean training cost of the last tenth may be, and the
-#: least number of updates of which this is asked.
-RISEN, LONG = 3.0, 50
-TENTHS = 10
+#: How many times its least mean over a tenth of the updates the mean training cost of the last tenth may be, the least
+#: number of updates of which this is asked, and how many parts tenths are.
+RISEN, LONG, TENTHS = 3.0, 50, 10
 #: Rules whose gradient is that of the steps taken, whether or not these converge.
 OF_THE_STEPS = ("bptt",)
 

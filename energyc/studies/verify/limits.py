@@ -129,7 +129,7 @@ class Laboratory:
 
     def steps_for(self, factor: float) -> int | None:
         """Return the steps that reduce the error of a nudged phase by a factor; None if the spectrum is not a guide."""
-        if self.spectrum is None or self.spectrum.move == "sweep" or not self.spectrum.step_radius < 0.99:
+        if self.spectrum is None or self.spectrum.sweeps or not self.spectrum.step_radius < 0.99:
             return None
         return math.ceil(1.1 * self.spectrum.steps_for(factor)) + 20
 

@@ -149,7 +149,7 @@ def _settling_gain(net: Any, probe: Probe) -> float | None:
 def _too_large_a_step(phase: Settling, spectrum: Spectrum) -> Iterator[NonConvergence]:
     """Explain that the step, or the sweep, does not stay at a fixed point."""
     yield causes.step_leaves(spectrum.step_radius, spectrum.move)
-    if spectrum.move == "sweep":
+    if spectrum.sweeps:
         yield causes.no_stable_sweep()
     elif spectrum.stable_factor is not None:
         limits = [h * spectrum.stable_factor for h in dict.fromkeys(phase.step)]

@@ -44,6 +44,11 @@ class Spectrum:
     move: str = "step"
 
     @property
+    def sweeps(self) -> bool:
+        """Whether the network moves by sweeps."""
+        return self.move == "sweep"
+
+    @property
     def estimated(self) -> bool:
         """Whether the eigenvalues are estimates by Arnoldi's method."""
         return self.asymmetry is None

@@ -389,6 +389,6 @@ class EtImage(Network):
 
 
 # Carried: Relaxed, Gradients, energy, moved, advanced, advanced_vjp, step, residual, change, length, settle, relax,
-# free_phase, immobile, shaken, averaged, added, cotangent, back, bptt, summed, implicit, solved, along, norm, answer,
-# answer_forward, answer_backward, step_vjp, sums_gradient, clamp_gradient, at_step, project, project_vjp, windows,
-# overlap_add, window_places, Rest, Network.
+# free_phase, immobile, shaken, averaged, added, cotangent, back, bptt, free_run, summed, implicit, solved, along, norm,
+# answer, answer_forward, answer_backward, step_vjp, sums_gradient, clamp_gradient, at_step, project, project_vjp,
+# windows, overlap_add, window_places, Rest, Network.

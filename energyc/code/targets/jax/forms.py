@@ -29,12 +29,9 @@ RULES: Mapping[str, str] = MappingProxyType(
 _NUDGED = frozenset(RULES) - {"implicit", "bptt"}
 #: Rules that are not for layers: what comes back to one is known at its last states alone.
 _WITHOUT_LAYERS = frozenset({"tbptt"})
-#: Rules that are not for sweeps of blocks, which are no steps that they could go back through.
-_WITHOUT_BLOCKS = frozenset({"bptt", "tbptt"})
-#: Rules of a network that is another one in training.
-_IN_TRAINING = frozenset({"bptt", "tbptt"})
-#: Rules that are not for kinks: the slope of one is taken where a step leads, and they take those where it begins.
-_WITHOUT_KINKS = frozenset({"bptt", "tbptt"})
+#: Rules that go back through steps. They are not for sweeps of blocks, and not for kinks: the slope of one is taken
+#: where a step leads, and they take those where it begins. No other ones are for a network that differs in training.
+_THROUGH_STEPS = frozenset({"bptt", "tbptt"})
 
 
 def written(planned: ModulePlan, rules: Sequence[Declaration]) -> tuple[str, ...]:
@@ -53,11 +50,11 @@ def written(planned: ModulePlan, rules: Sequence[Declaration]) -> tuple[str, ...
     if planned.layers:
         possible = [name for name in possible if name not in _WITHOUT_LAYERS]
     if any(part.equations.relax.solver == "blocks" for part in parts.values()):
-        possible = [name for name in possible if name not in _WITHOUT_BLOCKS]
+        possible = [name for name in possible if name not in _THROUGH_STEPS]
     if any(part.equations.training is not None for part in parts.values()):
-        possible = [name for name in possible if name in _IN_TRAINING]
+        possible = [name for name in possible if name in _THROUGH_STEPS]
     if planned.derivation.proximal:
-        possible = [name for name in possible if name not in _WITHOUT_KINKS]
+        possible = [name for name in possible if name not in _THROUGH_STEPS]
     by_number = all(part.equations.nudge.steps is not None for part in parts.values())
     if not by_number:
         possible = [name for name in possible if name not in _NUDGED]

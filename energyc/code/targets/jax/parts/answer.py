@@ -34,10 +34,7 @@ def answer_forward(params: Params, clamps: Clamps) -> tuple[Readouts, tuple[Para
     return readouts(params, states, fixed), (params, clamps, fixed, states)
 
 
-def answer_backward(
-    kept: tuple[Params, Clamps, Fixed, States],
-    cotangents: Readouts,
-) -> tuple[Params, Clamps]:
+def answer_backward(kept: tuple[Params, Clamps, Fixed, States], cotangents: Readouts) -> tuple[Params, Clamps]:
     """The cotangents of params and clamps."""
     params, clamps, fixed, states = kept
     seeds, direct = readout_vjp(params, states, fixed, cotangents)

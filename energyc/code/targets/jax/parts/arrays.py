@@ -182,12 +182,7 @@ def segment_largest(x: Array, index: Array, size: int) -> Array:
     return total.reshape(*x.shape[:-1], size)
 
 
-def segment_exponentials(
-    x: Array,
-    index: Array,
-    size: int,
-    mask: Array | None,
-) -> tuple[Array, Array, Array, Array]:
+def segment_exponentials(x: Array, index: Array, size: int, mask: Array | None) -> tuple[Array, Array, Array, Array]:
     """``exp(x - top)``, the top and the sum of each segment, the index at full shape."""
     x, at = segment_entries(x, index, mask)
     top = or_zero(segment_largest(x, at, size))

@@ -36,12 +36,7 @@ def clamp_gradient(params: Params, states: States, fixed: Fixed, cotangents: Sta
     return {}
 
 
-def readout_vjp(
-    params: Params,
-    states: States,
-    fixed: Fixed,
-    cotangents: Readouts,
-) -> tuple[States, Slopes]:
+def readout_vjp(params: Params, states: States, fixed: Fixed, cotangents: Readouts) -> tuple[States, Slopes]:
     """The readouts depend on no state and no param."""
     return jax.tree.map(jnp.zeros_like, states), {}
 

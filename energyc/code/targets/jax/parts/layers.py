@@ -27,13 +27,7 @@ def relax(params: Params, clamps: Clamps) -> Relaxed:
     return together(blocks(params, clamps, settled)[1], clamps)
 
 
-def learned(
-    way: Way,
-    params: Params,
-    clamps: Clamps,
-    targets: Targets,
-    beta: Array | float | None = None,
-) -> Gradients:
+def learned(way: Way, params: Params, clamps: Clamps, targets: Targets, beta: Array | float | None = None) -> Gradients:
     """The gradient of the mean cost by a way through each layer; NaN where a sample exploded."""
 
     def total(params: Params) -> tuple[Array, tuple[Array, Relaxed]]:
@@ -47,24 +41,12 @@ def learned(
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 2))
-def visit(
-    way: Way,
-    beta: Array | float | None,
-    layer: Layer,
-    params: Record,
-    clamps: Record,
-) -> tuple[Record, Relaxed]:
+def visit(way: Way, beta: Array | float | None, layer: Layer, params: Record, clamps: Record) -> tuple[Record, Relaxed]:
     """The readouts of a layer at its rest, and its free phase, which nothing comes back to."""
     return settled(layer, params, clamps)
 
 
-def visited(
-    way: Way,
-    beta: Array | float | None,
-    layer: Layer,
-    params: Record,
-    clamps: Record,
-) -> tuple[Any, Any]:
+def visited(way: Way, beta: Array | float | None, layer: Layer, params: Record, clamps: Record) -> tuple[Any, Any]:
     """The same, and what the way back needs."""
     values, free = settled(layer, params, clamps)
     return (values, free), (params, clamps, free, beta)
@@ -77,12 +59,7 @@ def settled(layer: Layer, params: Record, clamps: Record) -> tuple[Record, Relax
     return layer.readouts(params, free.states, fixed), free
 
 
-def gone_back(
-    way: Way,
-    layer: Layer,
-    kept: Any,
-    cotangents: tuple[Record, Relaxed],
-) -> tuple[Any, Record, Record]:
+def gone_back(way: Way, layer: Layer, kept: Any, cotangents: tuple[Record, Relaxed]) -> tuple[Any, Record, Record]:
     """The cotangents of the strength of the nudge, which has none, of params and of clamps."""
     params, clamps, free, beta = kept
     fixed = layer.prepare(params, clamps)

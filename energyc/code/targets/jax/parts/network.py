@@ -121,12 +121,7 @@ def readouts(params: Params, states: States, fixed: Fixed) -> Readouts:
     raise NotImplementedError
 
 
-def readout_vjp(
-    params: Params,
-    states: States,
-    fixed: Fixed,
-    cotangents: Readouts,
-) -> tuple[States, Slopes]:
+def readout_vjp(params: Params, states: States, fixed: Fixed, cotangents: Readouts) -> tuple[States, Slopes]:
     """Give the slopes of the answers."""
     raise NotImplementedError
 

@@ -44,8 +44,7 @@ def bptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
 
     lambda_k = (I + step J)^T P^T lambda_(k+1),    dC/dtheta = sum_k <step P^T lambda_(k+1), dF/dtheta(z_k)>
     """
-    fixed = prepare(params, clamps)
-    free = free_phase(params, fixed)
+    fixed, free = free_run(params, clamps)
     seeds, direct = cost_vjp(params, free.states, fixed, targets)
     first, through = back(params, free, fixed, seeds, MAX_STEPS, step_vjp)
     first = project_vjp(start(params, fixed), first)
@@ -55,11 +54,16 @@ def bptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
 
 def tbptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     """Backpropagation through the last NUDGE_STEPS steps of each sample alone."""
-    fixed = prepare(params, clamps)
-    free = free_phase(params, fixed)
+    fixed, free = free_run(params, clamps)
     seeds, direct = cost_vjp(params, free.states, fixed, targets)
     _, through = back(params, free, fixed, seeds, NUDGE_STEPS, step_vjp)
     return averaged(params, free, fixed, targets, [through, summed(params, fixed, through), direct])
+
+
+def free_run(params: Params, clamps: Clamps) -> tuple[Fixed, Relaxed]:
+    """A free phase, and what none of its steps changes."""
+    fixed = prepare(params, clamps)
+    return fixed, free_phase(params, fixed)
 
 
 def summed(params: Params, fixed: Fixed, slopes: Slopes) -> Slopes:
