@@ -3,10 +3,9 @@
 The formulas come from the table: ``tanh u = 2 s(2u) - 1`` and ``silu u = u s(u)`` with s the logistic sigmoid,
 ``gelu u = u P(u)`` with P the normal distribution function, ``relu u = u step(u)``. Besides, ``s(-u) = 1 - s(u)``,
 ``sign u = step(u) - step(-u)`` and, off 0, ``step(-u) = 1 - step(u)`` unless u may rest there, ``abs(u)^n = u^n`` or
-``sign(u) u^n``,
-``1 / (1 + abs u) = step(u) / (1 + u) + (1 - step(u)) / (1 - u)``, ``exp(u + v) = exp u exp v``, ``exp(log u) = u``,
-``log(exp u) = u``, ``sqrt u = u^(1/2)`` and ``(u^a)^b = u^(a b)`` for a fraction a. Use the result for comparison only:
-these forms lose digits to cancellation.
+``sign(u) u^n``, ``1 / (1 + abs u) = step(u) / (1 + u) + (1 - step(u)) / (1 - u)``, ``exp(u + v) = exp u exp v``,
+``exp(log u) = u``, ``log(exp u) = u``, ``sqrt u = u^(1/2)`` and ``(u^a)^b = u^(a b)`` for a fraction a. Use the result
+for comparison only: these forms lose digits to cancellation.
 """
 
 from __future__ import annotations
