@@ -204,6 +204,6 @@ class Deq(Network):
     rules = {"implicit": implicit}
 
 
-# Carried: Relaxed, Gradients, moved, advanced, advanced_vjp, step, residual, change, length, chosen, settle, unsettled,
-# relax, free_phase, immobile, shaken, averaged, added, cotangent, implicit, solved, along, norm, answer,
-# answer_forward, answer_backward, project, project_vjp, first_largest, Rest, Network.
+# Carried: Relaxed, Gradients, step_sizes, moved, along, advanced, advanced_vjp, step, residual, change, length, chosen,
+# settle, unsettled, free_phase, checked, immobile, shaken, averaged, added, cotangent, relax, free_run, implicit,
+# solved, norm, answer, answer_forward, answer_backward, project, project_vjp, first_largest, Rest, Network.

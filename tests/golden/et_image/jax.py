@@ -86,7 +86,6 @@ STEP = States(0.1)
 STEPS = 12
 MAX_STEPS = 12
 EXPLOSION = 10000.0
-SUMS = ()
 
 
 def init(key: Array, dtype: DTypeLike = float) -> Params:
@@ -388,7 +387,7 @@ class EtImage(Network):
     rules = {"bptt": bptt, "implicit": implicit}
 
 
-# Carried: Relaxed, Gradients, energy, moved, advanced, advanced_vjp, step, residual, change, length, settle, relax,
-# free_phase, immobile, shaken, averaged, added, cotangent, back, bptt, free_run, summed, implicit, solved, along, norm,
-# answer, answer_forward, answer_backward, step_vjp, sums_gradient, clamp_gradient, at_step, project, project_vjp,
+# Carried: Relaxed, Gradients, energy, step_sizes, moved, along, advanced, advanced_vjp, step, residual, change, length,
+# settle, free_phase, checked, immobile, shaken, averaged, added, cotangent, back, relax, free_run, bptt, through_steps,
+# implicit, solved, norm, answer, answer_forward, answer_backward, clamp_gradient, at_step, project, project_vjp,
 # windows, overlap_add, window_places, Rest, Network.

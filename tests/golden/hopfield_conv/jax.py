@@ -464,7 +464,7 @@ class HopfieldConv(Network):
     rules = {"centered-ep": centered_ep, "implicit": implicit}
 
 
-# Carried: Relaxed, Gradients, energy, moved, advanced, advanced_vjp, step, residual, change, length, chosen, settle,
-# unsettled, relax, free_phase, averaged, added, cotangent, cost_force, nudged_step, less, nudged, apart, phases,
-# strength, rms, contrasted, contrast, centered_ep, implicit, solved, along, norm, answer, answer_forward,
-# answer_backward, windows, overlap_add, window_places, largest_entry, first_largest, Rest, Network.
+# Carried: Relaxed, Gradients, energy, step_sizes, moved, along, advanced, advanced_vjp, step, residual, change, length,
+# chosen, settle, unsettled, free_phase, averaged, added, cotangent, cost_force, nudged_step, less, nudged, apart,
+# phases, strength, rms, contrasted, contrast, relax, free_run, centered_ep, implicit, solved, norm, answer,
+# answer_forward, answer_backward, windows, overlap_add, window_places, largest_entry, first_largest, Rest, Network.

@@ -502,13 +502,21 @@ def norm(states: Record) -> Array:
 class Layer:
     """The methods of all layers: relaxation, and the ways back through it."""
 
-    def moved(self, states: Record, slopes: Record) -> Record:
+    def step_sizes(self, fixed: Record) -> Record:
+        """The step size of each state."""
+        return self.STEP
+
+    def moved(self, fixed: Record, states: Record, slopes: Record) -> Record:
         """Each state by its step size along a force."""
-        return jax.tree.map(lambda z, f, h: z + h * f, states, slopes, self.STEP)
+        return jax.tree.map(lambda z, f, h: z + h * f, states, slopes, self.step_sizes(fixed))
+
+    def along(self, fixed: Record, slopes: Record) -> Record:
+        """Each slope times the step size of its state."""
+        return jax.tree.map(jnp.multiply, slopes, self.step_sizes(fixed))
 
     def advanced(self, params: Record, states: Record, fixed: Record, slopes: Record) -> Record:
         """Each state along a force, then onto its set."""
-        return self.project(self.moved(states, slopes))
+        return self.project(self.moved(fixed, states, slopes))
 
     def advanced_vjp(self, params: Record, at: Record, fixed: Record, cotangents: Record) -> Record:
         """P^T cotangents, P the derivative by which a step goes on from where its force led."""
@@ -549,22 +557,24 @@ class Layer:
         return jnp.isfinite(free.residual) & (free.residual > self.TOLERANCE)
 
     def free_phase(self, params: Record, fixed: Record) -> Relaxed:
-        """The same, with what is fixed in it; a sample that exploded until rounding stopped it did not settle."""
+        """The states from their start to where they rest."""
         before = self.project(self.start(params, fixed))
         free = self.settle(params, before, fixed)
+        return free._replace(residual=self.checked(params, before, free.states, fixed, free.residual))
+
+    def checked(self, params: Record, before: Record, after: Record, fixed: Record, residual: Array) -> Array:
+        """The residual of each sample, infinite if it exploded until rounding stopped it: that reads as settled."""
         scale = jnp.maximum(1.0, jnp.stack([jnp.abs(x).max() for x in before]).max())
-        largest = jnp.stack([jnp.abs(x).reshape(len(x), -1).max(1) for x in free.states]).max(0)
-        displaced = type(free.states)(*map(shaken, free.states))
-        far, still = largest > self.EXPLOSION * scale, self.immobile(params, free.states, fixed)
-        stuck = far & still & self.immobile(params, displaced, fixed)
-        return free._replace(residual=jnp.where(stuck, jnp.inf, free.residual))
+        largest = jnp.stack([jnp.abs(x).reshape(len(x), -1).max(1) for x in after]).max(0)
+        displaced = type(after)(*map(shaken, after))
+        far, still = largest > self.EXPLOSION * scale, self.immobile(params, after, fixed)
+        return jnp.where(far & still & self.immobile(params, displaced, fixed), jnp.inf, residual)
 
     def immobile(self, params: Record, states: Record, fixed: Record) -> Array:
         """The samples most of whose coordinates a step moves by less than an ulp."""
         ulp = jnp.finfo(states[0].dtype).eps / 2
-        slopes = self.force(params, states, fixed)
-        along = zip(states, slopes, self.STEP, strict=True)
-        still = [(jnp.abs(h * f) < ulp * jnp.abs(x)).reshape(len(x), -1) for x, f, h in along]
+        moves = self.along(fixed, self.force(params, states, fixed))
+        still = [(jnp.abs(move) < ulp * jnp.abs(x)).reshape(len(x), -1) for x, move in zip(states, moves, strict=True)]
         return jnp.concatenate(still, 1).mean(1) > 0.5
 
     def cost_force(self, params: Record, states: Record, fixed: Record, targets: Record) -> Record:
@@ -611,12 +621,12 @@ class Layer:
         NaN of all samples where neither comes to rest: there may be no isolated equilibrium.
         """
         goal = 1e-12 if states[0].dtype == jnp.float64 else 1e-5
-        at, size = self.moved(states, self.force(params, states, fixed)), norm(seeds)
+        at, size = self.moved(fixed, states, self.force(params, states, fixed)), norm(seeds)
 
         def back(a: Record) -> Record:
             """(I + step J)^T P^T a."""
             projected = self.advanced_vjp(params, at, fixed, a)
-            pushed = self.force_vjp(params, states, fixed, self.along(projected))[0]
+            pushed = self.force_vjp(params, states, fixed, self.along(fixed, projected))[0]
             return jax.tree.map(jnp.add, projected, pushed)
 
         def rest(a: Record) -> Record:
@@ -640,12 +650,8 @@ class Layer:
 
         a = lax.cond((left <= goal * size).all(), lambda x: x, by_gmres, first)
         wrong = norm(jax.tree.map(jnp.subtract, rest(a), seeds)) > 1e3 * goal * size
-        pushed = self.along(self.advanced_vjp(params, at, fixed, a))
+        pushed = self.along(fixed, self.advanced_vjp(params, at, fixed, a))
         return jax.tree.map(lambda x: jnp.where(wrong.any(), jnp.nan, x), pushed)
-
-    def along(self, states: Record) -> Record:
-        """Each state times its step size."""
-        return jax.tree.map(lambda x, h: h * x, states, self.STEP)
 
     def project(self, states: Record) -> Record:
         """The states are in no set."""
@@ -766,7 +772,7 @@ class Cell(CellEquations, Layer):
         sizes = jnp.stack([rms(x, rows) for x in states])
         largest = jnp.where(sizes.max() > 0, sizes.max(), 1.0)
         push = jnp.stack([rms(x, rows) for x in drive(params, states, fixed, targets)]).max()
-        trial = eps ** (1 / 3) * largest / (push * max(self.STEP) * min(self.NUDGE_STEPS, 20))
+        trial = eps ** (1 / 3) * largest / (push * max(self.step_sizes(fixed)) * min(self.NUDGE_STEPS, 20))
         moved, drifted = after(trial), after(0.0)
         drifts = jnp.stack([rms(x, rows) for x in less(drifted, states)])
         scales = jnp.where(sizes > 16 * jnp.maximum(drifts, eps * sizes.max()), sizes, 0.0)

@@ -378,8 +378,8 @@ class Thick(Network):
     rules = {"tracking-aep": tracking_aep, "implicit": implicit}
 
 
-# Carried: Relaxed, Gradients, energy, moved, advanced, advanced_vjp, step, residual, change, length, chosen, settle,
-# unsettled, relax, free_phase, immobile, shaken, averaged, added, cotangent, cost_force, nudged_step, less, nudged,
-# tracking, corrected_step, phases, strength, rms, contrasted, contrast, user_force_gradient, tracking_aep, implicit,
-# solved, along, norm, answer, answer_forward, answer_backward, clamp_gradient, project, project_vjp, gelu_tanh_slope,
-# scatter_add, Rest, Network.
+# Carried: Relaxed, Gradients, energy, step_sizes, moved, along, advanced, advanced_vjp, step, residual, change, length,
+# chosen, settle, unsettled, free_phase, checked, immobile, shaken, averaged, added, cotangent, cost_force, nudged_step,
+# less, nudged, tracking, corrected_step, phases, strength, rms, contrasted, contrast, user_force_gradient, relax,
+# free_run, tracking_aep, implicit, solved, norm, answer, answer_forward, answer_backward, clamp_gradient, project,
+# project_vjp, gelu_tanh_slope, scatter_add, Rest, Network.

@@ -29,8 +29,9 @@ RULES: Mapping[str, str] = MappingProxyType(
 _NUDGED = frozenset(RULES) - {"implicit", "bptt"}
 #: Rules that are not for layers: what comes back to one is known at its last states alone.
 _WITHOUT_LAYERS = frozenset({"tbptt"})
-#: Rules that go back through steps. They are not for sweeps of blocks, and not for kinks: the slope of one is taken
-#: where a step leads, and they take those where it begins. No other ones are for a network that differs in training.
+#: Rules that go back through steps. They are not for sweeps of blocks, not for steps that a relaxation chooses, and not
+#: for kinks: the slope of one is taken where a step leads, and they take those where it begins. No other ones are for a
+#: network that differs in training.
 _THROUGH_STEPS = frozenset({"bptt", "tbptt"})
 
 
@@ -49,7 +50,7 @@ def written(planned: ModulePlan, rules: Sequence[Declaration]) -> tuple[str, ...
     possible = [rule.name for rule in rules if rule.name in RULES]
     if planned.layers:
         possible = [name for name in possible if name not in _WITHOUT_LAYERS]
-    if any(part.equations.relax.solver == "blocks" for part in parts.values()):
+    if any(p.equations.relax.solver == "blocks" or p.equations.relax.step is None for p in parts.values()):
         possible = [name for name in possible if name not in _THROUGH_STEPS]
     if any(part.equations.training is not None for part in parts.values()):
         possible = [name for name in possible if name in _THROUGH_STEPS]
@@ -78,7 +79,7 @@ def _without(network: Network, derivation: Derivation, layer: bool) -> Iterator[
     relax = network.relax
     if relax.solver not in ("gradient", "blocks"):
         yield f"its solver is {relax.solver}"
-    if relax.step is None:
+    if relax.step is None and (layer or network.numbered or relax.exit == "inference"):
         yield "each relaxation chooses its step"
     trained = network.training is not None
     if relax.exit == "inference" and not trained:

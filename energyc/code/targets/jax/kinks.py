@@ -34,7 +34,7 @@ def proximal(params: Params, fixed: Fixed, states: States, step: States) -> Stat
 
 def proximal_vjp(params: Params, fixed: Fixed, at: States, cotangents: States) -> States:
     """The adjoint of its derivative at where a force led."""
-    kinks = weights(params, fixed)
+    kinks, step = weights(params, fixed), step_sizes(fixed)
     points = {points}
     states = project(points)
     cotangents = project_vjp(points, {shrunk_back})
@@ -56,15 +56,15 @@ def proximal_steps(context: Context) -> Body:
     shrunk, shrunk_back = dict[str, Expr](), dict[str, Expr]()
     for state, kinks in context.derivation.proximal.items():
         name = local[state]
-        z, at, back, own, usual = (Attribute(Name(n), name) for n in ("states", "at", "cotangents", "step", "STEP"))
+        z, at, back, step = (Attribute(Name(n), name) for n in ("states", "at", "cotangents", "step"))
         if kinks.corners:
-            cornered[name] = call("at_corners", z, _corners(kinks, numbers, own))
-            points[name] = call("at_corners", at, _corners(kinks, numbers, usual))
-            cornered_back[name] = call("corners_vjp", at, back, _corners(kinks, numbers, usual))
+            cornered[name] = call("at_corners", z, _corners(kinks, numbers, step))
+            points[name] = call("at_corners", at, _corners(kinks, numbers, step))
+            cornered_back[name] = call("corners_vjp", at, back, _corners(kinks, numbers, step))
         if kinks.norm is not None:
             axes, weight = integers(*(axis + 1 for axis in kinks.norm.axes)), numbers[kinks.norm.weight]
-            shrunk[name] = call("shrunk", z, _threshold(weight, own), axes)
-            shrunk_back[name] = call("shrunk_vjp", z, back, _threshold(weight, usual), axes)
+            shrunk[name] = call("shrunk", z, _threshold(weight, step), axes)
+            shrunk_back[name] = call("shrunk_vjp", z, back, _threshold(weight, step), axes)
     return quote_body(
         _PROXIMAL,
         cornered=_replaced("states", cornered),

@@ -18,9 +18,9 @@ from energyc.code.targets.jax.kinks import proximal_steps
 from energyc.code.targets.jax.nodes import JaxWriter
 from energyc.code.targets.jax.param_sets import param_sets
 from energyc.code.tree import facts
-from energyc.code.tree.expressions import Attribute, Expr, List, Name, Tuple, call, literal, number
+from energyc.code.tree.expressions import Attribute, Expr, List, Name, Number, Tuple, call, literal, number
 from energyc.code.tree.quotation import quote, quote_body
-from energyc.code.tree.statements import Assign, Body, Class, Function, Statement
+from energyc.code.tree.statements import Annotated, Assign, Body, Class, Function, Statement
 from energyc.mathematics.ir import Indicator, Node
 
 #: The functions that every network has, whoever reads them.
@@ -92,7 +92,14 @@ class Part:
             first += functions_of(quote_body(_AT_STEP, fixed=call("fixed._replace", **changed)))
         if "_start" not in self.routines:
             first.append(functions.zeros())
-        return [*first, *written, *self._contrasts()], [*records(context), *shared]
+        return [*first, *written, *self._contrasts()], [*self._records(), *shared]
+
+    def _records(self) -> list[Class]:
+        """The records of a network; what is fixed holds what step sizes are multiplied by, where it is chosen."""
+        if self.network.relax.step is not None:
+            return records(self.context)
+        pace = Annotated("pace", quote("Array | float"), Number(1.0))
+        return [replace(r, body=(*r.body, pace)) if r.name == "Fixed" else r for r in records(self.context)]
 
     def _contrasts(self) -> list[Function]:
         """The slopes of energies between two phases, where a rule reads them."""
@@ -108,6 +115,7 @@ class Part:
         snapshots = nudge.snapshots is not None and (nudge.steps or 0) >= 2 * nudge.snapshots
         forces = force_params(self.context.derivation)
         return [
+            *(["paced"] if relax.step is None else []),
             "records",
             *(["kinks"] if kinked else []),
             *(["kinked_sweeps"] if kinked and swept else []),
@@ -124,8 +132,10 @@ class Part:
             "contrasted_energies" if forces == () else "contrasted_forces",
             *(["force_params"] if forces else []),
             *(["descended"] if self.context.options.descends else []),
+            *(["summed"] if self.context.sums else []),
             *(["exact_back"] if relax.tolerance is None or relax.exit == "inference" else []),
             *(["trained"] if self.network.training is not None else []),
+            "free_run",
             *dict.fromkeys([*rules, "adjoints", "answer"]),
             *("defaults", "functions", "sets", "param_sets", "arrays"),
         ]
@@ -136,6 +146,7 @@ class Part:
         steps = relax.steps or 0
         early = relax.exit == "early" and relax.tolerance is not None
         first = min(relax.stride, relax.longest) if early else steps  # before the first look at a tolerance
+        first = 0 if early and relax.step is None else first
         params = self.context.params
         sizes = {name: relax.step_for(name) for name in self.network.states if name not in self.network.sloped}
         unnamed = {self.context.local[name]: size for name, size in sizes.items() if size > 0}

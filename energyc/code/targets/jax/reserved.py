@@ -17,8 +17,8 @@ _SETTINGS = (
     "BLOCKS COST_SLOPES"
 ).split()
 _OWN = (
-    "init prepare lets_at params clamps states fixed targets cotangents directions plus minus lets at gradients".split()
-)
+    "init prepare lets_at params clamps states fixed pace targets cotangents directions plus minus lets at gradients"
+).split()
 _AROUND = "block Layer Values values blocks visit own self".split()
 _KINKS = "proximal proximal_vjp smooth_vjp kink_slopes kinks points".split()
 #: What is taken at the top of a module.

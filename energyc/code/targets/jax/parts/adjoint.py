@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from energyc.code.targets.jax.parts.adjoints import along
-from energyc.code.targets.jax.parts.bounded import free_phase
+from energyc.code.targets.jax.parts.free_run import free_run
 from energyc.code.targets.jax.parts.gradients import averaged
 from energyc.code.targets.jax.parts.network import (
     NUDGE_STEPS,
@@ -19,10 +18,9 @@ from energyc.code.targets.jax.parts.network import (
     cost_vjp,
     force,
     force_vjp,
-    prepare,
 )
 from energyc.code.targets.jax.parts.records import Gradients
-from energyc.code.targets.jax.parts.steps import advanced, advanced_vjp, moved
+from energyc.code.targets.jax.parts.steps import advanced, advanced_vjp, along, moved
 
 
 def adjoint(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
@@ -30,8 +28,7 @@ def adjoint(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
 
     a <- P^T (a + step (J^T a + dC/dz))  while the states go on,    dC/dtheta = <a, dF/dtheta>
     """
-    fixed = prepare(params, clamps)
-    free = free_phase(params, fixed)
+    fixed, free = free_run(params, clamps)
     a = relaxed_adjoint(params, free.states, fixed, targets)
     direct = cost_vjp(params, free.states, fixed, targets)[1]
     return averaged(params, free, fixed, targets, [force_vjp(params, free.states, fixed, a)[1], direct])
@@ -44,8 +41,8 @@ def relaxed_adjoint(params: Params, states: States, fixed: Fixed, targets: Targe
         states, a = pair
         slopes = cost_vjp(params, states, fixed, targets)[0]
         back = force_vjp(params, states, fixed, a)[0]
-        after = jax.tree.map(jnp.add, a, along(jax.tree.map(jnp.add, back, slopes)))
+        after = jax.tree.map(jnp.add, a, along(fixed, jax.tree.map(jnp.add, back, slopes)))
         pull = force(params, states, fixed)
-        return advanced(params, states, fixed, pull), advanced_vjp(params, moved(states, pull), fixed, after)
+        return advanced(params, states, fixed, pull), advanced_vjp(params, moved(fixed, states, pull), fixed, after)
 
     return lax.fori_loop(0, NUDGE_STEPS, both, (states, jax.tree.map(jnp.zeros_like, states)))[1]

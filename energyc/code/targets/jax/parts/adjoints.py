@@ -7,10 +7,9 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jax.scipy.sparse.linalg import gmres
 
-from energyc.code.targets.jax.parts.bounded import free_phase
+from energyc.code.targets.jax.parts.free_run import free_run
 from energyc.code.targets.jax.parts.gradients import averaged
 from energyc.code.targets.jax.parts.network import (
-    STEP,
     Clamps,
     Fixed,
     Params,
@@ -19,10 +18,9 @@ from energyc.code.targets.jax.parts.network import (
     cost_vjp,
     force,
     force_vjp,
-    prepare,
 )
 from energyc.code.targets.jax.parts.records import Gradients
-from energyc.code.targets.jax.parts.steps import advanced_vjp, length, moved
+from energyc.code.targets.jax.parts.steps import advanced_vjp, along, length, moved
 
 
 def implicit(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
@@ -30,8 +28,7 @@ def implicit(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
 
     lambda = dC/dz + (I + step J)^T P^T lambda,    dC/dtheta = <step P^T lambda, dF/dtheta> + direct
     """
-    fixed = prepare(params, clamps)
-    free = free_phase(params, fixed)
+    fixed, free = free_run(params, clamps)
     seeds, direct = cost_vjp(params, free.states, fixed, targets)
     pushed = solved(params, free.states, fixed, seeds)
     return averaged(params, free, fixed, targets, [force_vjp(params, free.states, fixed, pushed)[1], direct])
@@ -43,12 +40,12 @@ def solved(params: Params, states: States, fixed: Fixed, seeds: States) -> State
     NaN of all samples where neither comes to rest: there may be no isolated equilibrium.
     """
     goal = 1e-12 if states[0].dtype == jnp.float64 else 1e-5
-    at, size = moved(states, force(params, states, fixed)), norm(seeds)
+    at, size = moved(fixed, states, force(params, states, fixed)), norm(seeds)
 
     def back(a: States) -> States:
         """(I + step J)^T P^T a."""
         projected = advanced_vjp(params, at, fixed, a)
-        pushed = force_vjp(params, states, fixed, along(projected))[0]
+        pushed = force_vjp(params, states, fixed, along(fixed, projected))[0]
         return jax.tree.map(jnp.add, projected, pushed)
 
     def rest(a: States) -> States:
@@ -72,13 +69,8 @@ def solved(params: Params, states: States, fixed: Fixed, seeds: States) -> State
 
     a = lax.cond((left <= goal * size).all(), lambda x: x, by_gmres, first)
     wrong = norm(jax.tree.map(jnp.subtract, rest(a), seeds)) > 1e3 * goal * size
-    pushed = along(advanced_vjp(params, at, fixed, a))
+    pushed = along(fixed, advanced_vjp(params, at, fixed, a))
     return jax.tree.map(lambda x: jnp.where(wrong.any(), jnp.nan, x), pushed)
-
-
-def along(states: States) -> States:
-    """Each state times its step size."""
-    return jax.tree.map(lambda x, h: h * x, states, STEP)
 
 
 def norm(states: States) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 
 from energyc.code.targets.jax.parts.adjoints import solved
-from energyc.code.targets.jax.parts.bounded import free_phase
+from energyc.code.targets.jax.parts.free_run import free_run
 from energyc.code.targets.jax.parts.gradients import added, cotangent
 from energyc.code.targets.jax.parts.network import (
     Clamps,
@@ -15,7 +15,6 @@ from energyc.code.targets.jax.parts.network import (
     States,
     clamp_gradient,
     force_vjp,
-    prepare,
     readout_vjp,
     readouts,
 )
@@ -29,9 +28,8 @@ def answer(params: Params, clamps: Clamps) -> Readouts:
 
 def answer_forward(params: Params, clamps: Clamps) -> tuple[Readouts, tuple[Params, Clamps, Fixed, States]]:
     """The readouts, and what the way back needs."""
-    fixed = prepare(params, clamps)
-    states = free_phase(params, fixed).states
-    return readouts(params, states, fixed), (params, clamps, fixed, states)
+    fixed, free = free_run(params, clamps)
+    return readouts(params, free.states, fixed), (params, clamps, fixed, free.states)
 
 
 def answer_backward(kept: tuple[Params, Clamps, Fixed, States], cotangents: Readouts) -> tuple[Params, Clamps]:

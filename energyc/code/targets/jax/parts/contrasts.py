@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from energyc.code.targets.jax.parts.bounded import free_phase
 from energyc.code.targets.jax.parts.contrasted_energies import contrasted
-from energyc.code.targets.jax.parts.network import Clamps, Params, Targets, prepare
+from energyc.code.targets.jax.parts.free_run import free_run
+from energyc.code.targets.jax.parts.network import Clamps, Params, Targets
 from energyc.code.targets.jax.parts.nudged import apart, held, nudged, tracking
 from energyc.code.targets.jax.parts.pairs import phases
 from energyc.code.targets.jax.parts.plain_nudge import cost_force, nudge
@@ -17,8 +17,7 @@ def ep(params: Params, clamps: Clamps, targets: Targets, beta: float | None = No
 
     dC/dtheta = (dE/dtheta(z(+beta)) - dE/dtheta(z*)) / beta + O(beta)
     """
-    fixed = prepare(params, clamps)
-    free = free_phase(params, fixed)
+    fixed, free = free_run(params, clamps)
     width = strength(params, free, fixed, targets, nudge, order=1) if beta is None else beta
     plus = nudged(params, free.states, fixed, targets, width, nudge)
     return contrasted(params, free, plus, free.states, fixed, targets, width)
@@ -29,8 +28,7 @@ def centered_ep(params: Params, clamps: Clamps, targets: Targets, beta: float | 
 
     dC/dtheta = (dE/dtheta(z(+beta)) - dE/dtheta(z(-beta))) / (2 beta) + O(beta^2)
     """
-    fixed = prepare(params, clamps)
-    free = free_phase(params, fixed)
+    fixed, free = free_run(params, clamps)
     width = strength(params, free, fixed, targets, nudge) if beta is None else beta
     plus, minus = phases(params, free.states, fixed, targets, width, apart)
     return contrasted(params, free, plus, minus, fixed, targets, 2 * width)
@@ -41,8 +39,7 @@ def vf(params: Params, clamps: Clamps, targets: Targets, beta: float | None = No
 
     dC/dtheta ~ <(z(-beta) - z(+beta)) / (2 beta), dF/dtheta(z*)>
     """
-    fixed = prepare(params, clamps)
-    free = free_phase(params, fixed)
+    fixed, free = free_run(params, clamps)
     width = strength(params, free, fixed, targets, nudge) if beta is None else beta
     plus, minus = phases(params, free.states, fixed, targets, width, apart)
     return contrasted(params, free, plus, minus, fixed, targets, 2 * width)
@@ -53,8 +50,7 @@ def aep(params: Params, clamps: Clamps, targets: Targets, beta: float | None = N
 
     F(z) -+ beta dC/dz - (J_nc - J_nc^T)(z*) (z - z*)
     """
-    fixed = prepare(params, clamps)
-    free = free_phase(params, fixed)
+    fixed, free = free_run(params, clamps)
     width = strength(params, free, fixed, targets, cost_force) if beta is None else beta
     plus, minus = phases(params, free.states, fixed, targets, width, held)
     return contrasted(params, free, plus, minus, fixed, targets, 2 * width)
@@ -65,8 +61,7 @@ def tracking_aep(params: Params, clamps: Clamps, targets: Targets, beta: float |
 
     F(z) -+ beta dC/dz -+ (J_nc - J_nc^T)(m) v, m the midpoint of both phases and v half of what separates them
     """
-    fixed = prepare(params, clamps)
-    free = free_phase(params, fixed)
+    fixed, free = free_run(params, clamps)
     width = strength(params, free, fixed, targets, cost_force) if beta is None else beta
     plus, minus = phases(params, free.states, fixed, targets, width, tracking)
     return contrasted(params, free, plus, minus, fixed, targets, 2 * width)

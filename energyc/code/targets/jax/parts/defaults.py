@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from energyc.code.targets.jax.parts.network import Fixed, Params, Readouts, Slopes, States, Targets, force_vjp
+from energyc.code.targets.jax.parts.network import Fixed, Params, Readouts, Slopes, States, Targets
 
 
 def terms(params: Params, states: States, fixed: Fixed) -> dict[str, Array]:
     """The network has no energy."""
-    return {}
-
-
-def step_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -> tuple[States, Slopes]:
-    """No slope is that of all steps together."""
-    return force_vjp(params, states, fixed, cotangents)
-
-
-def sums_gradient(params: Params, fixed: Fixed, sums: Sequence[Array]) -> Slopes:
-    """No slope is that of all steps together."""
     return {}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 from jax import Array
 
-from energyc.code.targets.jax.parts.bounded import free_phase
+from energyc.code.targets.jax.parts.free_run import free_run
 from energyc.code.targets.jax.parts.gradients import averaged
 from energyc.code.targets.jax.parts.network import (
     Clamps,
@@ -15,7 +15,6 @@ from energyc.code.targets.jax.parts.network import (
     States,
     Targets,
     cost_vjp,
-    prepare,
 )
 from energyc.code.targets.jax.parts.nudged import apart, less, nudged
 from energyc.code.targets.jax.parts.pairs import phases
@@ -29,8 +28,7 @@ def ep(params: Params, clamps: Clamps, targets: Targets, beta: float | None = No
 
     dC/dtheta = (dE/dtheta(z(+beta)) - dE/dtheta(z*)) / beta + O(beta)
     """
-    fixed = prepare(params, clamps)
-    free = free_phase(params, fixed)
+    fixed, free = free_run(params, clamps)
     width = strength(params, free, fixed, targets, nudge, order=1) if beta is None else beta
     plus = nudged(params, free.states, fixed, targets, width, nudge)
     return descended(params, free, plus, free.states, fixed, targets, width)
@@ -41,8 +39,7 @@ def centered_ep(params: Params, clamps: Clamps, targets: Targets, beta: float | 
 
     dC/dtheta = (dE/dtheta(z(+beta)) - dE/dtheta(z(-beta))) / (2 beta) + O(beta^2)
     """
-    fixed = prepare(params, clamps)
-    free = free_phase(params, fixed)
+    fixed, free = free_run(params, clamps)
     width = strength(params, free, fixed, targets, nudge) if beta is None else beta
     plus, minus = phases(params, free.states, fixed, targets, width, apart)
     return descended(params, free, plus, minus, fixed, targets, 2 * width)

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from energyc.code.targets.jax.parts.adjoints import along
 from energyc.code.targets.jax.parts.network import (
     STEPS,
     Fixed,
@@ -21,7 +20,7 @@ from energyc.code.targets.jax.parts.network import (
     start,
 )
 from energyc.code.targets.jax.parts.records import Relaxed
-from energyc.code.targets.jax.parts.steps import advanced_vjp, moved, step
+from energyc.code.targets.jax.parts.steps import advanced_vjp, along, moved, step
 from energyc.code.targets.jax.parts.trajectories import Pull
 
 
@@ -42,8 +41,8 @@ def back(
     def backward(run: Any, taken: tuple[Array, States]) -> tuple[Any, None]:
         (cotangents, slopes), (k, states) = run, taken
         now = at_step(fixed, k)
-        projected = advanced_vjp(params, moved(states, force(params, states, now)), now, cotangents)
-        through, more = pull(params, states, now, along(projected))
+        projected = advanced_vjp(params, moved(now, states, force(params, states, now)), now, cotangents)
+        through, more = pull(params, states, now, along(now, projected))
         return (jax.tree.map(jnp.add, projected, through), jax.tree.map(jnp.add, slopes, more)), None
 
     numbers, before = jnp.arange(first, STEPS), project(start(params, fixed))

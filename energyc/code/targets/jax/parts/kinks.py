@@ -13,7 +13,6 @@ import jax.numpy as jnp
 from jax import Array
 
 from energyc.code.targets.jax.parts.network import (
-    STEP,
     Fixed,
     Params,
     Slopes,
@@ -23,7 +22,7 @@ from energyc.code.targets.jax.parts.network import (
     proximal_vjp,
     smooth_vjp,
 )
-from energyc.code.targets.jax.parts.steps import moved
+from energyc.code.targets.jax.parts.steps import moved, step_sizes
 
 #: A corner: the number, and the thresholds below and above it.
 Corner = tuple[float, Array | float, Array | float]
@@ -31,7 +30,7 @@ Corner = tuple[float, Array | float, Array | float]
 
 def advanced(params: Params, states: States, fixed: Fixed, slopes: States) -> States:
     """Each state along a force without its kinks, then to its proximal point."""
-    return proximal(params, fixed, moved(states, slopes), STEP)
+    return proximal(params, fixed, moved(fixed, states, slopes), step_sizes(fixed))
 
 
 def advanced_vjp(params: Params, at: States, fixed: Fixed, cotangents: States) -> States:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from energyc.code.targets.jax.parts.bounded import relax
+from energyc.code.targets.jax.parts.free_run import relax
 from energyc.code.targets.jax.parts.network import Clamps, Params, Targets, init
 from energyc.code.targets.jax.parts.records import Gradients
 

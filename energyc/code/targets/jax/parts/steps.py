@@ -14,14 +14,24 @@ def energy(params: Params, states: States, fixed: Fixed) -> Array:
     return sum(terms(params, states, fixed).values(), jnp.zeros(len(states[0]), states[0].dtype))
 
 
-def moved(states: States, slopes: States) -> States:
+def step_sizes(fixed: Fixed) -> States:
+    """The step size of each state."""
+    return STEP
+
+
+def moved(fixed: Fixed, states: States, slopes: States) -> States:
     """Each state by its step size along a force."""
-    return jax.tree.map(lambda z, f, h: z + h * f, states, slopes, STEP)
+    return jax.tree.map(lambda z, f, h: z + h * f, states, slopes, step_sizes(fixed))
+
+
+def along(fixed: Fixed, slopes: States) -> States:
+    """Each slope times the step size of its state."""
+    return jax.tree.map(jnp.multiply, slopes, step_sizes(fixed))
 
 
 def advanced(params: Params, states: States, fixed: Fixed, slopes: States) -> States:
     """Each state along a force, then onto its set."""
-    return project(moved(states, slopes))
+    return project(moved(fixed, states, slopes))
 
 
 def advanced_vjp(params: Params, at: States, fixed: Fixed, cotangents: States) -> States:

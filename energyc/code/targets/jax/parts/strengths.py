@@ -9,7 +9,6 @@ from jax import Array, lax
 
 from energyc.code.targets.jax.parts.network import (
     NUDGE_STEPS,
-    STEP,
     TOLERANCE,
     Fixed,
     Params,
@@ -18,6 +17,7 @@ from energyc.code.targets.jax.parts.network import (
 )
 from energyc.code.targets.jax.parts.nudged import Drive, less, nudged
 from energyc.code.targets.jax.parts.records import Relaxed
+from energyc.code.targets.jax.parts.steps import step_sizes
 
 
 def strength(
@@ -44,7 +44,7 @@ def strength(
     sizes = jnp.stack([rms(x, rows) for x in states])
     largest = jnp.where(sizes.max() > 0, sizes.max(), 1.0)
     push = jnp.stack([rms(x, rows) for x in drive(params, states, fixed, targets)]).max()
-    trial = eps ** (1 / 3) * largest / (push * max(STEP) * min(NUDGE_STEPS, 20))
+    trial = eps ** (1 / 3) * largest / (push * max(step_sizes(fixed)) * min(NUDGE_STEPS, 20))
     moved, drifted = after(trial), after(0.0)
     drifts = jnp.stack([rms(x, rows) for x in less(drifted, states)])
     scales = jnp.where(sizes > 16 * jnp.maximum(drifts, eps * sizes.max()), sizes, 0.0)

@@ -9,13 +9,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from energyc.code.targets.jax.parts.adjoints import along
-from energyc.code.targets.jax.parts.bounded import free_phase
+from energyc.code.targets.jax.parts.free_run import free_run
 from energyc.code.targets.jax.parts.gradients import averaged
 from energyc.code.targets.jax.parts.network import (
     MAX_STEPS,
     NUDGE_STEPS,
-    SUMS,
     Clamps,
     Fixed,
     Params,
@@ -24,16 +22,14 @@ from energyc.code.targets.jax.parts.network import (
     Targets,
     cost_vjp,
     force,
-    prepare,
+    force_vjp,
     project,
     project_vjp,
     start,
     start_vjp,
-    step_vjp,
-    sums_gradient,
 )
 from energyc.code.targets.jax.parts.records import Gradients, Relaxed
-from energyc.code.targets.jax.parts.steps import advanced_vjp, chosen, moved, step
+from energyc.code.targets.jax.parts.steps import advanced_vjp, along, chosen, moved, step
 
 #: J^T cotangents, and slopes by what the force reads: ``pull(params, states, fixed, cotangents)``.
 Pull = Callable[..., tuple[States, Slopes]]
@@ -46,29 +42,29 @@ def bptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     """
     fixed, free = free_run(params, clamps)
     seeds, direct = cost_vjp(params, free.states, fixed, targets)
-    first, through = back(params, free, fixed, seeds, MAX_STEPS, step_vjp)
+    first, through = through_steps(params, free, fixed, seeds, MAX_STEPS)
     first = project_vjp(start(params, fixed), first)
-    slopes = [through, summed(params, fixed, through), start_vjp(params, fixed, first), direct]
-    return averaged(params, free, fixed, targets, slopes)
+    return averaged(params, free, fixed, targets, [*through, start_vjp(params, fixed, first), direct])
 
 
 def tbptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     """Backpropagation through the last NUDGE_STEPS steps of each sample alone."""
     fixed, free = free_run(params, clamps)
     seeds, direct = cost_vjp(params, free.states, fixed, targets)
-    _, through = back(params, free, fixed, seeds, NUDGE_STEPS, step_vjp)
-    return averaged(params, free, fixed, targets, [through, summed(params, fixed, through), direct])
+    _, through = through_steps(params, free, fixed, seeds, NUDGE_STEPS)
+    return averaged(params, free, fixed, targets, [*through, direct])
 
 
-def free_run(params: Params, clamps: Clamps) -> tuple[Fixed, Relaxed]:
-    """A free phase, and what none of its steps changes."""
-    fixed = prepare(params, clamps)
-    return fixed, free_phase(params, fixed)
-
-
-def summed(params: Params, fixed: Fixed, slopes: Slopes) -> Slopes:
-    """The slopes of all steps together, by what each of them added up."""
-    return sums_gradient(params, fixed, [slopes[name] for name in SUMS])
+def through_steps(
+    params: Params,
+    free: Relaxed,
+    fixed: Fixed,
+    seeds: States,
+    last: int,
+) -> tuple[States, list[Slopes]]:
+    """Cotangents of the states before the last steps, and the slopes of these steps."""
+    first, slopes = back(params, free, fixed, seeds, last, force_vjp)
+    return first, [slopes]
 
 
 def back(
@@ -96,9 +92,9 @@ def back(
     def backward(k: Array, run: Any) -> Any:
         cotangents, slopes = run
         states = jax.tree.map(lambda x: x[last - 1 - k], stored)
-        projected = advanced_vjp(params, moved(states, force(params, states, fixed)), fixed, cotangents)
+        projected = advanced_vjp(params, moved(fixed, states, force(params, states, fixed)), fixed, cotangents)
         taken = k < free.steps
-        pushed = chosen(taken, along(projected), jax.tree.map(jnp.zeros_like, projected))
+        pushed = chosen(taken, along(fixed, projected), jax.tree.map(jnp.zeros_like, projected))
         through, more = pull(params, states, fixed, pushed)
         earlier = chosen(taken, jax.tree.map(jnp.add, projected, through), cotangents)
         return earlier, jax.tree.map(jnp.add, slopes, more)

@@ -8,42 +8,38 @@ from jax import Array
 from energyc.code.targets.jax.parts.exact_steps import settle
 from energyc.code.targets.jax.parts.network import (
     EXPLOSION,
-    STEP,
-    Clamps,
     Fixed,
     Params,
     States,
     force,
-    prepare,
     project,
     start,
 )
 from energyc.code.targets.jax.parts.records import Relaxed
-
-
-def relax(params: Params, clamps: Clamps) -> Relaxed:
-    """Let the states relax from their start."""
-    return free_phase(params, prepare(params, clamps))
+from energyc.code.targets.jax.parts.steps import along
 
 
 def free_phase(params: Params, fixed: Fixed) -> Relaxed:
-    """The same, with what is fixed in it; a sample that exploded until rounding stopped it did not settle."""
+    """The states from their start to where they rest."""
     before = project(start(params, fixed))
     free = settle(params, before, fixed)
+    return free._replace(residual=checked(params, before, free.states, fixed, free.residual))
+
+
+def checked(params: Params, before: States, after: States, fixed: Fixed, residual: Array) -> Array:
+    """The residual of each sample, infinite if it exploded until rounding stopped it: that reads as settled."""
     scale = jnp.maximum(1.0, jnp.stack([jnp.abs(x).max() for x in before]).max())
-    largest = jnp.stack([jnp.abs(x).reshape(len(x), -1).max(1) for x in free.states]).max(0)
-    displaced = type(free.states)(*map(shaken, free.states))
-    far, still = largest > EXPLOSION * scale, immobile(params, free.states, fixed)
-    stuck = far & still & immobile(params, displaced, fixed)
-    return free._replace(residual=jnp.where(stuck, jnp.inf, free.residual))
+    largest = jnp.stack([jnp.abs(x).reshape(len(x), -1).max(1) for x in after]).max(0)
+    displaced = type(after)(*map(shaken, after))
+    far, still = largest > EXPLOSION * scale, immobile(params, after, fixed)
+    return jnp.where(far & still & immobile(params, displaced, fixed), jnp.inf, residual)
 
 
 def immobile(params: Params, states: States, fixed: Fixed) -> Array:
     """The samples most of whose coordinates a step moves by less than an ulp."""
     ulp = jnp.finfo(states[0].dtype).eps / 2
-    slopes = force(params, states, fixed)
-    along = zip(states, slopes, STEP, strict=True)
-    still = [(jnp.abs(h * f) < ulp * jnp.abs(x)).reshape(len(x), -1) for x, f, h in along]
+    moves = along(fixed, force(params, states, fixed))
+    still = [(jnp.abs(move) < ulp * jnp.abs(x)).reshape(len(x), -1) for x, move in zip(states, moves, strict=True)]
     return jnp.concatenate(still, 1).mean(1) > 0.5
 
 
