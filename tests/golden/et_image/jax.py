@@ -388,6 +388,6 @@ class EtImage(Network):
 
 
 # Carried: Relaxed, Gradients, energy, step_sizes, moved, along, advanced, advanced_vjp, step, residual, change, length,
-# settle, free_phase, checked, immobile, shaken, averaged, added, cotangent, back, relax, free_run, bptt, through_steps,
-# implicit, solved, norm, answer, answer_forward, answer_backward, clamp_gradient, at_step, project, project_vjp,
-# windows, overlap_add, window_places, Rest, Network.
+# settle, free_phase, checked, immobile, shaken, share, mean_cost_vjp, gradients, added, cotangent, back, relax,
+# free_run, bptt, through_steps, implicit, solved, norm, answer, answer_forward, answer_backward, clamp_gradient,
+# at_step, project, project_vjp, windows, overlap_add, window_places, Rest, Network.

@@ -646,12 +646,12 @@ class Layer:
         first = jax.tree.map(lambda x, s: jnp.where(near, x, s), a, seeds)
 
         def by_gmres(_: Record) -> Record:
-            return gmres(rest, seeds, first, tol=goal / 10, restart=60, maxiter=40)[0]
+            a = gmres(rest, seeds, first, tol=goal / 10, restart=60, maxiter=40)[0]
+            wrong = norm(jax.tree.map(jnp.subtract, rest(a), seeds)) > 1e3 * goal * size
+            return jax.tree.map(lambda x: jnp.where(wrong.any(), jnp.nan, x), a)
 
         a = lax.cond((left <= goal * size).all(), lambda x: x, by_gmres, first)
-        wrong = norm(jax.tree.map(jnp.subtract, rest(a), seeds)) > 1e3 * goal * size
-        pushed = self.along(fixed, self.advanced_vjp(params, at, fixed, a))
-        return jax.tree.map(lambda x: jnp.where(wrong.any(), jnp.nan, x), pushed)
+        return self.along(fixed, self.advanced_vjp(params, at, fixed, a))
 
     def project(self, states: Record) -> Record:
         """The states are in no set."""

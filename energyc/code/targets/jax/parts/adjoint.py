@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from energyc.code.targets.jax.parts.free_run import free_run
-from energyc.code.targets.jax.parts.gradients import averaged
+from energyc.code.targets.jax.parts.gradients import gradients, mean_cost_vjp, share
 from energyc.code.targets.jax.parts.network import (
     NUDGE_STEPS,
     Clamps,
@@ -29,9 +29,9 @@ def adjoint(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     a <- P^T (a + step (J^T a + dC/dz))  while the states go on,    dC/dtheta = <a, dF/dtheta>
     """
     fixed, free = free_run(params, clamps)
-    a = relaxed_adjoint(params, free.states, fixed, targets)
-    direct = cost_vjp(params, free.states, fixed, targets)[1]
-    return averaged(params, free, fixed, targets, [force_vjp(params, free.states, fixed, a)[1], direct])
+    factor, direct = share(free), mean_cost_vjp(params, free, fixed, targets)[1]
+    a = jax.tree.map(lambda x: factor * x, relaxed_adjoint(params, free.states, fixed, targets))
+    return gradients(params, free, fixed, targets, [force_vjp(params, free.states, fixed, a)[1], direct])
 
 
 def relaxed_adjoint(params: Params, states: States, fixed: Fixed, targets: Targets) -> States:

@@ -8,14 +8,13 @@ from jax import Array, lax
 from jax.scipy.sparse.linalg import gmres
 
 from energyc.code.targets.jax.parts.free_run import free_run
-from energyc.code.targets.jax.parts.gradients import averaged
+from energyc.code.targets.jax.parts.gradients import gradients, mean_cost_vjp
 from energyc.code.targets.jax.parts.network import (
     Clamps,
     Fixed,
     Params,
     States,
     Targets,
-    cost_vjp,
     force,
     force_vjp,
 )
@@ -29,9 +28,9 @@ def implicit(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     lambda = dC/dz + (I + step J)^T P^T lambda,    dC/dtheta = <step P^T lambda, dF/dtheta> + direct
     """
     fixed, free = free_run(params, clamps)
-    seeds, direct = cost_vjp(params, free.states, fixed, targets)
+    seeds, direct = mean_cost_vjp(params, free, fixed, targets)
     pushed = solved(params, free.states, fixed, seeds)
-    return averaged(params, free, fixed, targets, [force_vjp(params, free.states, fixed, pushed)[1], direct])
+    return gradients(params, free, fixed, targets, [force_vjp(params, free.states, fixed, pushed)[1], direct])
 
 
 def solved(params: Params, states: States, fixed: Fixed, seeds: States) -> States:
@@ -65,12 +64,12 @@ def solved(params: Params, states: States, fixed: Fixed, seeds: States) -> State
     first = jax.tree.map(lambda x, s: jnp.where(near, x, s), a, seeds)
 
     def by_gmres(_: States) -> States:
-        return gmres(rest, seeds, first, tol=goal / 10, restart=60, maxiter=40)[0]
+        a = gmres(rest, seeds, first, tol=goal / 10, restart=60, maxiter=40)[0]
+        wrong = norm(jax.tree.map(jnp.subtract, rest(a), seeds)) > 1e3 * goal * size
+        return jax.tree.map(lambda x: jnp.where(wrong.any(), jnp.nan, x), a)
 
     a = lax.cond((left <= goal * size).all(), lambda x: x, by_gmres, first)
-    wrong = norm(jax.tree.map(jnp.subtract, rest(a), seeds)) > 1e3 * goal * size
-    pushed = along(fixed, advanced_vjp(params, at, fixed, a))
-    return jax.tree.map(lambda x: jnp.where(wrong.any(), jnp.nan, x), pushed)
+    return along(fixed, advanced_vjp(params, at, fixed, a))
 
 
 def norm(states: States) -> Array:

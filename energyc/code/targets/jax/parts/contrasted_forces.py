@@ -6,8 +6,8 @@ import jax
 from jax import Array
 
 from energyc.code.targets.jax.parts.force_params import user_force_gradient
-from energyc.code.targets.jax.parts.gradients import averaged
-from energyc.code.targets.jax.parts.network import Fixed, Params, Slopes, States, Targets, cost_vjp, energy_slopes
+from energyc.code.targets.jax.parts.gradients import gradients, mean_cost_vjp, share
+from energyc.code.targets.jax.parts.network import Fixed, Params, Slopes, States, Targets, energy_slopes
 from energyc.code.targets.jax.parts.records import Gradients, Relaxed
 
 
@@ -15,8 +15,8 @@ def contrasted(
     params: Params, free: Relaxed, plus: States, minus: States, fixed: Fixed, targets: Targets, width: Array | float
 ) -> Gradients:
     """The gradient by two phases whose nudges differ by ``width``."""
-    slopes = contrast(params, free.states, plus, minus, fixed, width)
-    return averaged(params, free, fixed, targets, [*slopes, cost_vjp(params, free.states, fixed, targets)[1]])
+    slopes = contrast(params, free.states, plus, minus, fixed, width / share(free))
+    return gradients(params, free, fixed, targets, [*slopes, mean_cost_vjp(params, free, fixed, targets)[1]])
 
 
 def contrast(

@@ -6,7 +6,7 @@ import jax
 from jax import Array
 
 from energyc.code.targets.jax.parts.free_run import free_run
-from energyc.code.targets.jax.parts.gradients import averaged
+from energyc.code.targets.jax.parts.gradients import gradients, mean_cost_vjp, share
 from energyc.code.targets.jax.parts.network import (
     Clamps,
     Fixed,
@@ -14,7 +14,6 @@ from energyc.code.targets.jax.parts.network import (
     Slopes,
     States,
     Targets,
-    cost_vjp,
 )
 from energyc.code.targets.jax.parts.nudged import apart, less, nudged
 from energyc.code.targets.jax.parts.pairs import phases
@@ -55,8 +54,9 @@ def descended(
 ) -> Gradients:
     """The contrast of dE/dtheta of all energies; no force is left."""
     between = less(descent_gradient(params, plus, fixed), descent_gradient(params, minus, fixed))
-    slopes = jax.tree.map(lambda x: x / width, between)
-    return averaged(params, free, fixed, targets, [slopes, cost_vjp(params, free.states, fixed, targets)[1]])
+    factor = share(free) / width
+    slopes = jax.tree.map(lambda x: factor * x, between)
+    return gradients(params, free, fixed, targets, [slopes, mean_cost_vjp(params, free, fixed, targets)[1]])
 
 
 def descent_gradient(params: Params, states: States, fixed: Fixed) -> Slopes:

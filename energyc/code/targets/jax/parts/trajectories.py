@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from energyc.code.targets.jax.parts.free_run import free_run
-from energyc.code.targets.jax.parts.gradients import averaged
+from energyc.code.targets.jax.parts.gradients import gradients, mean_cost_vjp
 from energyc.code.targets.jax.parts.network import (
     MAX_STEPS,
     NUDGE_STEPS,
@@ -20,7 +20,6 @@ from energyc.code.targets.jax.parts.network import (
     Slopes,
     States,
     Targets,
-    cost_vjp,
     force,
     force_vjp,
     project,
@@ -41,18 +40,18 @@ def bptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     lambda_k = (I + step J)^T P^T lambda_(k+1),    dC/dtheta = sum_k <step P^T lambda_(k+1), dF/dtheta(z_k)>
     """
     fixed, free = free_run(params, clamps)
-    seeds, direct = cost_vjp(params, free.states, fixed, targets)
+    seeds, direct = mean_cost_vjp(params, free, fixed, targets)
     first, through = through_steps(params, free, fixed, seeds, MAX_STEPS)
     first = project_vjp(start(params, fixed), first)
-    return averaged(params, free, fixed, targets, [*through, start_vjp(params, fixed, first), direct])
+    return gradients(params, free, fixed, targets, [*through, start_vjp(params, fixed, first), direct])
 
 
 def tbptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     """Backpropagation through the last NUDGE_STEPS steps of each sample alone."""
     fixed, free = free_run(params, clamps)
-    seeds, direct = cost_vjp(params, free.states, fixed, targets)
+    seeds, direct = mean_cost_vjp(params, free, fixed, targets)
     _, through = through_steps(params, free, fixed, seeds, NUDGE_STEPS)
-    return averaged(params, free, fixed, targets, [*through, direct])
+    return gradients(params, free, fixed, targets, [*through, direct])
 
 
 def through_steps(
