@@ -1,7 +1,7 @@
 """The fuzzer of energyc: only diagnostics may come out, and all ways to compute must agree.  ``make fuzz``
 
     python -m tests.fuzz mutants --count 1000          specs with tokens, lines and numbers changed
-    python -m tests.fuzz differential --count 100      random specs by torch, C++, the interpreter and autograd
+    python -m tests.fuzz differential --count 100      random specs by torch, C++, JAX, the interpreter and autograd
     python -m tests.fuzz resting --count 30            random specs at rest: each exact rule, each solver
     python -m tests.fuzz requests --count 10           sessions with the language server
     python -m tests.fuzz folders --count 100           run folders with a random thing wrong
@@ -139,7 +139,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="how many cases")
     parser.add_argument("--seed", type=int, default=None, help="the seed of the first case")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further case after this time")
-    parser.add_argument("--targets", default=",".join(TARGETS), help="torch, cpp, triton, interpreter")
+    parser.add_argument("--targets", default=",".join(TARGETS), help="torch, cpp, triton, jax, interpreter")
     parser.add_argument("--deep", type=float, default=cases.DEEP, help="of mutants: how many right ones are used")
     given = parser.parse_args()
     start = random.SystemRandom().randrange(2**31)

@@ -1,11 +1,14 @@
-"""Random specs by every way to compute them: torch, C++, Triton, the interpreter, and autograd of an own evaluation."""
+"""Random specs by torch, C++, Triton, JAX, the interpreter, and autograd of an own evaluation."""
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from inspect import signature
 from typing import Any
 from unittest.mock import patch
 
@@ -15,6 +18,7 @@ from torch import Tensor
 
 import energyc
 from energyc import pipeline
+from energyc.language.diagnostics import UserError
 from energyc.language.network import Network
 from energyc.mathematics.ir import Input
 from energyc.mathematics.ir.interpreter import evaluate
@@ -70,7 +74,8 @@ def disagreements(seed: int, targets: Sequence[str] = ("torch",), layered: bool 
     found: dict[str, float] = {}
     with quiet(), classified(seed):
         for target in targets:
-            computed = by_interpreter(spec, given) if target == "interpreter" else by_module(spec, given, text, target)
+            way = {"interpreter": by_interpreter, "jax": by_jax}.get(target, partial(by_module, target=target))
+            computed = way(spec, given, text)
             for name, value in computed.items():
                 error = difference(value, expected[name])
                 if not error <= TOLERANCE:
@@ -187,11 +192,52 @@ def fill(net: Any, params: Mapping[str, Tensor]) -> None:
             net.params[name].copy_(value[0])
 
 
-def by_interpreter(spec: Spec, given: Inputs) -> Tensors:
+def by_jax(spec: Spec, given: Inputs, text: str) -> Tensors:
+    """What the functions of a module in JAX give; nothing where it has no form for the spec."""
+    with in_float64() as jax:
+        try:
+            net: Any = energyc.load(text, dtype=torch.float64, target="jax", rules=["bptt"])
+        except UserError:
+            return {}
+        for name, value in given.params.items():
+            net.params[name][...] = value[0].numpy()
+        module: Any = sys.modules[type(net).__module__]
+        params, clamps = net.given(given.clamps)
+        targets = module.Targets(**net.ordered("targets", given.targets))
+        learned = jax.jit(module.bptt)(params, clamps, targets)
+        found = {f"state {name}": x for name, x in zip(net.names["states"], learned.free.states, strict=True)}
+        found |= {f"gradient {name}": x for name, x in zip(net.names["params"], learned.params, strict=True)}
+        found["cost"] = learned.cost
+        if not spec.layer:
+            trains = len(signature(module.prepare).parameters) == 3  # with training
+            fixed = module.prepare(params, clamps, *[True] * trains)
+            starts = spec.relaxing.starts(spec.tied({**given.clamps, **given.params}), spec.lets, SAMPLES, True)
+            states = module.States(*(starts[name].numpy() for name in net.names["states"]))
+            found["energy"] = module.energy(params, states, fixed)
+            forces = module.force(params, states, fixed)
+            found |= {f"force {name}": x for name, x in zip(net.names["states"], forces, strict=True)}
+        return {name: torch.from_numpy(np.array(x)) for name, x in found.items()}
+
+
+@contextmanager
+def in_float64() -> Iterator[Any]:
+    """JAX in float64, which forgets what it compiled."""
+    import jax
+
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    try:
+        yield jax
+    finally:
+        jax.config.update("jax_enable_x64", before)
+        jax.clear_caches()
+
+
+def by_interpreter(spec: Spec, given: Inputs, text: str) -> Tensors:
     """The energy and the cost at the start, by the interpreter of the graph; of a network without layers."""
     if spec.layer:
         return {}
-    network = pipeline.resolve(pipeline.read(spec.text()))
+    network = pipeline.resolve(pipeline.read(text))
     starts = spec.relaxing.starts(spec.tied({**given.clamps, **given.params}), spec.lets, SAMPLES, True)
     values = {"state": starts, "param": {name: value[0] for name, value in given.params.items()}}
     noises = {noise.name for noise in spec.noises}

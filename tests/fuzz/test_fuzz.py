@@ -63,6 +63,13 @@ def test_torch_and_the_interpreter_do_what_autograd_does_at_length() -> None:
 
 
 @pytest.mark.slow
+def test_jax_does_what_autograd_does() -> None:
+    """Draws of which one reads training in a negation, one adds up nothing over its steps."""
+    pytest.importorskip("jax")
+    agree(range(7000, 7000 + draws(12)), "jax")
+
+
+@pytest.mark.slow
 def test_exact_rules_and_solvers_rest_where_plain_steps_do() -> None:
     seeds = range(draws(12))
     for seed in seeds:

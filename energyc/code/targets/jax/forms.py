@@ -42,6 +42,8 @@ def written(planned: ModulePlan, rules: Sequence[Declaration]) -> tuple[str, ...
     """
     network = planned.network
     parts = planned.layers or {"": planned}
+    if planned.layers and network.training is not None:
+        raise _no_form(f"{network.name} has no form in JAX yet: what is around its layers reads training")
     for name, part in parts.items():
         reason = next(_without(part.equations, part.derivation, bool(name)), None)
         if reason is not None:

@@ -132,7 +132,7 @@ class Part:
             "contrasted_energies" if forces == () else "contrasted_forces",
             *(["force_params"] if forces else []),
             *(["descended"] if self.context.options.descends else []),
-            *(["summed"] if self.context.sums else []),
+            *(["summed"] if "_sums_gradient" in self.routines else []),
             *(["exact_back"] if relax.tolerance is None or relax.exit == "inference" else []),
             *(["trained"] if self.network.training is not None else []),
             "free_run",
