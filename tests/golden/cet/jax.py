@@ -431,6 +431,6 @@ class Cet(Network):
 
 # Carried: Relaxed, Gradients, energy, step_sizes, moved, along, advanced, advanced_vjp, step, residual, change, length,
 # chosen, settle, unsettled, free_phase, checked, immobile, shaken, share, mean_cost_vjp, gradients, added, cotangent,
-# cost_force, nudged_step, less, nudged, apart, phases, strength, rms, contrasted, contrast, relax, free_run,
+# cost_force, nudged_step, less, nudged, apart, phases, strength, rms, contrasted, contrast, relax, free_run, prepared,
 # centered_ep, implicit, solved, norm, answer, answer_forward, answer_backward, standardized, standardized_vjp,
 # finite_length, windows, overlap_add, window_places, Rest, Network.

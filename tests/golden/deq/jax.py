@@ -206,5 +206,5 @@ class Deq(Network):
 
 # Carried: Relaxed, Gradients, step_sizes, moved, along, advanced, advanced_vjp, step, residual, change, length, chosen,
 # settle, unsettled, free_phase, checked, immobile, shaken, share, mean_cost_vjp, gradients, added, cotangent, relax,
-# free_run, implicit, solved, norm, answer, answer_forward, answer_backward, project, project_vjp, first_largest, Rest,
-# Network.
+# free_run, prepared, implicit, solved, norm, answer, answer_forward, answer_backward, project, project_vjp,
+# first_largest, Rest, Network.

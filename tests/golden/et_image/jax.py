@@ -368,6 +368,10 @@ def readout_vjp(params: Params, states: States, fixed: Fixed, cotangents: Readou
 Slopes = dict[str, Array]
 
 
+#: Where the states were before each of the last steps, [steps, batch, ...], and after them, not yet on their sets.
+Path = tuple[States, States]
+
+
 #: J^T cotangents, and slopes by what the force reads: ``pull(params, states, fixed, cotangents)``.
 Pull = Callable[..., tuple[States, Slopes]]
 
@@ -388,6 +392,6 @@ class EtImage(Network):
 
 
 # Carried: Relaxed, Gradients, energy, step_sizes, moved, along, advanced, advanced_vjp, step, residual, change, length,
-# settle, free_phase, checked, immobile, shaken, share, mean_cost_vjp, gradients, added, cotangent, back, relax,
-# free_run, bptt, through_steps, implicit, solved, norm, answer, answer_forward, answer_backward, clamp_gradient,
-# at_step, project, project_vjp, windows, overlap_add, window_places, Rest, Network.
+# settle, free_phase, checked, immobile, shaken, share, mean_cost_vjp, gradients, added, cotangent, kept_run, walked,
+# rested, back, relax, free_run, prepared, bptt, through_steps, implicit, solved, norm, answer, answer_forward,
+# answer_backward, clamp_gradient, at_step, project, project_vjp, windows, overlap_add, window_places, Rest, Network.

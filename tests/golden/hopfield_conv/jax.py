@@ -466,6 +466,6 @@ class HopfieldConv(Network):
 
 # Carried: Relaxed, Gradients, energy, step_sizes, moved, along, advanced, advanced_vjp, step, residual, change, length,
 # chosen, settle, unsettled, free_phase, share, mean_cost_vjp, gradients, added, cotangent, cost_force, nudged_step,
-# less, nudged, apart, phases, strength, rms, contrasted, contrast, relax, free_run, centered_ep, implicit, solved,
-# norm, answer, answer_forward, answer_backward, windows, overlap_add, window_places, largest_entry, first_largest,
-# Rest, Network.
+# less, nudged, apart, phases, strength, rms, contrasted, contrast, relax, free_run, prepared, centered_ep, implicit,
+# solved, norm, answer, answer_forward, answer_backward, windows, overlap_add, window_places, largest_entry,
+# first_largest, Rest, Network.

@@ -381,5 +381,5 @@ class Thick(Network):
 # Carried: Relaxed, Gradients, energy, step_sizes, moved, along, advanced, advanced_vjp, step, residual, change, length,
 # chosen, settle, unsettled, free_phase, checked, immobile, shaken, share, mean_cost_vjp, gradients, added, cotangent,
 # cost_force, nudged_step, less, nudged, tracking, corrected_step, phases, strength, rms, contrasted, contrast,
-# user_force_gradient, relax, free_run, tracking_aep, implicit, solved, norm, answer, answer_forward, answer_backward,
-# clamp_gradient, project, project_vjp, gelu_tanh_slope, scatter_add, Rest, Network.
+# user_force_gradient, relax, free_run, prepared, tracking_aep, implicit, solved, norm, answer, answer_forward,
+# answer_backward, clamp_gradient, project, project_vjp, gelu_tanh_slope, scatter_add, Rest, Network.

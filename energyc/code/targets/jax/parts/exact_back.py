@@ -1,4 +1,4 @@
-"""The steps of a free phase of a number of steps, in reverse."""
+"""The steps of a free phase of a number of steps: kept, and gone back through."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from energyc.code.targets.jax.parts.bounded import checked
+from energyc.code.targets.jax.parts.free_run import prepared
 from energyc.code.targets.jax.parts.network import (
     STEPS,
+    Clamps,
     Fixed,
     Params,
     Slopes,
@@ -17,11 +20,47 @@ from energyc.code.targets.jax.parts.network import (
     at_step,
     force,
     project,
+    project_vjp,
     start,
 )
 from energyc.code.targets.jax.parts.records import Relaxed
-from energyc.code.targets.jax.parts.steps import advanced_vjp, along, moved, step
+from energyc.code.targets.jax.parts.steps import along, moved, residual
 from energyc.code.targets.jax.parts.trajectories import Pull
+
+#: Where the states were before each of the last steps, [steps, batch, ...], and after them, not yet on their sets.
+Path = tuple[States, States]
+
+
+def kept_run(params: Params, clamps: Clamps, last: int) -> tuple[Fixed, Relaxed, Path]:
+    """A free phase that keeps its last steps, and what none of them changes."""
+    fixed = prepared(params, clamps)
+    path = walked(params, fixed, last)
+    free, before = rested(params, project(path[1]), fixed), project(start(params, fixed))
+    return fixed, free._replace(residual=checked(params, before, free.states, fixed, free.residual)), path
+
+
+def kept(params: Params, free: Relaxed, fixed: Fixed, last: int) -> Path:
+    """The last steps of a free phase, made again."""
+    return walked(params, fixed, last)
+
+
+def walked(params: Params, fixed: Fixed, last: int) -> Path:
+    """STEPS steps, of which the last ones are kept."""
+
+    def forward(at: States, k: Array | int) -> tuple[States, States]:
+        states, now = project(at), at_step(fixed, k)
+        return moved(now, states, force(params, states, now)), at
+
+    first = max(STEPS - last, 0)
+    at = lax.fori_loop(0, first, lambda k, at: forward(at, k)[0], start(params, fixed))
+    at, before = lax.scan(forward, at, jnp.arange(first, STEPS))
+    return before, at
+
+
+def rested(params: Params, states: States, fixed: Fixed) -> Relaxed:
+    """The end of STEPS steps, settled or not."""
+    left = residual(params, states, fixed)
+    return Relaxed(states, left, jnp.full(left.shape, STEPS))
 
 
 def back(
@@ -29,24 +68,19 @@ def back(
     free: Relaxed,
     fixed: Fixed,
     seeds: States,
-    last: int,
+    path: Path,
     pull: Pull,
 ) -> tuple[States, Slopes]:
-    """Cotangents of the states before the last steps, and what ``pull`` gives of these steps."""
-    first = max(STEPS - last, 0)
-
-    def forward(states: States, k: Array) -> tuple[States, States]:
-        return step(params, states, at_step(fixed, k)), states
+    """Cotangents of where the states began a path, not yet on their sets, and what ``pull`` gives of its steps."""
 
     def backward(run: Any, taken: tuple[Array, States]) -> tuple[Any, None]:
-        (cotangents, slopes), (k, states) = run, taken
-        now = at_step(fixed, k)
-        projected = advanced_vjp(params, moved(now, states, force(params, states, now)), now, cotangents)
+        (projected, slopes), (k, at) = run, taken
+        states, now = project(at), at_step(fixed, k)
         through, more = pull(params, states, now, along(now, projected))
-        return (jax.tree.map(jnp.add, projected, through), jax.tree.map(jnp.add, slopes, more)), None
+        earlier = project_vjp(at, jax.tree.map(jnp.add, projected, through))
+        return (earlier, jax.tree.map(jnp.add, slopes, more)), None
 
-    numbers, before = jnp.arange(first, STEPS), project(start(params, fixed))
-    before = lax.fori_loop(0, first, lambda k, z: forward(z, k)[0], before)
-    none = jax.tree.map(jnp.zeros_like, pull(params, before, fixed, seeds)[1])
-    taken = numbers, lax.scan(forward, before, numbers)[1]
-    return lax.scan(backward, (seeds, none), taken, reverse=True)[0]
+    before, end = path
+    none = jax.tree.map(jnp.zeros_like, pull(params, free.states, fixed, seeds)[1])
+    numbers = jnp.arange(STEPS - len(before[0]), STEPS)
+    return lax.scan(backward, (project_vjp(end, seeds), none), (numbers, before), reverse=True)[0]

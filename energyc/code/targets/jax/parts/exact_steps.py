@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 from jax import lax
 
+from energyc.code.targets.jax.parts.exact_back import rested
 from energyc.code.targets.jax.parts.network import STEPS, Fixed, Params, States, at_step
 from energyc.code.targets.jax.parts.records import Relaxed
-from energyc.code.targets.jax.parts.steps import residual, step
+from energyc.code.targets.jax.parts.steps import step
 
 
 def settle(params: Params, states: States, fixed: Fixed) -> Relaxed:
     """STEPS steps, settled or not."""
     states = lax.fori_loop(0, STEPS, lambda k, z: step(params, z, at_step(fixed, k)), states)
-    left = residual(params, states, fixed)
-    return Relaxed(states, left, jnp.full(left.shape, STEPS))
+    return rested(params, states, fixed)

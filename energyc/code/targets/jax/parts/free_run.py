@@ -14,5 +14,10 @@ def relax(params: Params, clamps: Clamps) -> Relaxed:
 
 def free_run(params: Params, clamps: Clamps) -> tuple[Fixed, Relaxed]:
     """A free phase, and what none of its steps changes."""
-    fixed = prepare(params, clamps)
+    fixed = prepared(params, clamps)
     return fixed, free_phase(params, fixed)
+
+
+def prepared(params: Params, clamps: Clamps) -> Fixed:
+    """What no step of a free phase changes that a rule learns from."""
+    return prepare(params, clamps)

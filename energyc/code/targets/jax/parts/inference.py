@@ -5,9 +5,10 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array, lax
 
+from energyc.code.targets.jax.parts.exact_back import rested
 from energyc.code.targets.jax.parts.network import PATIENCE, STEPS, TOLERANCE, Fixed, Params, States, at_step
 from energyc.code.targets.jax.parts.records import Relaxed
-from energyc.code.targets.jax.parts.steps import change, chosen, residual, step
+from energyc.code.targets.jax.parts.steps import change, chosen, step
 
 
 def settle(params: Params, states: States, fixed: Fixed) -> Relaxed:
@@ -17,9 +18,7 @@ def settle(params: Params, states: States, fixed: Fixed) -> Relaxed:
         return step(params, states, at_step(fixed, number))
 
     def trained(states: States) -> Relaxed:
-        states = lax.fori_loop(0, STEPS, one, states)
-        left = residual(params, states, fixed)
-        return Relaxed(states, left, jnp.full(left.shape, STEPS))
+        return rested(params, lax.fori_loop(0, STEPS, one, states), fixed)
 
     def goes_on(run: tuple[Relaxed, Array, Array, Array]) -> Array:
         _, _, on, done = run

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from energyc.code.targets.jax.parts.network import SUMS, Fixed, Params, Slopes, States, step_vjp, sums_gradient
 from energyc.code.targets.jax.parts.records import Relaxed
 from energyc.code.targets.jax.parts.trajectories import back
@@ -12,8 +14,8 @@ def through_steps(
     free: Relaxed,
     fixed: Fixed,
     seeds: States,
-    last: int,
+    path: Any,
 ) -> tuple[States, list[Slopes]]:
-    """Cotangents of the states before the last steps, and the slopes of these steps."""
-    first, slopes = back(params, free, fixed, seeds, last, step_vjp)
+    """Cotangents of where the states began a path, not yet on their sets, and the slopes of its steps."""
+    first, slopes = back(params, free, fixed, seeds, path, step_vjp)
     return first, [slopes, sums_gradient(params, fixed, [slopes[name] for name in SUMS])]

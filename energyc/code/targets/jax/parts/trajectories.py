@@ -39,18 +39,17 @@ def bptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
 
     lambda_k = (I + step J)^T P^T lambda_(k+1),    dC/dtheta = sum_k <step P^T lambda_(k+1), dF/dtheta(z_k)>
     """
-    fixed, free = free_run(params, clamps)
+    fixed, free, path = kept_run(params, clamps, MAX_STEPS)
     seeds, direct = mean_cost_vjp(params, free, fixed, targets)
-    first, through = through_steps(params, free, fixed, seeds, MAX_STEPS)
-    first = project_vjp(start(params, fixed), first)
+    first, through = through_steps(params, free, fixed, seeds, path)
     return gradients(params, free, fixed, targets, [*through, start_vjp(params, fixed, first), direct])
 
 
 def tbptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     """Backpropagation through the last NUDGE_STEPS steps of each sample alone."""
-    fixed, free = free_run(params, clamps)
+    fixed, free, path = kept_run(params, clamps, NUDGE_STEPS)
     seeds, direct = mean_cost_vjp(params, free, fixed, targets)
-    _, through = through_steps(params, free, fixed, seeds, NUDGE_STEPS)
+    _, through = through_steps(params, free, fixed, seeds, path)
     return gradients(params, free, fixed, targets, [*through, direct])
 
 
@@ -59,11 +58,33 @@ def through_steps(
     free: Relaxed,
     fixed: Fixed,
     seeds: States,
-    last: int,
+    path: Any,
 ) -> tuple[States, list[Slopes]]:
-    """Cotangents of the states before the last steps, and the slopes of these steps."""
-    first, slopes = back(params, free, fixed, seeds, last, force_vjp)
+    """Cotangents of where the states began a path, not yet on their sets, and the slopes of its steps."""
+    first, slopes = back(params, free, fixed, seeds, path, force_vjp)
     return first, [slopes]
+
+
+def kept_run(params: Params, clamps: Clamps, last: int) -> tuple[Fixed, Relaxed, Any]:
+    """A free phase, its last steps, and what none of them changes."""
+    fixed, free = free_run(params, clamps)
+    return fixed, free, kept(params, free, fixed, last)
+
+
+def kept(params: Params, free: Relaxed, fixed: Fixed, last: int) -> States:
+    """The states before the last steps of each sample, [steps, batch, ...], which are made again."""
+    states, last = project(start(params, fixed)), min(last, MAX_STEPS)
+    stored = jax.tree.map(lambda x: jnp.zeros((last, *x.shape), x.dtype), states)
+
+    def forward(k: Array, run: Any) -> Any:
+        states, stored = run
+        at = k - free.steps + last  # the place of this step among the last ones of each sample
+        put = jax.vmap(lambda own, x, i: own.at[i].set(x, mode="drop"), (1, 0, 0), 1)
+        place = jnp.where((at >= 0) & (k < free.steps), at, last)
+        stored = jax.tree.map(lambda own, x: put(own, x, place), stored, states)
+        return chosen(k < free.steps, step(params, states, fixed), states), stored
+
+    return lax.fori_loop(0, free.steps.max(), forward, (states, stored))[1]
 
 
 def back(
@@ -71,26 +92,15 @@ def back(
     free: Relaxed,
     fixed: Fixed,
     seeds: States,
-    last: int,
+    path: States,
     pull: Pull,
 ) -> tuple[States, Slopes]:
-    """Cotangents of the states before the last steps of each sample, and what ``pull`` gives of these steps."""
-    before, last = project(start(params, fixed)), min(last, MAX_STEPS)
-    stored = jax.tree.map(lambda x: jnp.zeros((last, *x.shape), x.dtype), before)
-
-    def forward(k: Array, run: Any) -> Any:
-        states, stored = run
-        at = k - free.steps + last  # the place of this step among the last ones of each sample
-        put = jax.vmap(lambda own, x, i: own.at[i].set(x, mode="drop"), (1, 0, 0), 1)
-        kept = jnp.where((at >= 0) & (k < free.steps), at, last)
-        stored = jax.tree.map(lambda own, x: put(own, x, kept), stored, states)
-        return chosen(k < free.steps, step(params, states, fixed), states), stored
-
-    _, stored = lax.fori_loop(0, free.steps.max(), forward, (before, stored))
+    """Cotangents of where the states began a path, not yet on their sets, and what ``pull`` gives of its steps."""
+    last = len(path[0])
 
     def backward(k: Array, run: Any) -> Any:
         cotangents, slopes = run
-        states = jax.tree.map(lambda x: x[last - 1 - k], stored)
+        states = jax.tree.map(lambda x: x[last - 1 - k], path)
         projected = advanced_vjp(params, moved(fixed, states, force(params, states, fixed)), fixed, cotangents)
         taken = k < free.steps
         pushed = chosen(taken, along(fixed, projected), jax.tree.map(jnp.zeros_like, projected))
@@ -98,5 +108,6 @@ def back(
         earlier = chosen(taken, jax.tree.map(jnp.add, projected, through), cotangents)
         return earlier, jax.tree.map(jnp.add, slopes, more)
 
-    none = jax.tree.map(jnp.zeros_like, pull(params, before, fixed, seeds)[1])
-    return lax.fori_loop(0, jnp.minimum(last, free.steps.max()), backward, (seeds, none))
+    none = jax.tree.map(jnp.zeros_like, pull(params, free.states, fixed, seeds)[1])
+    first, slopes = lax.fori_loop(0, jnp.minimum(last, free.steps.max()), backward, (seeds, none))
+    return project_vjp(start(params, fixed), first), slopes

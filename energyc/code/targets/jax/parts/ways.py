@@ -19,8 +19,6 @@ from energyc.code.targets.jax.parts.network import (
     States,
     clamp_gradient,
     force_vjp,
-    project_vjp,
-    start,
     start_vjp,
 )
 from energyc.code.targets.jax.parts.nudged import apart, held, nudged, tracking
@@ -28,13 +26,14 @@ from energyc.code.targets.jax.parts.pairs import phases
 from energyc.code.targets.jax.parts.plain_nudge import cost_force, nudge
 from energyc.code.targets.jax.parts.records import Relaxed
 from energyc.code.targets.jax.parts.strengths import strength
-from energyc.code.targets.jax.parts.trajectories import back
+from energyc.code.targets.jax.parts.trajectories import back, kept
 
 
 def by_bptt(params: Params, free: Relaxed, fixed: Fixed, seeds: States, beta: Array | None) -> list[Slopes]:
     """Back through all steps, the start included."""
-    first, through = back(params, free, fixed, seeds, MAX_STEPS, force_slopes)
-    return [through, start_vjp(params, fixed, project_vjp(start(params, fixed), first))]
+    path = kept(params, free, fixed, MAX_STEPS)
+    first, through = back(params, free, fixed, seeds, path, force_slopes)
+    return [through, start_vjp(params, fixed, first)]
 
 
 def by_implicit(
