@@ -13,9 +13,10 @@ from energyc.checker.bounds import CONVEX, Bounds, set_of
 from energyc.checker.case import require
 from energyc.checker.forms import Forms, beside, is_semidefinite, largest, matrix_of, shifted, sized
 from energyc.checker.formulas import Formulas
-from energyc.checker.kinks import Kink, Kinks, move_proximally
+from energyc.checker.kinks import Kink, move_proximally, split
+from energyc.checker.nodes import Node, opened
 from energyc.checker.syntax import Left, NotCovered, expression
-from energyc.checker.terms import Node, Terms, leaf, moving, statement_of, summands
+from energyc.checker.terms import Terms, moving, summands
 
 
 class Slopes(Terms):
@@ -25,9 +26,8 @@ class Slopes(Terms):
 
     def unique(self, node: Node) -> None:
         """That there is one state, on its sets, at which a step of the whole force ends where it began."""
-        statement = statement_of(node, "unique", "steps", "sizes", "layer", "for")
-        require(node["rule"] == "monotone" and node["facts"] == {}, "the rule monotone: other facts")
-        m = self.monotone(node, statement["steps"], statement["sizes"], moving(self.motion(node["rule"])))
+        statement = opened(node, "unique")
+        m = self.monotone(node, statement["sizes"], moving(self.motion(node["rule"])))
         require(m > 0, "the rule monotone: m is not above 0")
 
     def converges(self, node: Node) -> None:
@@ -35,12 +35,11 @@ class Slopes(Terms):
 
         They are ``sum |v_s|^2 / length_s`` apart.
         """
-        statement = statement_of(node, "converges", "steps", "lengths", "rate", "sizes", "layer", "for")
-        require(node["rule"] == "rate" and node["facts"] == {}, "the rule rate: another rule, or other facts")
+        statement = opened(node, "converges")
         (premise,), rate = node["premises"], Fraction(statement["rate"])
         require(premise["statement"]["lengths"] == statement["lengths"], "the rule rate: other steps")
         terms = moving(self.motion(node["rule"]))
-        m = self.monotone(node, statement["steps"], statement["sizes"], terms)
+        m = self.monotone(node, statement["sizes"], terms)
         most = premise["statement"]["L"]
         require(most is not None and 0 <= rate < 1, "the rule rate: there is no L, or the rate is not below 1")
         gap, steep = 1 - m, Fraction(most)
@@ -49,9 +48,9 @@ class Slopes(Terms):
         else:
             require(rate**2 >= gap - m + steep**2, "the rule rate: the rate is larger")
 
-    def monotone(self, node: Node, steps: str, sizes: Mapping[str, Any], terms: Sequence[Left]) -> Fraction:
+    def monotone(self, node: Node, sizes: Mapping[str, Any], terms: Sequence[Left]) -> Fraction:
         """The m by which a force that is continuous, but for kinks by which steps move, pulls states together."""
-        (premise,) = node["premises"]
+        (premise,), steps = node["premises"], node["statement"]["steps"]
         require(premise["statement"]["steps"] == steps, f"the rule {node['rule']}: other steps")
         if steps == "plain":
             self.steady(node["rule"], terms)
@@ -63,10 +62,9 @@ class Slopes(Terms):
         J is the Jacobian of the whole force without the kinks by which steps move, ``|v|^2`` is
         ``sum |v_s|^2 / length_s``.
         """
-        statement = statement_of(node, "curved", "steps", "lengths", "m", "L")
+        statement = opened(node, "curved")
         lengths = {name: Fraction(length) for name, length in statement["lengths"].items()}
         require(lengths.keys() == self.states.keys() and min(lengths.values()) > 0, "the rule form: other steps")
-        require(node["rule"] == "form" and node["premises"] == [], "the rule form: another rule, or premises")
         m, inverse, names = Fraction(statement["m"]), [1 / length for length in lengths.values()], [*lengths]
         bounds = Bounds(self.whole, sizes)
         forms, bends = Forms(bounds), self.bends(node, statement["steps"], terms)
@@ -93,38 +91,44 @@ class Slopes(Terms):
 
     def bends(self, node: Node, steps: str, terms: Sequence[Left]) -> dict[str, Poly]:
         """``-v . J v`` of the force of each term, of proximal steps without their kinks."""
-        facts = {"squares"} if steps == "plain" else {"squares", "kinks"}
-        require(node["facts"].keys() == facts and steps in ("plain", "proximal"), "the rule form: other facts or steps")
         if steps == "plain":
             return {term.name: self.bend(term) for term in terms}
-        found: dict[str, Poly] = {}
-        for term, tree in self.without_kinks("form", node["facts"]["kinks"], terms):
-            if (key := ("bend", term.key, ast.dump(tree))) not in self.whole.kept:
-                scope = {name: new_index(dim) for name, dim in self.bounds.scope(term).items()}
-                part = summed(tuple(scope.values()), self.whole.value(tree, scope))
-                self.whole.kept[key] = self.whole.differential(self.whole.differential(part))
-            found[term.name] = found.get(term.name, number(0)) + self.whole.kept[key]
-        return found
+        found = self.without_kinks("form", node["facts"]["kinks"], terms)
+        for rest in (rest for rest in found.values() if ("bend", rest) not in self.whole.kept):
+            self.whole.kept["bend", rest] = self.whole.differential(self.whole.differential(rest))
+        return {name: self.whole.kept["bend", rest] for name, rest in found.items()}
 
-    def without_kinks(
-        self, rule: str, listed: Sequence[Sequence[str]], terms: Sequence[Left]
-    ) -> list[tuple[Left, ast.expr]]:
-        """The parts of energies, those that are ``listed`` without their kinks, by which steps move proximally."""
+    def without_kinks(self, rule: str, listed: Sequence[Sequence[str]], terms: Sequence[Left]) -> dict[str, Poly]:
+        """Energies, those parts that are ``listed`` without their kinks, by which steps move proximally.
+
+        A part that is the largest of functions with continuous slopes has no kinks that cancel.
+        """
         require(all(term.word == "energy" for term in terms), f"the rule {rule}: not all terms are energies")
         require(not re.search(r"\bproximal\s*=\s*off\b", self.text), f"the rule {rule}: steps are not proximal")
         having = {(name, ast.dump(expression(text))) for name, text in listed}
-        kinks, smooth = list[Kink](), list[tuple[Left, ast.expr]]()
+        bounds, kinks, rests = Bounds(self.whole, norms=True), list[Kink](), dict[str, Poly]()
         for energy in terms:
             for tree in summands(expression(energy.body)):
-                known = self.facts_of_part(energy, tree)
+                rest, known = self.expanded(energy, tree), self.facts_of_part(energy, tree)
                 if (energy.name, ast.dump(tree)) in having:
-                    tree = Kinks(self.bounds).taken_off(tree, self.bounds.scope(energy), kinks)
+                    known = bounds.of(tree, bounds.scope(energy))
+                    if not (known.continuous and known.top):
+                        raise NotCovered("a kink of another form")
+                    rest, own = split(rest, bounds)
+                    kinks += own
                 else:
                     require(known.continuous and known.smooth, f"the rule {rule}: {energy.name} has other kinks")
-                smooth.append((energy, tree))
+                rests[energy.name] = rests.get(energy.name, number(0)) + rest
         if not move_proximally(kinks, self.states):
             raise NotCovered("kinks that have no proximal operator together")
-        return smooth
+        return rests
+
+    def expanded(self, energy: Left, tree: ast.expr) -> Poly:
+        """A part of an energy, summed over its indices, with functions kept whole."""
+        if (key := ("part", energy.key, ast.dump(tree))) not in self.whole.kept:
+            scope = {name: new_index(dim) for name, dim in self.bounds.scope(energy).items()}
+            self.whole.kept[key] = summed(tuple(scope.values()), self.whole.value(tree, scope))
+        return self.whole.kept[key]
 
     def bend(self, term: Left) -> Poly:
         """``-v . J v`` of the force of a term."""
@@ -149,9 +153,7 @@ class Slopes(Terms):
 
     def contraction(self, node: Node) -> str:
         """That a step of a state, all else held, brings any two values of it closer: the slope of it is in (-1, 1)."""
-        statement = statement_of(node, "contraction", "of", "step", "layer", "for")
-        require(node["rule"] == "slope", "the rule slope: another rule")
-        leaf(node)
+        statement = opened(node, "contraction")
         name, step = statement["of"], Fraction(statement["step"])
         require(set_of(self.states[name])[0] in CONVEX, f"the rule slope: the set of {name} is not convex")
         (term,) = (each for each in self.spec["terms"].values() if each.on == name and each.word in ("flow", "next"))
@@ -180,13 +182,7 @@ class Slopes(Terms):
 
     def positive(self, node: Node) -> None:
         """That the Jacobian M of a let by a state of its dims has ``v . M v >= 0`` for all v."""
-        statement = statement_of(node, "positive", "of", "by", "given", "layer", "for")
-        self.once(node, lambda: self.jacobian(node, statement))
-
-    def jacobian(self, node: Node, statement: Mapping[str, Any]) -> None:
-        """The same of a statement that has all fields."""
-        require(node["rule"] == "form" and node["premises"] == [], "the rule form: another rule, or premises")
-        require(node["facts"].keys() == {"squares", "apart"}, "the rule form: other facts")
+        statement = opened(node, "positive")
         let, state, given = self.spec["lets"][statement["of"]], statement["by"], {*statement["given"]}
         require(state in self.states and let.word == "let", "the rule form: not the Jacobian of a let by a state")
         require(all(self.spec["tensors"][name].word == "param" for name in given), "the rule form: these are no params")
@@ -207,15 +203,13 @@ class Slopes(Terms):
 
         Or, with a flow ``-P grad(E, g)`` in the place of the let and g in that of the indices, that ``(dg/dx) P`` has.
         """
-        statement = statement_of(node, "semidefinite", "of", "by", "layer", "for")
-        require(node["rule"] == "form" and node["premises"] == [], "the rule form: another rule, or premises")
-        require(node["facts"].keys() == {"squares"}, "the rule form: other facts")
+        statement = opened(node, "semidefinite")
         flow = self.spec["terms"].get(statement["of"])
         if flow is not None:
             (name,) = statement["by"]
             self.facts(self.spec["lets"].get(name) or flow)
             formulas, indices, moved = self.descent(flow, name, whole=True)
-            form = summed(indices, moved * formulas.element(f"w.{name}", tuple(map(lone, indices))))
+            form = formulas.dot(indices, moved, f"w.{name}")
         else:
             name, formulas = statement["of"], Formulas(self.spec, (), (), whole=True)
             form = self.product(self.spec["lets"][name], statement["by"], formulas)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from energyc.checker.terms import FOR
+from energyc.checker.nodes import FOR
 from energyc.language.diagnostics import Source
 from energyc.pipeline import Choices, resolve
 from energyc.proofs.verdicts.certified import Writer

@@ -11,8 +11,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from energyc.checker.nodes import FOR
 from energyc.checker.syntax import read_spec
-from energyc.checker.terms import FOR
 from tests.analysis.test_claims_once_false import NOT_PROVED
 from tests.checker.forged import REST, node
 from tests.checker.proofs import Json, answer, certified, text_of

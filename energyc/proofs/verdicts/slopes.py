@@ -14,7 +14,7 @@ from energyc.checker.algebra import Poly, total
 from energyc.checker.bounds import Bounds
 from energyc.checker.claims import Claims
 from energyc.checker.forms import Forms, is_semidefinite, matrix_of, shifted
-from energyc.checker.formulas import WHOLE
+from energyc.checker.functions import FUNCTIONS
 from energyc.derivation.notation import left_side, of_network
 from energyc.derivation.notation.recognise import Normaliser, normalisers
 from energyc.derivation.notation.text import number, write
@@ -175,7 +175,7 @@ def _with_primes(graph: Graph, node: Node) -> Node:
     """A node with the slopes of functions written as such, as ``sigmoid'(u)``, where the checker keeps these whole."""
     slopes: dict[Node, Node] = {}
     for inner in (n for n in walk([node]) if isinstance(n, Map) and n.function.slope is None):
-        if isinstance(WHOLE.get(inner.function.name), tuple):
+        if f"{inner.function.name}'" in FUNCTIONS:
             named = Function(f"{inner.function.name}'", slope=graph.zero(()))
             slopes[derivative(graph, inner.function, inner.argument)] = graph.map(named, inner.argument)
     return substitute(graph, node, slopes) if slopes else node

@@ -9,13 +9,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from energyc.checker.algebra import total
 from energyc.checker.case import Refused
 from energyc.checker.claims import Claims, reader
-from energyc.checker.growth import Growths
+from energyc.checker.nodes import FOR
 from energyc.checker.ranges import FREE, Facts, root
 from energyc.checker.syntax import NotCovered, expression
-from energyc.checker.terms import FOR, moving
+from energyc.checker.terms import moving
 from energyc.language.network import Network
 from energyc.language.syntax import ast
 from energyc.language.syntax.unparse import unparse
@@ -273,11 +272,9 @@ class Trees:
 
         Raises Refused if another rule is to show it, and does not.
         """
-        growths = Growths(self._reader.bounds, self._reader.free.difference(given))
+        terms = self._reader.spec["terms"]
         try:
-            terms = self._reader.spec["terms"]
-            whole = total(self._reader.summed(terms[name], expression(text)) for name, text in parts)
-            found = {"outgrown": growths.confined, "norms": growths.weighed, "alone": growths.alone}[rule](whole)
+            found = self._reader.powers(rule, [(terms[name], expression(text)) for name, text in parts], given)
             return {name: str(power) for name, power in found.items()}
         except (NotCovered, Refused):
             if rule != "outgrown":
