@@ -44,13 +44,9 @@ class Bounds:
     """
 
     def __init__(
-        self,
-        formulas: Formulas,
-        sizes: Mapping[str, int] | None = None,
-        nonnegative: Collection[str] = (),
-        norms: bool = False,
+        self, formulas: Formulas, sizes: Mapping[str, int] = {}, nonnegative: Collection[str] = (), norms: bool = False
     ) -> None:
-        self.formulas, self.spec, self.sizes, self.nonnegative = formulas, formulas.spec, sizes or {}, nonnegative
+        self.formulas, self.spec, self.sizes, self.nonnegative = formulas, formulas.spec, sizes, nonnegative
         self.norms = norms
         self.known: dict[str, Facts] = {}
         self.partial = False

@@ -18,7 +18,7 @@ from energyc.checker.growth import Growths, is_outgrown
 from energyc.checker.nodes import Node, opened
 from energyc.checker.ranges import number as known_number
 from energyc.checker.ranges import of_ends, root
-from energyc.checker.slopes import Slopes
+from energyc.checker.slopes import Slopes, pulls_of
 from energyc.checker.syntax import Left, NotCovered, expression
 from energyc.checker.terms import moving, summands
 
@@ -51,24 +51,17 @@ class Claims(Slopes):
     # ---------------------------------------------------------------- floors
 
     def floor(self, node: Node) -> list[str]:
-        """That a sum of energies is bounded below, and takes its least value if ``attained``."""
+        """That a sum of energies is bounded below, and takes its least value if ``attained``.
+
+        Parts are each bounded below; those that confine states, one after the other, confine all that no compact set
+        does. What is continuous on compact sets takes its least value.
+        """
         statement = opened(node, "floor")
         names, attained = statement["of"], statement["attained"]
         require(len({*names}) == len(names) > 0, "the statement repeats an energy")
         require(isinstance(attained, bool), "the statement does not say whether the least value is taken")
         energies = [self.spec["terms"][name] for name in names]
         require(all(energy.word == "energy" for energy in energies), "these are no energies")
-        {"compact": self.compact, "sum": self.sum}[node["rule"]](node, energies, attained)
-        return list(names)
-
-    def compact(self, node: Node, energies: Sequence[Left], _: bool) -> None:
-        """A function that is continuous on compact sets takes its least value."""
-        require(not self.free, f"the rule compact: the set of {min(self.free, default='')} is not compact")
-        for energy in energies:
-            require(self.facts(energy).continuous, f"the rule compact: {energy.name} is not continuous")
-
-    def sum(self, node: Node, energies: Sequence[Left], attained: bool) -> None:
-        """Parts that are each bounded below; those that confine states, one after the other, confine them all."""
         confined: set[str] = set()
         listed: Counter[tuple[str, str]] = Counter()
         for premise in node["premises"]:
@@ -80,6 +73,7 @@ class Claims(Slopes):
         if attained:
             require(confined >= self.free, f"the rule sum: {min(self.free - confined, default='')} is not confined")
             require(all(self.facts(energy).continuous for energy in energies), "the rule sum: it is not continuous")
+        return list(names)
 
     def part(self, node: Node, energies: Sequence[Left], confined: set[str]) -> tuple[list[tuple[str, str]], set[str]]:
         """That parts of energies are bounded below together, and confine states where those ``given`` are bounded."""
@@ -124,7 +118,7 @@ class Claims(Slopes):
         whole = self.motion(node["rule"], lengths)
         terms = whole if node["rule"] == "flows" else moving(whole)
         rules = {"least": self.least, "proximal": self.proximal, "brouwer": self.brouwer}
-        rules |= {"monotone": self.pulled, "banach": self.banach, "flows": self.flows}
+        rules |= {"monotone": self.single, "rims": self.single, "banach": self.banach, "flows": self.flows}
         rules[node["rule"]](node, terms)
 
     def least(self, node: Node, terms: Sequence[Left]) -> None:
@@ -148,9 +142,8 @@ class Claims(Slopes):
         require(kind in ("sphere", "standardized") and length > 0, "the rule least: another set, or no length")
         formulas, dims = Formulas(self.spec, [name], (), on_edges=True), self.formulas.signature(name)
         turns, largest = 0, 0
-        for (bound, factors), value in formulas.differential(total(summed(*formulas.equation(e)) for e in energies)):
-            (end,) = [atom for atom, _ in factors if atom.name == f"w.{name}"]
-            rest, own = factors - {(end, 1)}, (end._replace(name=name), 1)
+        for end, bound, rest, value in pulls_of(formulas, name, energies):
+            own = end._replace(name=name), 1
             places = [place for place, dim in zip(end.args, dims, strict=True) if dim in (inside or dims)]
             along = {index for index in bound if lone(index) in places}
             normal = own in rest and not any(seen(atom)[0] & along for atom, _ in rest - {own})
@@ -178,10 +171,6 @@ class Claims(Slopes):
         self.steady("brouwer", terms)
         damped = [self.damped(premise, terms) for premise in node["premises"]]
         require(sorted(damped) == sorted(self.free), "the rule brouwer: not each free state is damped")
-
-    def pulled(self, node: Node, terms: Sequence[Left]) -> None:
-        """A continuous force on closed convex sets that pulls states together is at rest at one of them."""
-        require(self.monotone(node, {}, terms) > 0, "the rule monotone: m is not above 0")
 
     def banach(self, node: Node, terms: Sequence[Left]) -> None:
         """A contraction of the only state has a fixed point."""

@@ -80,7 +80,8 @@ def image(name: str, u: Facts) -> Facts:
         raise NotCovered(f"the function {name}")
     low, high = _ends(FUNCTIONS[name], u)
     if "'" in name:
-        return number(low) if low == high else Facts(low, high, reads=u.reads).settled()
+        zero = FUNCTIONS[name].shape != BELL
+        return number(low) if low == high else Facts(low, high, zero, reads=u.reads).settled()
     if FUNCTIONS[name].shape == RISING:
         signed = FUNCTIONS[name].low < 0 < FUNCTIONS[name].high
         away = u.away if signed else u.above if FUNCTIONS[name].high == 0 else u.below

@@ -120,15 +120,19 @@ class Growths:
     def confined(self, poly: Poly) -> dict[str, Any]:
         """The powers of states that outgrow all else. Raises Refused where they do not."""
         gains: dict[str, Any] = {}
-        loads: list[list[Growth]] = []
+        others = []
         for (bound, factors), value in poly:
-            found = self.gain(bound, factors, value)
-            if found is not None:
+            if (found := self.gain(bound, factors, value)) is not None:
                 gains[found[0]] = max(found[1], gains.get(found[0], 0))
-            elif not self.is_nonnegative(factors, value):
-                loads.append(self.of_product(factors))
-        for load in loads:
-            require(is_outgrown(load, gains), "the rule outgrown: no powers of the states outgrow a product")
+            else:
+                others.append((factors, value))
+        return self.outgrowing("outgrown", gains, others)
+
+    def outgrowing(self, rule: str, gains: dict[str, Any], others: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+        """Powers that outgrow all products that may be negative. Raises Refused for those that do not."""
+        for factors, value in others:
+            outgrown = self.is_nonnegative(factors, value) or is_outgrown(self.of_product(factors), gains)
+            require(outgrown, f"the rule {rule}: no powers of the states outgrow a product")
         return gains
 
     def weighed(self, poly: Poly) -> dict[str, Any]:
@@ -136,7 +140,7 @@ class Growths:
 
         Raises Refused where they may be negative, or do not outgrow all else.
         """
-        forms, loads = Poly(form for form in poly if self.is_form(*form)), list[list[Growth]]()
+        forms = Poly(form for form in poly if self.is_form(*form))
         blocks = Forms(self.bounds).blocks(
             Poly(((bound, self.turned(factors)), value) for (bound, factors), value in forms)
         )
@@ -145,12 +149,7 @@ class Growths:
         definite = bool(states) and is_semidefinite(shifted(low, [-LEAST] * len(states), 1))
         require(definite or is_semidefinite(low), "the rule norms: products of states may be negative")
         gains: dict[str, Any] = dict.fromkeys(states, 2) if definite else {}
-        for (_, factors), value in poly - forms:
-            if not self.is_nonnegative(factors, value):
-                loads.append(self.of_product(factors))
-        for load in loads:
-            require(is_outgrown(load, gains), "the rule norms: they do not outgrow a product")
-        return gains
+        return self.outgrowing("norms", gains, ((factors, value) for (_, factors), value in poly - forms))
 
     def alone(self, poly: Poly) -> dict[str, Any]:
         """The powers, 1, of states of which each product reads one element at most, and which are driven back far out.

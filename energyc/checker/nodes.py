@@ -47,7 +47,6 @@ class Rule(NamedTuple):
 
 #: The rules that show a statement, by its kind.
 RULES = {
-    "floor compact": Rule(),
     "floor sum": Rule("part", any=True),
     **{f"part {rule}": Rule() for rule in ("range", "outgrown", "norms", "alone")},
     "rest least": Rule("floor", steps="plain"),
@@ -55,9 +54,11 @@ RULES = {
     "rest flows": Rule("floor", steps="plain"),
     "rest brouwer": Rule("damped", steps="plain", any=True),
     "rest monotone": Rule("curved", steps="plain proximal"),
+    "rest rims": Rule("curved", "rims", "plain", any=True),
     "rest banach": Rule("contraction", steps="plain"),
     "damped damped": Rule(),
     "unique monotone": Rule("curved", steps="plain proximal"),
+    "unique rims": Rule("curved", "rims", "plain", any=True),
     "converges rate": Rule("curved", steps="plain proximal"),
     "curved form": Rule(facts="squares", steps="plain proximal"),
     "contraction slope": Rule(),

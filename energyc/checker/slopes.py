@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from energyc.checker.algebra import Poly, cleared, lone, new_index, number, summed, total
+from energyc.checker.algebra import Atom, Poly, cleared, lone, new_index, number, summed, total
 from energyc.checker.bounds import CONVEX, Bounds, set_of
 from energyc.checker.case import require
 from energyc.checker.forms import Forms, beside, is_semidefinite, largest, matrix_of, shifted, sized
 from energyc.checker.formulas import Formulas
 from energyc.checker.kinks import Kink, move_proximally, split
 from energyc.checker.nodes import Node, opened
+from energyc.checker.ranges import number as known_number
 from energyc.checker.syntax import Left, NotCovered, expression
 from energyc.checker.terms import Terms, moving, summands
+
+
+def pulls_of(
+    formulas: Formulas, name: str, energies: Sequence[Left]
+) -> Iterator[tuple[Atom, Sequence[Atom], frozenset[Any], Any]]:
+    """The change of energies along a state: the direction in each product, its bound indices, other factors, number."""
+    change = formulas.differential(total(summed(*formulas.equation(energy)) for energy in energies))
+    for (bound, factors), value in change:
+        (end,) = [atom for atom, _ in factors if atom.name == f"w.{name}"]
+        yield end, bound, factors - {(end, 1)}, value
 
 
 class Slopes(Terms):
@@ -26,9 +37,29 @@ class Slopes(Terms):
 
     def unique(self, node: Node) -> None:
         """That there is one state, on its sets, at which a step of the whole force ends where it began."""
-        statement = opened(node, "unique")
-        m = self.monotone(node, statement["sizes"], moving(self.motion(node["rule"])))
-        require(m > 0, "the rule monotone: m is not above 0")
+        opened(node, "unique")
+        self.single(node, moving(self.motion(node["rule"])))
+
+    def single(self, node: Node, terms: Sequence[Left]) -> None:
+        """That a force on closed convex sets rests once: some states are driven to rims, the others pulled together."""
+        rims, rule, sizes = node["facts"].get("rims", []), f"the rule {node['rule']}", sized(node["statement"]["sizes"])
+        for name in rims:
+            self.driven(name, terms, sizes)
+        if others := self.states.keys() - {*rims}:
+            require(self.monotone(node, sizes, terms, others) > 0, f"{rule}: m is not above 0")
+        else:
+            require(node["premises"] == [], f"{rule}: other premises")
+            self.steady(node["rule"], terms)
+
+    def driven(self, name: str, terms: Sequence[Left], sizes: Mapping[str, int]) -> None:
+        """That energies rise with each element of a state whose set has a lower rim, or fall to an upper one."""
+        require(all(term.word == "energy" for term in terms), "the rule rims: not all terms are energies")
+        bounds, slope, kind = Bounds(self.whole, sizes), known_number(0), set_of(self.states[name])[0]
+        for end, bound, factors, value in pulls_of(Formulas(self.spec, [name], (), whole=True), name, terms):
+            known = known_number(value) * bounds.of_one(bound, factors, end)
+            slope += known if bounds.is_each(end, bound) else known.joined(known_number(0))
+        low, high = slope.positive and kind in ("box", "nonnegative"), (-slope).positive and kind == "box"
+        require(low or high, f"the rule rims: {name} is not driven to a rim of its set")
 
     def converges(self, node: Node) -> None:
         """That a step, with a length for each state, brings any two states closer by a factor ``rate`` below 1.
@@ -39,7 +70,7 @@ class Slopes(Terms):
         (premise,), rate = node["premises"], Fraction(statement["rate"])
         require(premise["statement"]["lengths"] == statement["lengths"], "the rule rate: other steps")
         terms = moving(self.motion(node["rule"]))
-        m = self.monotone(node, statement["sizes"], terms)
+        m = self.monotone(node, sized(statement["sizes"]), terms, self.states.keys())
         most = premise["statement"]["L"]
         require(most is not None and 0 <= rate < 1, "the rule rate: there is no L, or the rate is not below 1")
         gap, steep = 1 - m, Fraction(most)
@@ -48,23 +79,26 @@ class Slopes(Terms):
         else:
             require(rate**2 >= gap - m + steep**2, "the rule rate: the rate is larger")
 
-    def monotone(self, node: Node, sizes: Mapping[str, Any], terms: Sequence[Left]) -> Fraction:
+    def monotone(
+        self, node: Node, sizes: Mapping[str, int], terms: Sequence[Left], states: Collection[str]
+    ) -> Fraction:
         """The m by which a force that is continuous, but for kinks by which steps move, pulls states together."""
         (premise,), steps = node["premises"], node["statement"]["steps"]
-        require(premise["statement"]["steps"] == steps, f"the rule {node['rule']}: other steps")
+        same = premise["statement"]["steps"] == steps and premise["statement"]["lengths"].keys() == {*states}
+        require(same, f"the rule {node['rule']}: other steps")
         if steps == "plain":
             self.steady(node["rule"], terms)
-        return self.curved(premise, terms, sized(sizes))
+        return self.curved(premise, terms, sizes)
 
     def curved(self, node: Node, terms: Sequence[Left], sizes: Mapping[str, int]) -> Fraction:
         """That ``-v . J v >= m |v|^2``, and at most ``L |v|^2`` of energies or, of forces, ``|J v| <= L |v|``.
 
         J is the Jacobian of the whole force without the kinks by which steps move, ``|v|^2`` is
-        ``sum |v_s|^2 / length_s``.
+        ``sum |v_s|^2 / length_s``; v is 0 in the states that have no length.
         """
         statement = opened(node, "curved")
         lengths = {name: Fraction(length) for name, length in statement["lengths"].items()}
-        require(lengths.keys() == self.states.keys() and min(lengths.values()) > 0, "the rule form: other steps")
+        require(lengths.keys() <= self.states.keys() and min(lengths.values()) > 0, "the rule form: other steps")
         m, inverse, names = Fraction(statement["m"]), [1 / length for length in lengths.values()], [*lengths]
         bounds = Bounds(self.whole, sizes)
         forms, bends = Forms(bounds), self.bends(node, statement["steps"], terms)
@@ -196,7 +230,7 @@ class Slopes(Terms):
         apart = {name: names[name] for name in node["facts"]["apart"]}
         along = tuple(index for index in indices if index not in apart.values())
         change = formulas.differential(value) * formulas.element(f"w.{state}", tuple(map(lone, indices)))
-        self.nonnegative(summed(along, change) - self.squares(node, formulas, bounds, apart), bounds, state)
+        self.nonnegative(node, summed(along, change), bounds, formulas, state, apart)
 
     def semidefinite(self, node: Node) -> None:
         """That a let M has ``v . M v >= 0`` by two indices of one dim, for all v, which are ``w.M`` over all others.
@@ -213,8 +247,7 @@ class Slopes(Terms):
         else:
             name, formulas = statement["of"], Formulas(self.spec, (), (), whole=True)
             form = self.product(self.spec["lets"][name], statement["by"], formulas)
-        bounds = Bounds(formulas)
-        self.nonnegative(form - self.squares(node, formulas, bounds, {}), bounds, name)
+        self.nonnegative(node, form, Bounds(formulas), formulas, name, {})
 
     def product(self, let: Left, by: Sequence[str], formulas: Formulas) -> Poly:
         """``v . M v`` of a let by two of its indices, summed over all."""
@@ -231,9 +264,10 @@ class Slopes(Terms):
         ends = [formulas.element(f"w.{let.name}", tuple(each)) for each in (places, turned)]
         return summed(indices, value * ends[0] * ends[1])
 
-    @staticmethod
-    def nonnegative(rest: Poly, bounds: Bounds, name: str) -> None:
-        """That a form in one direction, once denominators are cleared, is 0 or nowhere negative by norms."""
-        if cleared(rest):
-            low = matrix_of(Forms(bounds).blocks(rest), [name], 0)
-            require(is_semidefinite(low), "the rule form: what is left may be negative")
+    def nonnegative(
+        self, node: Node, form: Poly, bounds: Bounds, formulas: Formulas, name: str, apart: Mapping[str, Any]
+    ) -> None:
+        """That a form in one direction without its squares is 0, denominators cleared, or nowhere negative by norms."""
+        rest = form - self.squares(node, formulas, bounds, apart)
+        low = matrix_of(Forms(bounds).blocks(rest), [name], 0) if cleared(rest) else []
+        require(is_semidefinite(low), "the rule form: what is left may be negative")

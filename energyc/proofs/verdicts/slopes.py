@@ -57,9 +57,9 @@ class Slopes:
         self, monotone: Monotone, bends: Mapping[str, Poly], steps: Mapping[str, Fraction], sizes: Mapping[str, int]
     ) -> tuple[Fraction, list[str]]:
         """m of forms and the squares that are taken off them. Raises TooWeak where m is not above 0."""
-        key, scale = tuple(sizes.items()), [steps[name] for name in self.network.states]
+        key, scale = (tuple(sizes.items()), *steps), [*steps.values()]
         if key not in self._curves:
-            self._curves[key] = self._curve(monotone, bends, sizes)
+            self._curves[key] = self._curve(monotone, bends, sizes, [*steps])
         curve = self._curves[key]
         shares = SHARES if curve.squares and _is_finite(curve.own) else (Fraction(0),)
         kept = [(share, _sum(curve.rest, curve.own, share)) for share in shares]
@@ -85,8 +85,10 @@ class Slopes:
             raise TooWeak("the checker sees no L")
         return _exact(above, scale, max) or Fraction(f"{steep * (1 + ROUNDING):.6e}")
 
-    def _curve(self, monotone: Monotone, bends: Mapping[str, Poly], sizes: Mapping[str, int]) -> Curve:
-        reader, names = self.reader, [*self.network.states]
+    def _curve(
+        self, monotone: Monotone, bends: Mapping[str, Poly], sizes: Mapping[str, int], names: Sequence[str]
+    ) -> Curve:
+        reader = self.reader
         bounds = Bounds(reader.whole, sizes)
         forms = Forms(bounds)
         squares: list[tuple[str, Poly]] = []
