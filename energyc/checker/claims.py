@@ -18,7 +18,7 @@ from energyc.checker.growth import Growths, is_outgrown
 from energyc.checker.nodes import Node, opened
 from energyc.checker.ranges import number as known_number
 from energyc.checker.ranges import of_ends, root
-from energyc.checker.slopes import Slopes, pulls_of
+from energyc.checker.slopes import Slopes
 from energyc.checker.syntax import Left, NotCovered, expression
 from energyc.checker.terms import moving, summands
 
@@ -142,8 +142,9 @@ class Claims(Slopes):
         require(kind in ("sphere", "standardized") and length > 0, "the rule least: another set, or no length")
         formulas, dims = Formulas(self.spec, [name], (), on_edges=True), self.formulas.signature(name)
         turns, largest = 0, 0
-        for end, bound, rest, value in pulls_of(formulas, name, energies):
-            own = end._replace(name=name), 1
+        for (bound, factors), value in formulas.differential(total(summed(*formulas.equation(e)) for e in energies)):
+            (end,) = [atom for atom, _ in factors if atom.name == f"w.{name}"]
+            rest, own = factors - {(end, 1)}, (end._replace(name=name), 1)
             places = [place for place, dim in zip(end.args, dims, strict=True) if dim in (inside or dims)]
             along = {index for index in bound if lone(index) in places}
             normal = own in rest and not any(seen(atom)[0] & along for atom, _ in rest - {own})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -262,14 +262,19 @@ class Formulas:
         inner.held = self.held
         parts = [inner.differential(summed(*inner.equation(term))) for term in terms if term is not None]
         self.used |= inner.used
-        slope = al.total(
-            summed(bound, times(_chosen(factor, f"w.{name}", places) for factor in factors).scaled(value))
-            for bound, factors, value in al.opened(al.total(parts))
-        )
+        slope = self.at(al.total(parts), name, places)
         let = self.spec["lets"].get(name)
         if let is not None and name not in self.along and name not in self.written:
             slope = al.unfolded(slope, name, *self.equation(let))
         return al.released(slope)
+
+    @staticmethod
+    def at(change: Poly, name: str, places: Sequence[Poly]) -> Poly:
+        """What stands before an element of the direction of a tensor in a change."""
+        return al.total(
+            summed(bound, times(_chosen(factor, f"w.{name}", places) for factor in factors).scaled(value))
+            for bound, factors, value in al.opened(change)
+        )
 
     def heading(self, head: Any, body: ast.expr, scope: Scope) -> tuple[str, dict[str, str], ast.expr | None]:
         """The name of a reduction, its indices, each with its dim unless it is in ``scope``, and its guard."""
@@ -386,7 +391,7 @@ def _power(a: Poly, b: Poly) -> Poly:
     return a**exponent if exponent is not None else function("exp", b * function("log", a))
 
 
-def _chosen(factor: tuple[Atom, Any], direction: str, places: list[Poly]) -> Poly:
+def _chosen(factor: tuple[Atom, Any], direction: str, places: Sequence[Poly]) -> Poly:
     """A power of an atom; of a direction 1 at ``places`` and 0 elsewhere."""
     atom, exponent = factor
     if atom.name != direction:

@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from energyc.checker.algebra import Atom, Poly, cleared, lone, new_index, number, summed, total
+from energyc.checker.algebra import Poly, cleared, lone, new_index, number, summed, total
 from energyc.checker.bounds import CONVEX, Bounds, set_of
 from energyc.checker.case import require
 from energyc.checker.forms import Forms, beside, is_semidefinite, largest, matrix_of, shifted, sized
 from energyc.checker.formulas import Formulas
 from energyc.checker.kinks import Kink, move_proximally, split
 from energyc.checker.nodes import Node, opened
-from energyc.checker.ranges import number as known_number
 from energyc.checker.syntax import Left, NotCovered, expression
 from energyc.checker.terms import Terms, moving, summands
-
-
-def pulls_of(
-    formulas: Formulas, name: str, energies: Sequence[Left]
-) -> Iterator[tuple[Atom, Sequence[Atom], frozenset[Any], Any]]:
-    """The change of energies along a state: the direction in each product, its bound indices, other factors, number."""
-    change = formulas.differential(total(summed(*formulas.equation(energy)) for energy in energies))
-    for (bound, factors), value in change:
-        (end,) = [atom for atom, _ in factors if atom.name == f"w.{name}"]
-        yield end, bound, factors - {(end, 1)}, value
 
 
 class Slopes(Terms):
@@ -54,10 +43,10 @@ class Slopes(Terms):
     def driven(self, name: str, terms: Sequence[Left], sizes: Mapping[str, int]) -> None:
         """That energies rise with each element of a state whose set has a lower rim, or fall to an upper one."""
         require(all(term.word == "energy" for term in terms), "the rule rims: not all terms are energies")
-        bounds, slope, kind = Bounds(self.whole, sizes), known_number(0), set_of(self.states[name])[0]
-        for end, bound, factors, value in pulls_of(Formulas(self.spec, [name], (), whole=True), name, terms):
-            known = known_number(value) * bounds.of_one(bound, factors, end)
-            slope += known if bounds.is_each(end, bound) else known.joined(known_number(0))
+        formulas, kind = Formulas(self.spec, [name], (), whole=True), set_of(self.states[name])[0]
+        change = formulas.differential(total(summed(*formulas.equation(energy)) for energy in terms))
+        places = [lone(new_index(dim)) for dim in formulas.signature(name)]
+        slope = Bounds(self.whole, sizes).of_poly(formulas.at(change, name, places))
         low, high = slope.positive and kind in ("box", "nonnegative"), (-slope).positive and kind == "box"
         require(low or high, f"the rule rims: {name} is not driven to a rim of its set")
 

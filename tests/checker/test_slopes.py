@@ -185,7 +185,7 @@ DRIVEN = {
     "state z[D] in [0, 1]\nenergy e = -sum[d](softplus(z[d]))": "z",
     "state z[D] in nonnegative\nenergy e = sum[d](softplus(z[d]) + tanh(z[d]))": "z",
     "state z[D] in [0, 1], y[D]\nenergy e = sum[d](z[d] + z[d]*y[d]^2 + y[d]^2)": "z",
-    "param v[D] = 1 in [1/2, 2]\nstate z[D] in [0, 2], y[D] in [-1, 1]\n"
+    "param v[D] = 1/4 in [1/10, 1/2]\nstate z[D] in [0, 1], y[D] in [-1, 1]\n"
     "energy e = sum[d](v[d]*z[d]*(2 + tanh(y[d])) + y[d]^4 + y[d]^2)": "z",
 }
 #: Those that do not: no tree by rims gets yes.
