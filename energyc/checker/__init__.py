@@ -2,8 +2,8 @@
 
 ``python -m energyc.checker FILE SPEC`` prints an answer to each certificate. The formulas of the spec are read anew
 (``syntax``), brought to one form (``algebra``, ``formulas``) and compared with each step (``judge``, ``case``). Rule
-trees (``terms``, ``slopes``, ``claims``) rest on what is known of values (``ranges``, ``bounds``), of their growth
-(``growth``, ``far``), of kinks (``kinks``), and of quadratic forms (``forms``).
+trees (``nodes``, ``terms``, ``slopes``, ``claims``) rest on what is known of values (``ranges``, ``functions``,
+``bounds``), of their growth (``growth``, ``far``), of kinks (``kinks``), and of quadratic forms (``forms``).
 
 Imports: nothing.
 """

@@ -5,46 +5,19 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import reduce
 from typing import Any
 
 from energyc.checker.algebra import EXPONENT, Atom, Poly, exchanged, lone, new_index, seen, solved
 from energyc.checker.algebra import number as constant
-from energyc.checker.formulas import CURVES, WHOLE, Formulas, items_of, name_of, primes_of, sum_of_names
-from energyc.checker.ranges import COMPACT, FREE, NONE, SLACK, Facts, held, number, of_ends, root
+from energyc.checker.formulas import Formulas, items_of, name_of, primes_of, sum_of_names
+from energyc.checker.functions import FUNCTIONS, OTHERS, RISING, far_out, image, preimage, reduction
+from energyc.checker.ranges import COMPACT, FREE, NONE, Facts, held, number, of_ends, root
 from energyc.checker.syntax import Left, NotCovered, expression, items, same
 
 CONVEX, COMPACT_SETS = ("", "box", "nonnegative", "simplex"), ("simplex", "sphere", "standardized")
-#: Rising functions with a continuous slope on the whole line: their bounds, and their values in floats.
-RISING: dict[str, tuple[Any, Any, Callable[[float], float]]] = {
-    "tanh": (-1, 1, math.tanh),
-    "erf": (-1, 1, math.erf),
-    "softsign": (-1, 1, lambda x: x / (1 + abs(x))),
-    "sigmoid": (0, 1, lambda x: 1 / (1 + math.exp(-x))),
-    "exp": (0, math.inf, math.exp),
-    "softplus": (0, math.inf, lambda x: math.log1p(math.exp(x))),
-    "logsigmoid": (-math.inf, 0, lambda x: -math.log1p(math.exp(-x))),
-}
-#: Beyond this they are not computed; computed ends are widened by a share, but for values at 0 that are exact.
-FAR, INEXACT, HALVINGS = 30, ("softplus", "logsigmoid"), 40
-#: By how much what tends to 1 differs from it in the end, at most.
-SMALL = Fraction(1, 1000)
-#: Those that have the sign of their argument, and those that are nowhere 0.
-SIGNED, NEVER_ZERO = ("tanh", "erf", "softsign"), ("sigmoid", "exp", "softplus", "logsigmoid")
-#: Slopes that fall to both sides of 0 alike, and those of functions with a slope of 1/2 at 0 and no other one there.
-BELLS: dict[str, Callable[[float], float]] = {
-    "tanh": lambda x: math.cosh(x) ** -2,
-    "erf": lambda x: 2 / math.sqrt(math.pi) * math.exp(-(x**2)),
-    "softsign": lambda x: (1 + abs(x)) ** -2,
-    "sigmoid": lambda x: math.exp(-abs(x)) * (1 + math.exp(-abs(x))) ** -2,
-}
-HALVES = ("silu", "gelu", "gelu_tanh")
-#: Functions that rise and fall: where, in multiples of pi, they are largest first.
-WAVES = {"sin": 0.5, "cos": 0}
-#: Those that rise in the end as their argument does: none is below this.
-UNITS = {"silu": Fraction(-3, 10), "gelu": Fraction(-1, 5), "gelu_tanh": Fraction(-1, 5)}
 Scope = Mapping[str, Any]
 _FREE = Facts(continuous=True, top=True, bottom=True)
 
@@ -62,32 +35,23 @@ def set_of(left: Left) -> tuple[str, list[str]]:
     return next((each for each in sets if each[0] == "box"), sets[0] if sets else ("", []))
 
 
-def names_in(tree: ast.AST) -> set[str]:
-    """The names in an expression, but for those of functions."""
-    functions = {id(part.func) for part in ast.walk(tree) if isinstance(part, ast.Call)}
-    names = (part for part in ast.walk(tree) if isinstance(part, ast.Name | ast.Attribute))
-    return {name_of(part) for part in names if id(part) not in functions}
-
-
 class Bounds:
     """What is known of the values of expressions; ``formulas`` reads the same spec.
 
-    Some dims have ``sizes``, and some params are ``nonnegative`` beside what their sets say. ``partial`` says whether
-    an expression was met that may be without a value: a root, a logarithm, a quotient.
+    Some dims have ``sizes``, and some params are ``nonnegative`` beside what their sets say. With ``norms`` a norm
+    counts as the largest of functions with continuous slopes, which are not finitely many. ``partial`` says whether an
+    expression was met that may be without a value: a root, a logarithm, a quotient.
     """
 
     def __init__(
-        self, formulas: Formulas, sizes: Mapping[str, int] | None = None, nonnegative: Collection[str] = ()
+        self, formulas: Formulas, sizes: Mapping[str, int] = {}, nonnegative: Collection[str] = (), norms: bool = False
     ) -> None:
-        self.formulas, self.spec, self.sizes, self.nonnegative = formulas, formulas.spec, sizes or {}, nonnegative
+        self.formulas, self.spec, self.sizes, self.nonnegative = formulas, formulas.spec, sizes, nonnegative
+        self.norms = norms
         self.known: dict[str, Facts] = {}
         self.partial = False
         #: What a condition says of expressions in one scope.
         self.assumed: tuple[Scope, dict[str, Facts]] = ({}, {})
-        self.functions: dict[str, Callable[..., Facts]] = {
-            "abs": _abs, "relu": _relu, "log": _log, "sqrt": lambda u: u.power(Fraction(1, 2)), "leaky_relu": _leaky,
-            "max": _largest, "min": lambda u, *rest: -_largest(-u, *(-v for v in rest)), "clip": _clip,
-        }  # fmt: skip
 
     def of(self, tree: Any, scope: Scope) -> Facts:
         """The facts of an expression; ``scope`` gives the dims of indices, and parameters. Raises NotCovered."""
@@ -123,14 +87,15 @@ class Bounds:
         if same(left, right):
             return a.power(Fraction(2))
         for u, known, other in ((left, a, right), (right, b, left)):
-            logarithm = (
-                isinstance(other, ast.Call) and name_of(other.func) == "log" and "log" not in self.spec["functions"]
-            )
-            if logarithm and same([u], other.args) and known.low >= 0:
+            if self.is_call(other, "log") and same([u], other.args) and known.low >= 0:
                 smooth, up = known.smooth and known.positive, known.above
                 found = Facts(-1, above=up, continuous=known.continuous, top=smooth, bottom=smooth, reads=known.reads)
                 return found.settled()
         return a * b
+
+    def is_call(self, tree: Any, name: str) -> bool:
+        """Whether an expression is a function of the language of something."""
+        return isinstance(tree, ast.Call) and name_of(tree.func) == name and name not in self.spec["functions"]
 
     def condition(self, tree: ast.AST, scope: Scope) -> Facts:
         """That of a condition as 1 or 0, which jumps where it reads a state."""
@@ -148,20 +113,22 @@ class Bounds:
         u, by = self.of(base, scope), self.of(exponent, scope)
         self.partial |= (by.low < 0 and u.zero) or (u.low < 0 and Fraction(by.low).denominator > 1)
         if by.low == by.high:
-            kinked = isinstance(base, ast.Call) and name_of(base.func) == "relu" and by.low >= 2
-            if kinked and not self.spec["functions"].get("relu"):
-                found, inner = self.powered(u, by.low), self.of(base.args[0], scope)
-                return found._replace(top=inner.smooth, bottom=inner.smooth)
-            return self.powered(u, by.low)
+            is_relu = (
+                isinstance(base, ast.Call) and name_of(base.func) == "relu" and "relu" not in self.spec["functions"]
+            )
+            return self.powered(u, by.low, self.of(base.args[0], scope) if is_relu else None)
         if not u.positive or u.reads != NONE or by.reads != NONE:
             raise NotCovered("a power by what is no number")
         return held(0, zero=False)
 
-    def powered(self, u: Facts, exponent: Fraction) -> Facts:
-        """A power by a number. Raises NotCovered for a very large one."""
+    def powered(self, u: Facts, exponent: Fraction, rectified: Facts | None = None) -> Facts:
+        """A power by a number, from 2 on one of relu of what is ``rectified``. Raises NotCovered for a large one."""
         if max(abs(exponent.numerator), exponent.denominator) > EXPONENT:
             raise NotCovered("a very large exponent")
-        return u.power(exponent)
+        found = u.power(exponent)
+        if rectified is not None and exponent >= 2:
+            return found._replace(top=rectified.smooth, bottom=rectified.smooth)
+        return found
 
     # ---------------------------------------------------------------- names
 
@@ -190,17 +157,6 @@ class Bounds:
         if self.of(tree, scope).reads != NONE:
             raise NotCovered("a place that a state gives")
         return ""
-
-    def is_number(self, tree: ast.expr, scope: Scope) -> bool:
-        """Whether an expression is a number that is known."""
-        if not names_in(tree) <= self.spec["consts"].keys() - scope.keys():
-            return False
-        known = self.of(tree, {})
-        return bool(known.low == known.high)
-
-    def is_factor(self, tree: ast.expr, scope: Scope) -> bool:
-        """Whether it is one other than 0."""
-        return self.is_number(tree, scope) and not self.of(tree, {}).zero
 
     def element(self, name: str) -> Facts:
         """That of an element of a tensor or a let, at any place in it."""
@@ -266,11 +222,16 @@ class Bounds:
 
     def of_product(self, bound: Iterable[Atom], factors: Iterable[tuple[Atom, Any]]) -> Facts:
         """That of a product of powers, summed over indices."""
-        powers = (self.powered(self.of_atom(atom), Fraction(exponent)) for atom, exponent in factors)
+        powers = (self.of_power(atom, Fraction(exponent)) for atom, exponent in factors)
         found = reduce(operator.mul, powers, number(1))
         for index in bound:
             found = found * self.size(index.below) if index.below in self.sizes else found.repeated(False)
         return found
+
+    def of_power(self, atom: Atom, exponent: Fraction) -> Facts:
+        """That of a power of an atom."""
+        is_relu = (atom.kind, atom.name) == ("function", "relu")
+        return self.powered(self.of_atom(atom), exponent, self.of_poly(atom.args[0]) if is_relu else None)
 
     def of_atom(self, atom: Atom) -> Facts:
         """That of an atom; of some functions nothing."""
@@ -278,7 +239,7 @@ class Bounds:
         if atom.kind == "size":
             return self.size(name)
         if atom.kind == "far":
-            return _far(name)
+            return far_out(name)
         if atom.kind != "element":
             return held(3, 4) if atom.kind == "pi" else held(0) if atom.kind == "index" else self.of_function(atom)
         if " " in name:
@@ -300,14 +261,9 @@ class Bounds:
         inner = self.of_poly(atom.args[0]) if atom.args else Facts()
         if name == "power":
             return inner
-        if name.startswith("slope "):
-            return _slope(name[6:], inner)
-        if name.startswith("curve "):
-            return Facts(*CURVES[name[6:]], reads=inner.reads).settled()
-        try:
-            return self.functions[name](inner) if name in ("abs", "relu", "leaky_relu", "log") else scalar(name, inner)
-        except NotCovered:
-            return Facts()
+        if name in ("abs", "relu", "leaky_relu", "log"):
+            return OTHERS[name](inner)
+        return image(name, inner) if name in FUNCTIONS else Facts(reads=inner.reads).settled()
 
     def is_each(self, element: Atom, bound: Collection[Atom]) -> bool:
         """Whether a sum over ``bound`` has each element of a tensor once or more."""
@@ -340,15 +296,25 @@ class Bounds:
         if own is not None and primes <= own.primes:
             integral = primes < own.primes
             return self.integral(own, values[0]) if integral else self.applied(own, values, {})
-        if primes == 1 and isinstance(WHOLE.get(name), tuple):
-            return _slope(name, values[0])
+        if primes == 1 and f"{name}'" in FUNCTIONS:
+            return image(f"{name}'", values[0])
         if primes:
             raise NotCovered("the derivative of a function")
-        if name in self.functions:
-            return self.functions[name](*values)
+        if name in OTHERS:
+            known = OTHERS[name](*values)
+            return known._replace(top=True) if self.norms and self.is_norm(name, arguments, scope) else known
         if len(values) != 1:
             raise NotCovered(f"the function {name}")
-        return scalar(name, values[0])
+        return image(name, values[0])
+
+    def is_norm(self, name: str, arguments: list[ast.expr], scope: Scope) -> bool:
+        """Whether a function is the root of a sum of squares of what has a continuous slope."""
+        match name, arguments:
+            case "sqrt", [ast.Call(func=ast.Subscript() as head, args=[ast.BinOp(op=ast.Pow()) as square])]:
+                own, indices, _ = self.formulas.heading(head, square, scope)
+                two = isinstance(square.right, ast.Constant) and square.right.value == "2"
+                return own == "sum" and two and bool(self.of(square.left, {**indices, **scope}).smooth)
+        return False
 
     def side(self, condition: ast.expr, holds: bool, tree: ast.expr, scope: Scope) -> Facts | None:
         """The facts of an expression where a condition holds, or does not; None where that is nowhere."""
@@ -396,13 +362,14 @@ class Bounds:
         match tree:
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 self.assume(inner, scope, -by, strict)
-            case ast.BinOp(left=inner, op=ast.Add() | ast.Sub() as sign, right=other) if self.is_number(other, scope):
-                value = self.of(other, {})
-                self.assume(inner, scope, by + (value if isinstance(sign, ast.Sub) else -value), False)
-            case ast.BinOp(left=other, op=ast.Mult(), right=inner) if self.is_factor(other, scope):
-                self.assume(inner, scope, by * self.of(other, {}).inverse(), strict)
-            case ast.Call(func=ast.Name(id=head), args=[inner], keywords=[]) if head[3:] in RISING:
-                if head[3:] not in self.spec["functions"] and head[:3] == "p0_":
+            case ast.BinOp(left=inner, op=ast.Add() | ast.Sub() as sign, right=other):
+                if (value := self.of(other, scope)).is_number:
+                    self.assume(inner, scope, by + (value if isinstance(sign, ast.Sub) else -value), False)
+            case ast.BinOp(left=other, op=ast.Mult(), right=inner):
+                if (value := self.of(other, scope)).is_number and not value.zero:
+                    self.assume(inner, scope, by * value.inverse(), strict)
+            case ast.Call(func=ast.Name(id=head), args=[inner], keywords=[]) if head[3:] in FUNCTIONS:
+                if self.is_call(tree, head[3:]) and head[:3] == "p0_" and FUNCTIONS[head[3:]].shape == RISING:
                     ends = preimage(head[3:], by.low, -1), preimage(head[3:], by.high, 1)
                     self.assume(inner, scope, Facts(*ends, below=ends[0] > -math.inf, above=ends[1] < math.inf), False)
 
@@ -453,74 +420,6 @@ class Bounds:
         return reduction(name, u, guarded, eps)
 
 
-def _far(name: str) -> Facts:
-    """What grows without bound, tends to 1, is bounded, or small."""
-    if name == "|z|":
-        return _FREE._replace(low=0, zero=False).settled()
-    return held(1 - SMALL, 1 + SMALL) if name == "near" else held() if name == "bounded" else held(0, 1)
-
-
-def _slope(name: str, u: Facts) -> Facts:
-    """The slope of a function that is kept whole, which may jump."""
-    low, high = WHOLE[name]
-    if name in BELLS:
-        near, far = max(u.low, -u.high, 0), max(-u.low, u.high)
-        low = _rounded(BELLS[name], far, -1, False) if far <= FAR else low
-        high = min(high, _rounded(BELLS[name], min(near, FAR), 1, False))
-    elif u.positive or (u.low >= 0 and name in HALVES):
-        low, high = Fraction(1, 2) if name in HALVES else 1, high if name in HALVES else 1
-    elif (-u).positive or (u.high <= 0 and name in HALVES):
-        low, high = low, Fraction(1, 2) if name in HALVES else low
-    return number(low) if low == high else Facts(low, high, reads=u.reads).settled()
-
-
-def scalar(name: str, u: Facts) -> Facts:
-    """A function of one number that has a continuous slope. Raises NotCovered."""
-    if name in RISING:
-        low, high, value = RISING[name]
-        exact = name not in INEXACT
-        low = max(low, _rounded(value, min(u.low, FAR), -1, exact)) if u.low >= -FAR else low
-        high = min(high, _rounded(value, max(u.high, -FAR), 1, exact)) if u.high <= FAR else high
-        away = (name in NEVER_ZERO and (u.above if name == "logsigmoid" else u.below)) or (name in SIGNED and u.away)
-        return u._replace(low=low, high=high, zero=name in SIGNED and u.zero, away=away).settled()
-    smooth = u.smooth
-    if name in WAVES or name == "gauss":
-        low, high = _wave(WAVES[name], u) if name in WAVES else (0, Fraction(2, 5))
-        found = Facts(low, high, continuous=u.continuous, top=smooth, bottom=smooth, reads=u.reads)
-    elif name in UNITS:
-        low = 0 if u.low >= 0 else UNITS[name]
-        found = Facts(low, math.inf if u.high > 0 else 0, u.zero, True, u.above, False, u.continuous, smooth, smooth)
-    else:
-        raise NotCovered(f"the function {name}")
-    return found._replace(reads=u.reads).settled()
-
-
-def _wave(first: float, u: Facts) -> tuple[Any, Any]:
-    """The ends of ``cos(u - first pi)``, widened: of a wave that turns between those of u, 1 or -1."""
-    if max(abs(u.low), abs(u.high)) > FAR:
-        return -1, 1
-    low, high = (float(end) / math.pi - first for end in u[:2])
-    ends = [Fraction(math.cos(math.pi * at)) for at in (low, high)]
-    turns = {k % 2 for k in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)}
-    return -1 if 1 in turns else max(min(ends) - SLACK, -1), 1 if 0 in turns else min(max(ends) + SLACK, 1)
-
-
-def preimage(name: str, value: Any, way: int) -> Any:
-    """A number that no argument at which a rising function is above (``way`` -1) or below a value goes beyond."""
-    near, far = Fraction(way * FAR), Fraction(-way * FAR)
-
-    def beyond(at: Fraction) -> bool:
-        known = scalar(name, number(at))
-        return bool(known.high <= value if way < 0 else known.low >= value)
-
-    if not beyond(near):
-        return way * math.inf
-    for _ in range(HALVINGS):
-        middle = (near + far) / 2
-        near, far = (middle, far) if beyond(middle) else (near, middle)
-    return near
-
-
 def compared(condition: ast.AST, holds: bool) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
     """What is not below what where a condition ``holds``, or does not; and whether it is above it."""
     match condition:
@@ -534,96 +433,3 @@ def compared(condition: ast.AST, holds: bool) -> Iterator[tuple[ast.expr, ast.ex
                 above, strict = isinstance(sign, ast.Gt | ast.GtE), isinstance(sign, ast.Gt | ast.Lt) == holds
                 if isinstance(sign, ast.Gt | ast.GtE | ast.Lt | ast.LtE):
                     yield (a, b, strict) if above == holds else (b, a, strict)
-
-
-def _rounded(function: Callable[[float], float], at: Any, way: int, exact: bool) -> Any:
-    """The value of a function, widened."""
-    value = Fraction(function(float(at)))
-    return value if exact and at == 0 else value + way * SLACK * abs(value)
-
-
-def reduction(name: str, u: Facts, guarded: bool, eps: Facts) -> Facts:
-    """A reduction of numbers, of none of them perhaps where it is ``guarded``. Raises NotCovered."""
-    smooth = u.smooth
-    if name == "sum":
-        return u.repeated(guarded)
-    if name == "mean":
-        found = u._replace(zero=u.zero or not u.signed, away=u.away and u.signed)
-        return found.joined(number(0)).settled() if guarded else found.settled()
-    if name == "softmax":
-        return Facts(0, 1, guarded, continuous=u.continuous, top=smooth, bottom=smooth, reads=u.reads).settled()
-    if name == "max" and not guarded:
-        return u._replace(bottom=False).settled()
-    if name == "min":
-        return -reduction("max", -u, guarded, eps)
-    if name == "logsumexp":
-        return u._replace(low=-math.inf, high=math.inf, zero=True, away=False).settled()
-    if name == "variance" and not guarded:
-        return Facts(0, above=u.bounded, continuous=u.continuous, top=smooth, bottom=smooth, reads=u.reads).settled()
-    if name in ("layernorm", "rmsnorm", "standardize") and not guarded and eps.positive:
-        known = Facts(below=True, above=True, continuous=u.continuous, top=smooth, bottom=smooth, reads=u.reads)
-        return known.settled()
-    raise NotCovered(f"the reduction {name}")
-
-
-def _abs(u: Facts) -> Facts:
-    """At 0 its computed slope is 0, also where that is a rim of what is allowed."""
-    smooth = u.smooth and not u.zero
-    return u._replace(
-        low=0, high=max(-u.low, u.high), below=True, above=u.bounded, top=u.smooth, bottom=smooth
-    ).settled()
-
-
-def _relu(u: Facts) -> Facts:
-    """The larger of a number and 0."""
-    return _largest(u, number(0))
-
-
-def _leaky(u: Facts, slope: Facts | None = None) -> Facts:
-    """The larger of a number and a multiple of it, or the smaller for a slope above 1."""
-    slope = number(Fraction(1, 100)) if slope is None else slope
-    if slope.reads != NONE or slope.low < 1 < slope.high:
-        raise NotCovered("a slope of leaky_relu")
-    return _largest(u, u * slope) if slope.high <= 1 else -_largest(-u, -u * slope)
-
-
-def _log(u: Facts) -> Facts:
-    low = max(_logarithm(u.low, -1, -math.inf), 0 if u.low >= 1 else -math.inf)
-    high = min(_logarithm(u.high, 1, math.inf), 0 if u.high <= 1 else math.inf)
-    top, bottom = u.positive and u.top, u.positive and u.bottom
-    return Facts(
-        low, high, True, u.away and u.low >= 0, u.above, False, u.positive and u.continuous, top, bottom, u.reads
-    ).settled()
-
-
-def _logarithm(end: Any, way: int, otherwise: float) -> Any:
-    """The logarithm of a number that is neither very small nor very large, widened."""
-    if not Fraction(1, 10**30) < end < 10**30:
-        return otherwise
-    value = Fraction(math.log(end))
-    return value + way * SLACK * (1 + abs(value))
-
-
-def _largest(u: Facts, *rest: Facts) -> Facts:
-    if not rest:
-        return u
-    v = _largest(*rest)
-    if u.low >= v.high or v.low >= u.high:
-        return u if u.low >= v.high else v
-    zero = not (u.positive or v.positive)
-    return Facts(
-        max(u.low, v.low),
-        max(u.high, v.high),
-        zero and (u.zero or v.zero),
-        u.below or v.below,
-        u.above and v.above,
-        (u.away and u.low >= 0) or (v.away and v.low >= 0) or (u.away and v.away),
-        u.continuous and v.continuous,
-        u.top and v.top,
-        u.reads == v.reads == NONE,
-        max(u.reads, v.reads),
-    ).settled()
-
-
-def _clip(u: Facts, low: Facts, high: Facts) -> Facts:
-    return -_largest(-_largest(u, low), -high)

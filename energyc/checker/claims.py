@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -15,11 +15,12 @@ from energyc.checker.case import require
 from energyc.checker.forms import sized
 from energyc.checker.formulas import Formulas
 from energyc.checker.growth import Growths, is_outgrown
+from energyc.checker.nodes import Node, opened
 from energyc.checker.ranges import number as known_number
 from energyc.checker.ranges import of_ends, root
 from energyc.checker.slopes import Slopes
-from energyc.checker.syntax import Left, expression
-from energyc.checker.terms import Node, leaf, moving, statement_of, summands
+from energyc.checker.syntax import Left, NotCovered, expression
+from energyc.checker.terms import moving, summands
 
 
 @lru_cache(8)
@@ -50,27 +51,17 @@ class Claims(Slopes):
     # ---------------------------------------------------------------- floors
 
     def floor(self, node: Node) -> list[str]:
-        """That a sum of energies is bounded below, and takes its least value if ``attained``."""
-        statement = statement_of(node, "floor", "of", "attained", "layer", "for")
+        """That a sum of energies is bounded below, and takes its least value if ``attained``.
+
+        Parts are each bounded below; those that confine states, one after the other, confine all that no compact set
+        does. What is continuous on compact sets takes its least value.
+        """
+        statement = opened(node, "floor")
         names, attained = statement["of"], statement["attained"]
         require(len({*names}) == len(names) > 0, "the statement repeats an energy")
         require(isinstance(attained, bool), "the statement does not say whether the least value is taken")
         energies = [self.spec["terms"][name] for name in names]
         require(all(energy.word == "energy" for energy in energies), "these are no energies")
-        rule = {"compact": self.compact, "sum": self.sum}[node["rule"]]
-        self.once(node, lambda: rule(node, energies, attained))
-        return list(names)
-
-    def compact(self, node: Node, energies: Sequence[Left], _: bool) -> None:
-        """A function that is continuous on compact sets takes its least value."""
-        leaf(node)
-        require(not self.free, f"the rule compact: the set of {min(self.free, default='')} is not compact")
-        for energy in energies:
-            require(self.facts(energy).continuous, f"the rule compact: {energy.name} is not continuous")
-
-    def sum(self, node: Node, energies: Sequence[Left], attained: bool) -> None:
-        """Parts that are each bounded below; those that confine states, one after the other, confine them all."""
-        require(node["facts"] == {}, "the rule sum: other facts")
         confined: set[str] = set()
         listed: Counter[tuple[str, str]] = Counter()
         for premise in node["premises"]:
@@ -82,29 +73,37 @@ class Claims(Slopes):
         if attained:
             require(confined >= self.free, f"the rule sum: {min(self.free - confined, default='')} is not confined")
             require(all(self.facts(energy).continuous for energy in energies), "the rule sum: it is not continuous")
+        return list(names)
 
     def part(self, node: Node, energies: Sequence[Left], confined: set[str]) -> tuple[list[tuple[str, str]], set[str]]:
         """That parts of energies are bounded below together, and confine states where those ``given`` are bounded."""
-        statement = statement_of(node, "part", "of", "confines", "given")
+        statement = opened(node, "part")
         given, confines = {*statement["given"]}, statement["confines"]
         owners = {energy.name: energy for energy in energies}
         parts = [(owners[name], expression(text)) for name, text in statement["of"]]
-        leaf(node)
         known = [self.facts_of_part(owner, tree) for owner, tree in parts]
         if node["rule"] == "range" or given:
             require(all(each.below for each in known), "the rule range: a part is not bounded below")
         if node["rule"] == "range":
             require(not given and not confines, "the rule range: it confines no state")
         else:
-            rule = node["rule"]
-            require(given <= confined, f"the rule {rule}: what is given is not confined")
-            growths = Growths(self.bounds, self.free - given)
-            whole = total(self.summed(owner, tree) for owner, tree in parts)
-            found = {"outgrown": growths.confined, "norms": growths.weighed, "alone": growths.alone}[rule](whole)
+            require(given <= confined, f"the rule {node['rule']}: what is given is not confined")
+            found = self.powers(node["rule"], parts, given)
             claimed = {name: Fraction(power) for name, power in confines.items()}
-            agrees = found == claimed and (rule == "norms" or claimed != {})
-            require(agrees, f"the rule {rule}: other powers of the states")
+            agrees = found == claimed and (node["rule"] == "norms" or claimed != {})
+            require(agrees, f"the rule {node['rule']}: other powers of the states")
         return [(owner.name, ast.dump(tree)) for owner, tree in parts], {*confines}
+
+    def powers(self, rule: str, parts: Sequence[tuple[Left, ast.expr]], given: Collection[str]) -> dict[str, Any]:
+        """The powers of states by which parts of energies confine them by a rule, those ``given`` being bounded.
+
+        Raises Refused or NotCovered where they do not.
+        """
+        if rule == "alone" and not all(self.facts_of_part(*part).continuous for part in parts):
+            raise NotCovered("a part that may have a pole")
+        growths = Growths(self.bounds, self.free.difference(given))
+        by = {"outgrown": growths.confined, "norms": growths.weighed, "alone": growths.alone}
+        return by[rule](total(self.summed(*part) for part in parts))
 
     # ---------------------------------------------------------------- equilibria
 
@@ -113,18 +112,17 @@ class Claims(Slopes):
 
         A step is as long as one likes, but for states that have ``lengths``.
         """
-        statement = statement_of(node, "rest", "steps", "lengths", "sizes", "layer", "for")
+        statement = opened(node, "rest")
         lengths, sizes = statement["lengths"], sized(statement["sizes"])
         require(node["rule"] == "least" or not (lengths or sizes), "a rest by this rule has lengths or sizes")
         whole = self.motion(node["rule"], lengths)
         terms = whole if node["rule"] == "flows" else moving(whole)
         rules = {"least": self.least, "proximal": self.proximal, "brouwer": self.brouwer}
-        rules |= {"monotone": self.pulled, "banach": self.banach, "flows": self.flows}
-        rules[node["rule"]](node, statement["steps"], terms)
+        rules |= {"monotone": self.single, "rims": self.single, "banach": self.banach, "flows": self.flows}
+        rules[node["rule"]](node, terms)
 
-    def least(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
+    def least(self, node: Node, terms: Sequence[Left]) -> None:
         """Where the energy takes its least value, a step along its slope rests, if it falls at all of its kinks."""
-        require(steps == "plain" and node["facts"] == {}, "the rule least: other steps or facts")
         self.takes_its_least(node, terms)
         lengths, bounds = node["statement"]["lengths"], Bounds(self.formulas, node["statement"]["sizes"])
         for energy in terms:
@@ -156,9 +154,8 @@ class Claims(Slopes):
         radius = 1 if kind == "standardized" else root(bounds.extent(inside or dims))
         require(length * (max(turns, 0) + of_ends(radius, largest)) < 1, "the rule least: a step is long")
 
-    def proximal(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
+    def proximal(self, node: Node, terms: Sequence[Left]) -> None:
         """There a proximal step rests, if all kinks are convex ones by which a step moves proximally."""
-        require(steps == "proximal" and node["facts"].keys() == {"kinks"}, "the rule proximal: other steps or facts")
         self.takes_its_least(node, terms)
         self.without_kinks("proximal", node["facts"]["kinks"], terms)
 
@@ -170,30 +167,22 @@ class Claims(Slopes):
         require(floor["statement"]["layer"] == self.layer, f"the rule {node['rule']}: a floor of another layer")
         require({*self.floor(floor)} == {term.name for term in terms}, f"the rule {node['rule']}: other energies")
 
-    def brouwer(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
+    def brouwer(self, node: Node, terms: Sequence[Left]) -> None:
         """A continuous force on convex sets that are compact, or whose states are damped, is somewhere at rest."""
-        require(steps == "plain" and node["facts"] == {}, "the rule brouwer: other steps or facts")
         self.steady("brouwer", terms)
         damped = [self.damped(premise, terms) for premise in node["premises"]]
         require(sorted(damped) == sorted(self.free), "the rule brouwer: not each free state is damped")
 
-    def pulled(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
-        """A continuous force on closed convex sets that pulls states together is at rest at one of them."""
-        require(node["facts"] == {}, "the rule monotone: other facts")
-        require(self.monotone(node, steps, {}, terms) > 0, "the rule monotone: m is not above 0")
-
-    def banach(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
+    def banach(self, node: Node, terms: Sequence[Left]) -> None:
         """A contraction of the only state has a fixed point."""
         (premise,) = node["premises"]
-        require(steps == "plain" and node["facts"] == {}, "the rule banach: other steps or facts")
         require(premise["statement"]["layer"] == self.layer, "the rule banach: another layer")
         name = self.contraction(premise)
         require([*self.states] == [name], "the rule banach: there are other states")
         self.steady("banach", terms)
 
-    def flows(self, node: Node, steps: str, terms: Sequence[Left]) -> None:
+    def flows(self, node: Node, terms: Sequence[Left]) -> None:
         """Flows that are 0 where the gradients in them are, each by a state of all energies that read it."""
-        require(steps == "plain" and node["facts"] == {}, "the rule flows: other steps or facts")
         energies, flows = ([term for term in terms if term.word == word] for word in ("energy", "flow"))
         require({flow.on for flow in flows} == self.states.keys(), "the rule flows: not each state has a flow")
         require(not any(map(sets_of, self.states.values())), "the rule flows: a state is on a set")
@@ -215,9 +204,7 @@ class Claims(Slopes):
 
     def damped(self, node: Node, terms: Sequence[Left]) -> str:
         """That the force on a state is -c z with c > 0, and what grows more slowly than the states do."""
-        (name,) = statement_of(node, "damped", "of")["of"]
-        require(node["rule"] == "damped", "the rule brouwer: another premise")
-        leaf(node)
+        (name,) = opened(node, "damped")["of"]
         growths, damping, self.formulas.along = Growths(self.bounds, self.free), False, [name]
         for (bound, factors), value in total(pull for term in terms for pull in self.pulls(term, name)):
             if growths.is_damping(bound, factors, value, name):

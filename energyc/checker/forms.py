@@ -82,7 +82,7 @@ class Forms:
     def norm(self, factor: Factor, gone: Indices, new: Indices) -> Any:
         """The square of the norm of the matrices of a factor from indices that are ``gone`` to ``new`` ones."""
         atom, exponent = factor
-        known = self.bounds.powered(self.bounds.of_atom(atom), Fraction(exponent))
+        known = self.bounds.of_power(atom, Fraction(exponent))
         largest = max(abs(known.low), abs(known.high))
         norms = [of_ends(of_ends(largest, largest), self.count(gone | new))]
         if exponent == 1 and atom.kind == "element" and (own := self.indices(atom)) is not None:

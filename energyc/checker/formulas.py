@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 from energyc.checker import algebra as al
 from energyc.checker.algebra import Atom, Poly, function, lone, moved, new_index, number, summed, times, within
+from energyc.checker.functions import FUNCTIONS, is_whole
 from energyc.checker.syntax import Left, NotCovered, Spec, expression
 
 #: Functions and reductions by others: of u, v and w, along the indices I where G.
@@ -34,21 +35,6 @@ SLOPES = {
 }  # fmt: skip
 #: The slopes of those that have one at a kink, where u may rest.
 AT_KINKS = {"relu": "above(u)", "leaky_relu": "0.01 + 0.99 * above(u)"}
-#: The slopes of functions that are kept ``whole``: their bounds, or a formula.
-WHOLE: dict[str, Any] = {
-    "tanh": (0, 1), "erf": (0, Fraction(113, 100)), "softsign": (0, 1), "sigmoid": (0, Fraction(1, 4)),
-    "softplus": "sigmoid(u)", "logsigmoid": "sigmoid(-u)", "silu": (Fraction(-1, 10), Fraction(11, 10)),
-    "gelu": (Fraction(-13, 100), Fraction(113, 100)), "relu": (0, 1), "abs": (-1, 1),
-    "leaky_relu": (Fraction(1, 100), 1),
-}  # fmt: skip
-#: The bounds of the slopes of these slopes.
-CURVES = {
-    "tanh": (Fraction(-4, 5), Fraction(4, 5)), "erf": (Fraction(-97, 100), Fraction(97, 100)), "softsign": (-2, 2),
-    "sigmoid": (Fraction(-1, 10), Fraction(1, 10)), "silu": (Fraction(-1, 5), Fraction(1, 2)),
-    "gelu": (Fraction(-11, 100), Fraction(4, 5)),
-}  # fmt: skip
-#: Those whose slope has none but at kinks.
-_STRAIGHT = ("slope relu", "slope abs", "slope leaky_relu")
 #: What these tables read, and a spec may not declare anew.
 TAKEN = {"sum", "argmax", "detach", "frozen", "silu_integral", *(name.rstrip("[]") for name in DEFINED), *SLOPES}
 _OPERATIONS: dict[Any, Callable[[Poly, Poly], Poly]] = {
@@ -65,9 +51,9 @@ class Formulas:
     """The formulas of a spec, of whose lets those that are not ``written`` in a proof are multiplied out.
 
     The tensors and lets in ``along`` move; ``exchange`` gives the directions that may be read, and their names;
-    ``used`` are the left sides that were read. Functions may be kept ``whole``, with atoms ``slope NAME``. Gradients by
-    z are directions w.z, and listed in ``slopes``, if that is a list. Nothing may be frozen or detached, unless it is
-    ``held``. But for ``on_edges``, > and >= of numbers that differ off edges are the same.
+    ``used`` are the left sides that were read. Functions may be kept ``whole``, with atoms for their slopes. Gradients
+    by z are directions w.z, and listed in ``slopes``, if that is a list. Nothing may be frozen or detached, unless it
+    is ``held``. But for ``on_edges``, > and >= of numbers that differ off edges are the same.
     """
 
     def __init__(
@@ -254,7 +240,7 @@ class Formulas:
             return function("held", values[0])
         if name in ("max", "min") and len(values) > 2:
             values = [self.function(name, 0, values[:-1], {}), values[-1]]
-        if self.whole and name in WHOLE and len(values) == 1:
+        if self.whole and is_whole(name) and len(values) == 1:
             return function(name, values[0])
         if name not in DEFINED:
             raise NotCovered(f"the function {name}")
@@ -276,14 +262,19 @@ class Formulas:
         inner.held = self.held
         parts = [inner.differential(summed(*inner.equation(term))) for term in terms if term is not None]
         self.used |= inner.used
-        slope = al.total(
-            summed(bound, times(_chosen(factor, f"w.{name}", places) for factor in factors).scaled(value))
-            for bound, factors, value in al.opened(al.total(parts))
-        )
+        slope = self.at(al.total(parts), name, places)
         let = self.spec["lets"].get(name)
         if let is not None and name not in self.along and name not in self.written:
             slope = al.unfolded(slope, name, *self.equation(let))
         return al.released(slope)
+
+    @staticmethod
+    def at(change: Poly, name: str, places: Sequence[Poly]) -> Poly:
+        """What stands before an element of the direction of a tensor in a change."""
+        return al.total(
+            summed(bound, times(_chosen(factor, f"w.{name}", places) for factor in factors).scaled(value))
+            for bound, factors, value in al.opened(change)
+        )
 
     def heading(self, head: Any, body: ast.expr, scope: Scope) -> tuple[str, dict[str, str], ast.expr | None]:
         """The name of a reduction, its indices, each with its dim unless it is in ``scope``, and its guard."""
@@ -327,6 +318,11 @@ class Formulas:
         eps = self.value(options[0].value, scope) if options else number(Fraction(1, 100_000))
         return self.template(f"{name}[]", u=value, G=test, I=along, eps=eps)
 
+    def dot(self, indices: Iterable[Atom], value: Poly, name: str) -> Poly:
+        """A value times the element of a tensor or of a direction at indices, summed over these."""
+        places = tuple(indices)
+        return summed(places, value * self.element(name, tuple(map(lone, places))))
+
     def work(self, term: Left, direction: str = "w") -> Poly:
         """The force of a term times a direction; ``next z = G`` is the force G - z, an energy has minus its change.
 
@@ -339,9 +335,8 @@ class Formulas:
                 at = tuple(map(new_index, self.signature(name)))
                 form = al.unfolded(form, f"w.{name}", at, self.element(f"{direction}.{name}", tuple(map(lone, at))))
             return form
-        value, places = al.released(value), tuple(map(lone, indices))
-        before = self.element(term.on, places) if term.word == "next" else number(0)
-        return summed(indices, (value - before) * self.element(f"{direction}.{term.on}", places))
+        before = self.element(term.on, tuple(map(lone, indices))) if term.word == "next" else number(0)
+        return self.dot(indices, al.released(value) - before, f"{direction}.{term.on}")
 
     def differential(self, poly: Poly, by: Atom | None = None, most: Poly | None = None) -> Poly:
         """The change along the directions ``w`` of what moves, or by a number; of a maximum's entries, that of it."""
@@ -378,13 +373,14 @@ class Formulas:
         if name.startswith("integral "):
             primes = int(name[9:] in self.spec["functions"])
             return change and change * self.function(name[9:], primes, [atom.args[0]], {})
-        if self.whole and change and name in WHOLE:
-            known = isinstance(WHOLE[name], str)
-            return change * (self.value(expression(WHOLE[name]), {"u": atom.args[0]}) if known else _slope(atom))
-        if change and name.startswith("slope ") and name not in _STRAIGHT:
-            if name[6:] not in CURVES:
-                raise NotCovered(f"the curvature of the function {name[6:]}")
-            return change * lone(atom._replace(name=f"curve {name[6:]}"))
+        if change and self.whole and (is_whole(name) or "'" in name):
+            slope = FUNCTIONS[name].slope
+            if not slope:
+                raise NotCovered(f"the slope of the function {name}")
+            own = (
+                lone(atom._replace(name=slope)) if "'" in slope else self.value(expression(slope), {"u": atom.args[0]})
+            )
+            return change * own
         return (change and name in SLOPES and change * self.template(name, u=atom.args[0])) or number(0)
 
 
@@ -395,12 +391,7 @@ def _power(a: Poly, b: Poly) -> Poly:
     return a**exponent if exponent is not None else function("exp", b * function("log", a))
 
 
-def _slope(atom: Atom) -> Poly:
-    """The slope of a function, as a whole."""
-    return lone(atom._replace(name=f"slope {atom.name}"))
-
-
-def _chosen(factor: tuple[Atom, Any], direction: str, places: list[Poly]) -> Poly:
+def _chosen(factor: tuple[Atom, Any], direction: str, places: Sequence[Poly]) -> Poly:
     """A power of an atom; of a direction 1 at ``places`` and 0 elsewhere."""
     atom, exponent = factor
     if atom.name != direction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
-from itertools import product, starmap
+from itertools import product
 from typing import Any
 
 from energyc.checker.algebra import Atom, Poly, Product, lone, moved, seen
@@ -21,7 +21,7 @@ Growth = tuple[frozenset[str], Any]
 _STILL: Growth = frozenset(), 0
 #: By how much a form is above 0 at least, of vectors of norm 1, if it is called positive.
 LEAST = Fraction(1, 10**9)
-_BOUNDED, _LINEAR = ("tanh", "sin", "cos", "sign", "erf"), ("lcosh", "max", "entry")
+_LINEAR = ("lcosh", "max", "entry")
 #: A logarithm grows by less than any power above 0, such as this one.
 SLOW = Fraction(1, 1000)
 
@@ -61,14 +61,11 @@ class Growths:
 
     def of_power(self, atom: Atom, exponent: Any) -> Growth:
         """The growth of a power of an atom. Raises NotCovered where there is none."""
-        if not self.moves(atom):
-            return _STILL
         if exponent > 0 and atom.kind == "element":
             return (frozenset({atom.name}), exponent) if atom.name in self.moving else _STILL
-        if exponent > 0 and atom.name in _BOUNDED:
-            return _STILL
-        known = self.bounds.of_atom(atom) if atom.kind == "function" else None
-        if known is not None and (known.away if exponent < 0 else known.bounded):
+        known = self.bounds.of_atom(atom)
+        bounded = known.away if exponent < 0 else known.bounded or atom.name == "sign"
+        if known.reads == NONE or bounded:
             return _STILL
         if atom.name == "log" and exponent == 1:
             positive = self.bounds.of_poly(atom.args[0])
@@ -89,12 +86,6 @@ class Growths:
             if value <= 0 or not all(atom.kind == "size" or is_condition(atom) for atom in rest):
                 raise NotCovered("the logarithm of what is no sum of exponentials")
             yield from (form for atom in exponentials for form, _ in atom.args[0])
-
-    def moves(self, atom: Atom) -> bool:
-        """Whether an atom reads a state, or a function that is not looked into."""
-        own = atom.kind == "element" and atom.name in self.spec["states"]
-        inner = any(self.moves(part) for poly in atom.args for (_, factors), _ in poly for part, _ in factors)
-        return own or inner or atom.name.startswith("integral ")
 
     def is_nonnegative(self, factors: Iterable[tuple[Atom, Any]], value: Any) -> bool:
         """Whether a product is nowhere negative."""
@@ -129,15 +120,19 @@ class Growths:
     def confined(self, poly: Poly) -> dict[str, Any]:
         """The powers of states that outgrow all else. Raises Refused where they do not."""
         gains: dict[str, Any] = {}
-        loads: list[list[Growth]] = []
+        others = []
         for (bound, factors), value in poly:
-            found = self.gain(bound, factors, value)
-            if found is not None:
+            if (found := self.gain(bound, factors, value)) is not None:
                 gains[found[0]] = max(found[1], gains.get(found[0], 0))
-            elif not self.is_nonnegative(factors, value):
-                loads.append(self.of_product(factors))
-        for load in loads:
-            require(is_outgrown(load, gains), "the rule outgrown: no powers of the states outgrow a product")
+            else:
+                others.append((factors, value))
+        return self.outgrowing("outgrown", gains, others)
+
+    def outgrowing(self, rule: str, gains: dict[str, Any], others: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+        """Powers that outgrow all products that may be negative. Raises Refused for those that do not."""
+        for factors, value in others:
+            outgrown = self.is_nonnegative(factors, value) or is_outgrown(self.of_product(factors), gains)
+            require(outgrown, f"the rule {rule}: no powers of the states outgrow a product")
         return gains
 
     def weighed(self, poly: Poly) -> dict[str, Any]:
@@ -145,7 +140,7 @@ class Growths:
 
         Raises Refused where they may be negative, or do not outgrow all else.
         """
-        forms, loads = Poly(form for form in poly if self.is_form(*form)), list[list[Growth]]()
+        forms = Poly(form for form in poly if self.is_form(*form))
         blocks = Forms(self.bounds).blocks(
             Poly(((bound, self.turned(factors)), value) for (bound, factors), value in forms)
         )
@@ -154,12 +149,7 @@ class Growths:
         definite = bool(states) and is_semidefinite(shifted(low, [-LEAST] * len(states), 1))
         require(definite or is_semidefinite(low), "the rule norms: products of states may be negative")
         gains: dict[str, Any] = dict.fromkeys(states, 2) if definite else {}
-        for (_, factors), value in poly - forms:
-            if not self.is_nonnegative(factors, value):
-                loads.append(self.of_product(factors))
-        for load in loads:
-            require(is_outgrown(load, gains), "the rule norms: they do not outgrow a product")
-        return gains
+        return self.outgrowing("norms", gains, ((factors, value) for (_, factors), value in poly - forms))
 
     def alone(self, poly: Poly) -> dict[str, Any]:
         """The powers, 1, of states of which each product reads one element at most, and which are driven back far out.
@@ -171,8 +161,6 @@ class Growths:
             own = {element for atom, _ in factors for element in self.elements(atom)}
             if len(own) > 1:
                 raise NotCovered("a product of two elements")
-            if not all(self.is_finite(atom, exponent) for atom, exponent in factors):
-                raise NotCovered("a pole")
             for end, way in ((element, way) for element in own for way in self.ways(element)):
                 outer, each = tuple(i for i in bound if lone(i) not in end.args), self.bounds.is_each(end, bound)
                 so_far = found.setdefault((end.name, way), {})
@@ -196,18 +184,6 @@ class Growths:
             least[speed] = least.get(speed, 0) + (low if each else min(low, 0))
         fastest = max(loads, default=STILL)
         return bool(gains) and (fastest < max(gains) or (fastest == max(gains) and least[fastest] > 0))
-
-    def is_finite(self, atom: Atom, exponent: Any) -> bool:
-        """Whether a power of an atom is bounded where the states are."""
-        if not self.moves(atom) or atom.kind == "element":
-            return exponent > 0 or not self.moves(atom)
-        known = self.bounds.of_atom(atom)
-        if atom.name != "exp" and (exponent < 0 or atom.name == "log"):
-            positive = self.bounds.of_poly(atom.args[0])
-            return bool(known.away if exponent < 0 else positive.away and positive.low >= 0)
-        inner = (factor for part in atom.args for (_, factors), _ in part for factor in factors)
-        plain = atom.name in ("exp", "power", *_BOUNDED, *_LINEAR) and all(starmap(self.is_finite, inner))
-        return known.bounded or plain
 
     def ways(self, end: Atom) -> list[int]:
         """The ways out of an element: up, down."""

@@ -14,7 +14,7 @@ from energyc.checker.forms import sized
 from energyc.checker.ranges import NONE
 from energyc.checker.syntax import Left, NotCovered, expression, left_side
 
-FORMAT, VERSION = "energyc certificates", 6
+FORMAT, VERSION = "energyc certificates", 7
 #: For what a statement holds: everywhere, or on sets.
 QUANTIFIERS = "all params, inputs, states and sizes at which the formulas have a value and a slope"
 ON_SETS = "all params and states on their sets, inputs and sizes at which the formulas have a value and a slope"
@@ -135,7 +135,7 @@ class _Certificate(Case):
             (state,), (indices, value) = self.by, self.formulas.equation(self.spec["lets"][self.of])
             square = self.formulas.signature(self.of) == self.formulas.signature(state)
             require(square, "the Jacobian is not square")
-            form = summed(indices, value * self.formulas.element(f"u.{state}", tuple(map(lone, indices))))
+            form = self.formulas.dot(indices, value, f"u.{state}")
         else:
             terms = [self.spec["terms"][name] for name in self.of]
             self.of_all_states()
@@ -157,10 +157,8 @@ class _Certificate(Case):
             offset, scale = (self.formulas.value(expression(text), scope) for text in texts)
             require(not (offset and kind == "sphere"), "the step normal: it is not normal to the set")
             require(not (scale and kind == "simplex"), "the step normal: it is not normal to the set")
-            state, direction = (
-                self.formulas.element(name, tuple(map(lone, indices))) for name in (force.on, f"u.{force.on}")
-            )
-            form += summed(tuple(indices), (offset + scale * state) * direction)
+            state = self.formulas.element(force.on, tuple(map(lone, indices)))
+            form += self.formulas.dot(indices, offset + scale * state, f"u.{force.on}")
         return form
 
     def scaled(self) -> None:
@@ -182,7 +180,7 @@ class _Certificate(Case):
         (by,) = self.by
         formulas, indices, value = self.descent(self.spec["terms"][self.of], by, whole=False)
         self.formulas.used |= formulas.used
-        self.mirrored(summed(indices, value * self.formulas.element(f"u.{by}", tuple(map(lone, indices)))), {}, {})
+        self.mirrored(self.formulas.dot(indices, value, f"u.{by}"), {}, {})
 
     def matrix(self) -> None:
         """Exchanging two indices of a let, beside two vectors over them, turns each of its terms into its mirror."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
-from energyc.checker.bounds import Bounds, names_in, set_of
-from energyc.checker.formulas import items_of, name_of
-from energyc.checker.syntax import Left, NotCovered, expression
+from energyc.checker.algebra import Atom, Poly, seen
+from energyc.checker.bounds import Bounds, set_of
+from energyc.checker.syntax import Left, NotCovered
 
-Scope = Mapping[str, str]
+OTHER = "a kink of another form"
 
 
 class Kink(NamedTuple):
@@ -21,119 +21,50 @@ class Kink(NamedTuple):
     at_0: bool
 
 
-class Kinks:
-    """Finds the kinks in a part of an energy."""
+def split(part: Poly, bounds: Bounds) -> tuple[Poly, list[Kink]]:
+    """The products of a part of an energy that have a continuous slope, and the kinks that all others are.
 
-    def __init__(self, bounds: Bounds) -> None:
-        self.bounds, self.spec = bounds, bounds.spec
+    Raises NotCovered for one of another form.
+    """
+    smooth, kinks = list[Any](), list[Kink]()
+    for (bound, factors), value in part:
+        known = {factor: bounds.of_product((), [factor]) for factor in factors}
+        kinked = [factor for factor, facts in known.items() if not (facts.continuous and facts.smooth)]
+        if not kinked:
+            smooth.append(((bound, factors), value))
+            continue
+        if len(kinked) > 1 or value < 0 or not all(is_weight(bounds, *each) for each in factors.difference(kinked)):
+            raise NotCovered(OTHER)
+        kinks.append(kink_of(bounds, *kinked[0]))
+    return Poly(smooth), kinks
 
-    def taken_off(self, tree: Any, scope: Scope, found: list[Kink]) -> ast.expr:
-        """An expression with 0 times each of its kinks in their places; they are convex, and added to ``found``.
 
-        Raises NotCovered for one of another form.
-        """
-        match tree:
-            case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return ast.BinOp(self.taken_off(left, scope, found), ast.Add(), self.taken_off(right, scope, found))
-            case ast.BinOp(left=left, op=ast.Sub(), right=right) if self.is_smooth(right, scope):
-                return ast.BinOp(self.taken_off(left, scope, found), ast.Sub(), right)
-            case ast.BinOp(left=left, op=ast.Mult(), right=right) if self.is_weight(left, scope):
-                return ast.BinOp(left, ast.Mult(), self.taken_off(right, scope, found))
-            case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as sign, right=right) if self.is_weight(
-                right, scope, below=isinstance(sign, ast.Div)
-            ):
-                return ast.BinOp(self.taken_off(left, scope, found), sign, right)
-            case ast.Call(func=ast.Subscript() as head, args=[body], keywords=[]):
-                name, indices, guard = self.bounds.formulas.heading(head, body, scope)
-                if name == "sum" and guard is None:
-                    return ast.Call(head, [self.taken_off(body, {**scope, **indices}, found)], [])
-        if self.is_smooth(tree, scope):
-            return tree
-        if (let := self.let_at(tree, scope)) is not None:
-            return self.taken_off(expression(let.body), scope, found)
-        found.append(self.alone(tree, scope))
-        return ast.BinOp(ast.Constant("0"), ast.Mult(), tree)
+def kink_of(bounds: Bounds, atom: Atom, exponent: Any) -> Kink:
+    """The kink of ``abs`` or ``relu`` of a multiple of an entry plus a number, or of the root of a sum of squares."""
+    moving = [(form, value) for form, value in atom.args[0] if form[1]] if atom.args else []
+    if len(moving) == 1 and len(moving[0][0][1]) == 1:
+        (((bound, ((end, power),)), value),) = moving
+        at_0, norm = len(moving) == len(atom.args[0]), atom.name == "power"
+        form = (exponent, power, bool(bound)) == ((Fraction(1, 2), 2, True) if norm else (1, 1, False))
+        known = (norm and at_0 and value > 0) or atom.name in ("abs", "relu")
+        if form and known and end.name in bounds.spec["states"] and bounds.is_each(end, seen(end)[0]):
+            return Kink(end.name, norm, at_0)
+    raise NotCovered(OTHER)
 
-    def let_at(self, tree: Any, scope: Scope) -> Left | None:
-        """The let that an expression is, at its own indices, which are all that there are."""
-        plain = not isinstance(tree, ast.Subscript)
-        let = self.spec["lets"].get(name_of(tree if plain else tree.value))
-        own = let is not None and self.bounds.scope(let) == scope and name_of(tree) not in scope
-        return let if own and ([] if plain else [*map(name_of, items_of(tree))]) == [*scope] else None
 
-    def is_smooth(self, tree: Any, scope: Scope) -> bool:
-        """Whether an expression has a continuous slope."""
-        known = self.bounds.of(tree, scope)
-        return bool(known.continuous and known.smooth)
+def is_weight(bounds: Bounds, atom: Atom, exponent: Any) -> bool:
+    """Whether a power of a size, a const, a param or an exponential is nowhere negative, has no pole, and is given."""
+    known, left = bounds.of_atom(atom), bounds.spec["tensors"].get(atom.name)
+    plain = atom.kind in ("size", "element") and (left is None or set_of(left)[0] in ("box", "nonnegative"))
+    sized = known.low >= 0 and (exponent > 0 or not known.zero)
+    return sized and (plain or atom.name == "exp") and is_given(bounds, atom)
 
-    def alone(self, tree: Any, scope: Scope) -> Kink:
-        """The kink of a function. Raises NotCovered for one of another form."""
-        match tree:
-            case ast.Call(func=ast.Name(id="p0_abs" | "p0_relu"), args=[inner], keywords=[]):
-                return self.corner(inner, scope)
-            case ast.Call(func=ast.Name(id="p0_max"), args=[one, other], keywords=[]):
-                inner, level = (other, one) if self.bounds.is_number(one, scope) else (one, other)
-                if self.bounds.is_number(level, scope):
-                    return self.corner(inner, scope)._replace(at_0=False)
-            case ast.Call(func=ast.Name(id="p0_sqrt"), args=[inner], keywords=[]):
-                return Kink(self.squared(inner, scope), True, True)
-        raise NotCovered("a kink of another form")
 
-    def corner(self, tree: Any, scope: Scope) -> Kink:
-        """Of a function with a kink at 0, by what it is of: numbers times one entry of a state, plus numbers."""
-        match tree:
-            case ast.UnaryOp(op=ast.USub(), operand=inner):
-                return self.corner(inner, scope)
-            case ast.BinOp(left=inner, op=ast.Mult() | ast.Div(), right=other) if self.bounds.is_factor(other, scope):
-                return self.corner(inner, scope)
-            case ast.BinOp(left=other, op=ast.Mult(), right=inner) if self.bounds.is_factor(other, scope):
-                return self.corner(inner, scope)
-            case ast.BinOp(left=inner, op=ast.Add() | ast.Sub(), right=other) if self.bounds.is_number(other, scope):
-                return self.corner(inner, scope)._replace(at_0=False)
-            case ast.BinOp(left=other, op=ast.Add() | ast.Sub(), right=inner) if self.bounds.is_number(other, scope):
-                return self.corner(inner, scope)._replace(at_0=False)
-        return Kink(self.entry(tree, scope)[0], False, True)
-
-    def squared(self, tree: Any, scope: Scope) -> str:
-        """The state of a sum of squares of entries along some of its dims."""
-        match tree:
-            case ast.Call(func=ast.Subscript() as head, args=[ast.BinOp(op=ast.Pow()) as body], keywords=[]):
-                name, indices, guard = self.bounds.formulas.heading(head, body, scope)
-                two = isinstance(body.right, ast.Constant) and body.right.value == "2"
-                state, places = self.entry(body.left, {**scope, **indices})
-                if name == "sum" and guard is None and two and {*indices} <= {*places}:
-                    return state
-        raise NotCovered("a kink of another form")
-
-    def entry(self, tree: Any, scope: Scope) -> tuple[str, tuple[str, ...]]:
-        """The state of an entry, and its places: plain indices, each of which runs over the dim that it is at."""
-        plain = not isinstance(tree, ast.Subscript)
-        name, places = name_of(tree if plain else tree.value), () if plain else tuple(map(name_of, items_of(tree)))
-        own = name in self.spec["states"] and name not in scope and len({*places}) == len(places)
-        if not own or tuple(map(scope.get, places)) != self.bounds.formulas.signature(name):
-            raise NotCovered("a kink of what is no entry of a state")
-        return name, places
-
-    def is_weight(self, tree: Any, scope: Scope, below: bool = False) -> bool:
-        """Whether it reads consts and params alone, and is a product of what is nowhere negative by its form.
-
-        One ``below`` a fraction is nowhere 0.
-        """
-        if below and self.bounds.of(tree, scope).zero:
-            return False
-        names = names_in(tree) - scope.keys() - self.spec["consts"].keys()
-        if any(name not in self.spec["tensors"] or self.spec["tensors"][name].word != "param" for name in names):
-            return False
-        match tree:
-            case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as sign, right=right):
-                return self.is_weight(left, scope) and self.is_weight(right, scope, below=isinstance(sign, ast.Div))
-            case ast.Call(func=ast.Name(id="p0_exp")):
-                return "exp" not in self.spec["functions"]
-            case ast.Constant() | ast.Name() | ast.Attribute() | ast.Subscript():
-                param = self.spec["tensors"].get(name_of(tree.value if isinstance(tree, ast.Subscript) else tree))
-                signed = param is not None and set_of(param)[0] not in ("box", "nonnegative")
-                return name_of(tree) not in scope and not signed and self.bounds.of(tree, scope).low >= 0
-        return False
+def is_given(bounds: Bounds, atom: Atom) -> bool:
+    """Whether an atom reads params and consts alone."""
+    left = bounds.spec["tensors"].get(atom.name) if atom.kind == "element" else None
+    inner = (each for part in atom.args for (_, factors), _ in part for each, _ in factors)
+    return (left is None or left.word == "param") and all(is_given(bounds, each) for each in inner)
 
 
 def move_proximally(kinks: Sequence[Kink], states: Mapping[str, Left]) -> bool:

@@ -48,6 +48,11 @@ class Facts(NamedTuple):
         return self.low >= 0 and not self.zero
 
     @property
+    def is_number(self) -> bool:
+        """Whether it is one number that is known."""
+        return bool(self.low == self.high)
+
+    @property
     def signed(self) -> bool:
         """Whether it has one sign."""
         return self.low >= 0 or self.high <= 0

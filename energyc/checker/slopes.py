@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -13,9 +13,10 @@ from energyc.checker.bounds import CONVEX, Bounds, set_of
 from energyc.checker.case import require
 from energyc.checker.forms import Forms, beside, is_semidefinite, largest, matrix_of, shifted, sized
 from energyc.checker.formulas import Formulas
-from energyc.checker.kinks import Kink, Kinks, move_proximally
+from energyc.checker.kinks import Kink, move_proximally, split
+from energyc.checker.nodes import Node, opened
 from energyc.checker.syntax import Left, NotCovered, expression
-from energyc.checker.terms import Node, Terms, leaf, moving, statement_of, summands
+from energyc.checker.terms import Terms, moving, summands
 
 
 class Slopes(Terms):
@@ -25,22 +26,40 @@ class Slopes(Terms):
 
     def unique(self, node: Node) -> None:
         """That there is one state, on its sets, at which a step of the whole force ends where it began."""
-        statement = statement_of(node, "unique", "steps", "sizes", "layer", "for")
-        require(node["rule"] == "monotone" and node["facts"] == {}, "the rule monotone: other facts")
-        m = self.monotone(node, statement["steps"], statement["sizes"], moving(self.motion(node["rule"])))
-        require(m > 0, "the rule monotone: m is not above 0")
+        opened(node, "unique")
+        self.single(node, moving(self.motion(node["rule"])))
+
+    def single(self, node: Node, terms: Sequence[Left]) -> None:
+        """That a force on closed convex sets rests once: some states are driven to rims, the others pulled together."""
+        rims, rule, sizes = node["facts"].get("rims", []), f"the rule {node['rule']}", sized(node["statement"]["sizes"])
+        for name in rims:
+            self.driven(name, terms, sizes)
+        if others := self.states.keys() - {*rims}:
+            require(self.monotone(node, sizes, terms, others) > 0, f"{rule}: m is not above 0")
+        else:
+            require(node["premises"] == [], f"{rule}: other premises")
+            self.steady(node["rule"], terms)
+
+    def driven(self, name: str, terms: Sequence[Left], sizes: Mapping[str, int]) -> None:
+        """That energies rise with each element of a state whose set has a lower rim, or fall to an upper one."""
+        require(all(term.word == "energy" for term in terms), "the rule rims: not all terms are energies")
+        formulas, kind = Formulas(self.spec, [name], (), whole=True), set_of(self.states[name])[0]
+        change = formulas.differential(total(summed(*formulas.equation(energy)) for energy in terms))
+        places = [lone(new_index(dim)) for dim in formulas.signature(name)]
+        slope = Bounds(self.whole, sizes).of_poly(formulas.at(change, name, places))
+        low, high = slope.positive and kind in ("box", "nonnegative"), (-slope).positive and kind == "box"
+        require(low or high, f"the rule rims: {name} is not driven to a rim of its set")
 
     def converges(self, node: Node) -> None:
         """That a step, with a length for each state, brings any two states closer by a factor ``rate`` below 1.
 
         They are ``sum |v_s|^2 / length_s`` apart.
         """
-        statement = statement_of(node, "converges", "steps", "lengths", "rate", "sizes", "layer", "for")
-        require(node["rule"] == "rate" and node["facts"] == {}, "the rule rate: another rule, or other facts")
+        statement = opened(node, "converges")
         (premise,), rate = node["premises"], Fraction(statement["rate"])
         require(premise["statement"]["lengths"] == statement["lengths"], "the rule rate: other steps")
         terms = moving(self.motion(node["rule"]))
-        m = self.monotone(node, statement["steps"], statement["sizes"], terms)
+        m = self.monotone(node, sized(statement["sizes"]), terms, self.states.keys())
         most = premise["statement"]["L"]
         require(most is not None and 0 <= rate < 1, "the rule rate: there is no L, or the rate is not below 1")
         gap, steep = 1 - m, Fraction(most)
@@ -49,24 +68,26 @@ class Slopes(Terms):
         else:
             require(rate**2 >= gap - m + steep**2, "the rule rate: the rate is larger")
 
-    def monotone(self, node: Node, steps: str, sizes: Mapping[str, Any], terms: Sequence[Left]) -> Fraction:
+    def monotone(
+        self, node: Node, sizes: Mapping[str, int], terms: Sequence[Left], states: Collection[str]
+    ) -> Fraction:
         """The m by which a force that is continuous, but for kinks by which steps move, pulls states together."""
-        (premise,) = node["premises"]
-        require(premise["statement"]["steps"] == steps, f"the rule {node['rule']}: other steps")
+        (premise,), steps = node["premises"], node["statement"]["steps"]
+        same = premise["statement"]["steps"] == steps and premise["statement"]["lengths"].keys() == {*states}
+        require(same, f"the rule {node['rule']}: other steps")
         if steps == "plain":
             self.steady(node["rule"], terms)
-        return self.curved(premise, terms, sized(sizes))
+        return self.curved(premise, terms, sizes)
 
     def curved(self, node: Node, terms: Sequence[Left], sizes: Mapping[str, int]) -> Fraction:
         """That ``-v . J v >= m |v|^2``, and at most ``L |v|^2`` of energies or, of forces, ``|J v| <= L |v|``.
 
         J is the Jacobian of the whole force without the kinks by which steps move, ``|v|^2`` is
-        ``sum |v_s|^2 / length_s``.
+        ``sum |v_s|^2 / length_s``; v is 0 in the states that have no length.
         """
-        statement = statement_of(node, "curved", "steps", "lengths", "m", "L")
+        statement = opened(node, "curved")
         lengths = {name: Fraction(length) for name, length in statement["lengths"].items()}
-        require(lengths.keys() == self.states.keys() and min(lengths.values()) > 0, "the rule form: other steps")
-        require(node["rule"] == "form" and node["premises"] == [], "the rule form: another rule, or premises")
+        require(lengths.keys() <= self.states.keys() and min(lengths.values()) > 0, "the rule form: other steps")
         m, inverse, names = Fraction(statement["m"]), [1 / length for length in lengths.values()], [*lengths]
         bounds = Bounds(self.whole, sizes)
         forms, bends = Forms(bounds), self.bends(node, statement["steps"], terms)
@@ -93,38 +114,44 @@ class Slopes(Terms):
 
     def bends(self, node: Node, steps: str, terms: Sequence[Left]) -> dict[str, Poly]:
         """``-v . J v`` of the force of each term, of proximal steps without their kinks."""
-        facts = {"squares"} if steps == "plain" else {"squares", "kinks"}
-        require(node["facts"].keys() == facts and steps in ("plain", "proximal"), "the rule form: other facts or steps")
         if steps == "plain":
             return {term.name: self.bend(term) for term in terms}
-        found: dict[str, Poly] = {}
-        for term, tree in self.without_kinks("form", node["facts"]["kinks"], terms):
-            if (key := ("bend", term.key, ast.dump(tree))) not in self.whole.kept:
-                scope = {name: new_index(dim) for name, dim in self.bounds.scope(term).items()}
-                part = summed(tuple(scope.values()), self.whole.value(tree, scope))
-                self.whole.kept[key] = self.whole.differential(self.whole.differential(part))
-            found[term.name] = found.get(term.name, number(0)) + self.whole.kept[key]
-        return found
+        found = self.without_kinks("form", node["facts"]["kinks"], terms)
+        for rest in (rest for rest in found.values() if ("bend", rest) not in self.whole.kept):
+            self.whole.kept["bend", rest] = self.whole.differential(self.whole.differential(rest))
+        return {name: self.whole.kept["bend", rest] for name, rest in found.items()}
 
-    def without_kinks(
-        self, rule: str, listed: Sequence[Sequence[str]], terms: Sequence[Left]
-    ) -> list[tuple[Left, ast.expr]]:
-        """The parts of energies, those that are ``listed`` without their kinks, by which steps move proximally."""
+    def without_kinks(self, rule: str, listed: Sequence[Sequence[str]], terms: Sequence[Left]) -> dict[str, Poly]:
+        """Energies, those parts that are ``listed`` without their kinks, by which steps move proximally.
+
+        A part that is the largest of functions with continuous slopes has no kinks that cancel.
+        """
         require(all(term.word == "energy" for term in terms), f"the rule {rule}: not all terms are energies")
         require(not re.search(r"\bproximal\s*=\s*off\b", self.text), f"the rule {rule}: steps are not proximal")
         having = {(name, ast.dump(expression(text))) for name, text in listed}
-        kinks, smooth = list[Kink](), list[tuple[Left, ast.expr]]()
+        bounds, kinks, rests = Bounds(self.whole, norms=True), list[Kink](), dict[str, Poly]()
         for energy in terms:
             for tree in summands(expression(energy.body)):
-                known = self.facts_of_part(energy, tree)
+                rest, known = self.expanded(energy, tree), self.facts_of_part(energy, tree)
                 if (energy.name, ast.dump(tree)) in having:
-                    tree = Kinks(self.bounds).taken_off(tree, self.bounds.scope(energy), kinks)
+                    known = bounds.of(tree, bounds.scope(energy))
+                    if not (known.continuous and known.top):
+                        raise NotCovered("a kink of another form")
+                    rest, own = split(rest, bounds)
+                    kinks += own
                 else:
                     require(known.continuous and known.smooth, f"the rule {rule}: {energy.name} has other kinks")
-                smooth.append((energy, tree))
+                rests[energy.name] = rests.get(energy.name, number(0)) + rest
         if not move_proximally(kinks, self.states):
             raise NotCovered("kinks that have no proximal operator together")
-        return smooth
+        return rests
+
+    def expanded(self, energy: Left, tree: ast.expr) -> Poly:
+        """A part of an energy, summed over its indices, with functions kept whole."""
+        if (key := ("part", energy.key, ast.dump(tree))) not in self.whole.kept:
+            scope = {name: new_index(dim) for name, dim in self.bounds.scope(energy).items()}
+            self.whole.kept[key] = summed(tuple(scope.values()), self.whole.value(tree, scope))
+        return self.whole.kept[key]
 
     def bend(self, term: Left) -> Poly:
         """``-v . J v`` of the force of a term."""
@@ -149,9 +176,7 @@ class Slopes(Terms):
 
     def contraction(self, node: Node) -> str:
         """That a step of a state, all else held, brings any two values of it closer: the slope of it is in (-1, 1)."""
-        statement = statement_of(node, "contraction", "of", "step", "layer", "for")
-        require(node["rule"] == "slope", "the rule slope: another rule")
-        leaf(node)
+        statement = opened(node, "contraction")
         name, step = statement["of"], Fraction(statement["step"])
         require(set_of(self.states[name])[0] in CONVEX, f"the rule slope: the set of {name} is not convex")
         (term,) = (each for each in self.spec["terms"].values() if each.on == name and each.word in ("flow", "next"))
@@ -180,13 +205,7 @@ class Slopes(Terms):
 
     def positive(self, node: Node) -> None:
         """That the Jacobian M of a let by a state of its dims has ``v . M v >= 0`` for all v."""
-        statement = statement_of(node, "positive", "of", "by", "given", "layer", "for")
-        self.once(node, lambda: self.jacobian(node, statement))
-
-    def jacobian(self, node: Node, statement: Mapping[str, Any]) -> None:
-        """The same of a statement that has all fields."""
-        require(node["rule"] == "form" and node["premises"] == [], "the rule form: another rule, or premises")
-        require(node["facts"].keys() == {"squares", "apart"}, "the rule form: other facts")
+        statement = opened(node, "positive")
         let, state, given = self.spec["lets"][statement["of"]], statement["by"], {*statement["given"]}
         require(state in self.states and let.word == "let", "the rule form: not the Jacobian of a let by a state")
         require(all(self.spec["tensors"][name].word == "param" for name in given), "the rule form: these are no params")
@@ -200,27 +219,24 @@ class Slopes(Terms):
         apart = {name: names[name] for name in node["facts"]["apart"]}
         along = tuple(index for index in indices if index not in apart.values())
         change = formulas.differential(value) * formulas.element(f"w.{state}", tuple(map(lone, indices)))
-        self.nonnegative(summed(along, change) - self.squares(node, formulas, bounds, apart), bounds, state)
+        self.nonnegative(node, summed(along, change), bounds, formulas, state, apart)
 
     def semidefinite(self, node: Node) -> None:
         """That a let M has ``v . M v >= 0`` by two indices of one dim, for all v, which are ``w.M`` over all others.
 
         Or, with a flow ``-P grad(E, g)`` in the place of the let and g in that of the indices, that ``(dg/dx) P`` has.
         """
-        statement = statement_of(node, "semidefinite", "of", "by", "layer", "for")
-        require(node["rule"] == "form" and node["premises"] == [], "the rule form: another rule, or premises")
-        require(node["facts"].keys() == {"squares"}, "the rule form: other facts")
+        statement = opened(node, "semidefinite")
         flow = self.spec["terms"].get(statement["of"])
         if flow is not None:
             (name,) = statement["by"]
             self.facts(self.spec["lets"].get(name) or flow)
             formulas, indices, moved = self.descent(flow, name, whole=True)
-            form = summed(indices, moved * formulas.element(f"w.{name}", tuple(map(lone, indices))))
+            form = formulas.dot(indices, moved, f"w.{name}")
         else:
             name, formulas = statement["of"], Formulas(self.spec, (), (), whole=True)
             form = self.product(self.spec["lets"][name], statement["by"], formulas)
-        bounds = Bounds(formulas)
-        self.nonnegative(form - self.squares(node, formulas, bounds, {}), bounds, name)
+        self.nonnegative(node, form, Bounds(formulas), formulas, name, {})
 
     def product(self, let: Left, by: Sequence[str], formulas: Formulas) -> Poly:
         """``v . M v`` of a let by two of its indices, summed over all."""
@@ -237,9 +253,10 @@ class Slopes(Terms):
         ends = [formulas.element(f"w.{let.name}", tuple(each)) for each in (places, turned)]
         return summed(indices, value * ends[0] * ends[1])
 
-    @staticmethod
-    def nonnegative(rest: Poly, bounds: Bounds, name: str) -> None:
-        """That a form in one direction, once denominators are cleared, is 0 or nowhere negative by norms."""
-        if cleared(rest):
-            low = matrix_of(Forms(bounds).blocks(rest), [name], 0)
-            require(is_semidefinite(low), "the rule form: what is left may be negative")
+    def nonnegative(
+        self, node: Node, form: Poly, bounds: Bounds, formulas: Formulas, name: str, apart: Mapping[str, Any]
+    ) -> None:
+        """That a form in one direction without its squares is 0, denominators cleared, or nowhere negative by norms."""
+        rest = form - self.squares(node, formulas, bounds, apart)
+        low = matrix_of(Forms(bounds).blocks(rest), [name], 0) if cleared(rest) else []
+        require(is_semidefinite(low), "the rule form: what is left may be negative")

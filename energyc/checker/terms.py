@@ -1,14 +1,12 @@
-"""What the rules of all claims read: the terms of a spec, what is known of their formulas, and the nodes of a tree."""
+"""What the rules of all claims read: the terms of a spec, what is known of their formulas, and how they move."""
 
 from __future__ import annotations
 
 import ast
-import json
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Any
 
 from energyc.checker.algebra import Poly, contracted, lone, new_index, number, summed
 from energyc.checker.bounds import CONVEX, Bounds, set_of
@@ -16,21 +14,6 @@ from energyc.checker.case import Case, require
 from energyc.checker.formulas import Formulas
 from energyc.checker.ranges import Facts
 from energyc.checker.syntax import Left, NotCovered, expression, read_spec
-
-Node = Mapping[str, Any]
-_ON = "all params on their sets, "
-_STILL = "inputs and sizes at which what reads no state has a value"
-_SIZED = "inputs and sizes, those given alone where there are some, at which what reads no state has a value"
-#: For what the statements of each kind hold.
-FOR = {
-    "floor": _ON + "inputs and sizes; all states on their sets at which the energies have a value",
-    "rest": _ON + _SIZED,
-    "unique": _ON + _SIZED,
-    "converges": _ON + _SIZED,
-    "contraction": _ON + "all other states on theirs, numbers of steps, " + _STILL,
-    "semidefinite": _ON + "states on theirs, inputs and sizes at which it has a value",
-    "positive": _ON + "those given nowhere negative, states on theirs, inputs and sizes, where there is a slope",
-}
 
 
 def summands(tree: ast.expr, negative: bool = False) -> Iterator[ast.expr]:
@@ -54,7 +37,6 @@ class Terms(Case):
         self.bounds, self.states = Bounds(self.formulas), self.spec["states"]
         self.text = re.sub(r"#[^\n]*", "", text)
         self.free = {name for name, state in self.states.items() if not self.bounds.is_compact(state)}
-        self.shown: set[str] = set()
         self.known: dict[tuple[str, str], Facts] = {}
         self.sums: dict[tuple[str, str, str], Poly] = {}
 
@@ -96,13 +78,6 @@ class Terms(Case):
         """Whether the spec declares a name."""
         return any(name in self.spec[part] for part in ("consts", "tensors", "lets", "functions"))
 
-    def once(self, node: Node, judge: Callable[[], None]) -> None:
-        """Judge a node that was not accepted before. Raises Refused or NotCovered as ``judge`` does."""
-        written = json.dumps([node[field] for field in ("statement", "rule", "premises", "facts")], sort_keys=True)
-        if written not in self.shown:
-            judge()
-            self.shown.add(written)
-
     def motion(self, rule: str, short: Collection[str] = ()) -> list[Left]:
         """The terms of a whole motion that may rest, on convex sets but for states whose steps are ``short``.
 
@@ -142,17 +117,3 @@ class Terms(Case):
 def moving(terms: Sequence[Left]) -> Sequence[Left]:
     """The terms that move states: where some have flows or next values, these alone."""
     return [term for term in terms if term.word in ("flow", "next")] or terms
-
-
-def statement_of(node: Node, kind: str, *fields: str) -> Mapping[str, Any]:
-    """The statement of a node, of this kind and with these fields."""
-    found: Mapping[str, Any] = node["statement"]
-    whole = node.keys() - {"claim", "formulas"} == {"statement", "rule", "premises", "facts"}
-    require(whole and found.keys() == {"kind", *fields} and found["kind"] == kind, "a statement has other fields")
-    require(kind not in FOR or found["for"] == FOR[kind], "a statement has other quantifiers")
-    return found
-
-
-def leaf(node: Node) -> None:
-    """That a node has no premises and no facts."""
-    require(node["premises"] == [] and node["facts"] == {}, f"the rule {node['rule']}: it has premises or facts")

@@ -18,9 +18,9 @@ def judge(spec: str) -> Judge:
     return Judge(network, classify(network), "the network")
 
 
-def proved(rule: str) -> Judgement:
+def proved(rule: str, *about: str) -> Judgement:
     """What a rule would give that goes wrong."""
-    return Judgement("proved", "by a rule that is wrong", Step(rule, "a statement"))
+    return Judgement("proved", "by a rule that is wrong", Step(rule, "a statement", about=about))
 
 
 def survives(found: Judgement) -> bool:
@@ -90,3 +90,18 @@ def test_uniqueness() -> None:
     for case in (apart, together):
         found = case.adversary.against_monotone(together.monotone, proved("monotone"))
         assert survives(found) == (case is together)
+
+
+@pytest.mark.parametrize(
+    "body, holds",
+    [
+        ("state z[D] in [0, 1]\nenergy e = sum[d](tanh(z[d]))", True),
+        ("state z[D] in [-1, 1]\nenergy e = sum[d](z[d]^2)", False),
+        ("state z[D] in [0, 1], y[D]\nenergy e = sum[d](z[d] + y[d]^2*(1 + z[d]))", True),
+        ("state z[D] in [0, 1], y[D]\nenergy e = sum[d](z[d] + z[d]*y[d] + y[d]^2)", False),
+    ],
+)
+def test_one_equilibrium_beside_rims(body: str, holds: bool) -> None:
+    """That z is driven to a rim, which it is not where it, or y, may turn the force on it."""
+    case = judge(body)
+    assert survives(case.adversary.against_monotone(case.monotone, proved("rims", "z"))) == holds

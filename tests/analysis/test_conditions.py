@@ -26,6 +26,8 @@ BOUNDED = (
     "state z[D] in [0, 1]\nenergy e = sum[d](where(z[d] > 1/2, log(z[d]), 0))",
     "state a\nenergy e = where(3*a - 1 > 2, a, log(1 + a^2))",
     "state a\nenergy e = where(-a >= 0 or a >= 0, exp(a), -exp(a))",
+    "state a, b\nenergy e = where(a > 0 or b < 0, log(1 + a^2), 1)",
+    "state a, b\nenergy e = where(exp(a) > 0 or b < 0 or a*b > 1, log(1 + b^2), -a)",
     "state a, b\nenergy e = where(exp(a*b) >= -1 and a^2 > -1, 1, -a^2)",
 )
 #: Energies that are not.
@@ -34,6 +36,8 @@ FALLING = {
     "what does not decide": "state a, b\nenergy e = where(a > 1, a*b, 0)",
     "a bound from above": "state a\nenergy e = where(a < 1, a, 1)",
     "one of two conditions": "state a, b\nenergy e = where(a > 1 or b > 1, a, 0)",
+    "a logarithm beside one of two": "state a, b\nenergy e = where(a > 1 or b > 1, log(1 + a^2), a)",
+    "a pole beside one of two": "state a, b\nenergy e = where(a > 1 or b > 1, log(a^2), 0)",
     "a negation": "state a\nenergy e = where(not (a > 1), a, 0)",
     "two conditions that fail": "state a, b\nenergy e = where(a > 1 and b > 1, 0, a)",
     "another element": "state z[D]\nenergy e = sum[d](where(z[d] > 0, z[0], 0))",

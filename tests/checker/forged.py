@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from energyc.checker.terms import FOR
+from energyc.checker.nodes import FOR
 from energyc.language.diagnostics import Source
 from energyc.pipeline import Choices, resolve
 from energyc.proofs.verdicts.certified import Writer
@@ -41,7 +41,6 @@ class Forger:
     def floors(self, attained: bool) -> Iterator[Json]:
         """By each rule, and by all powers of the states that may be claimed."""
         statement = {"kind": "floor", "of": self.energies, "attained": attained, "layer": None, "for": FOR["floor"]}
-        yield node("compact", statement)
         yield node("sum", statement, [self.part([part], {}, []) for part in self.parts])
         for some in range(2 ** len(self.states)):
             confines = {name: "2" for k, name in enumerate(self.states) if some >> k & 1}

@@ -183,5 +183,5 @@ def test_what_it_cannot_read_is_not_covered(written: str, reason: str) -> None:
 
 
 def test_another_format_is_not_covered() -> None:
-    for version in (1, 2, 3, 4, 5, 7):
+    for version in (1, 2, 3, 4, 5, 6, 8):
         assert [each.verdict for each in judge({"format": FORMAT, "version": version}, "")] == ["not covered"]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from energyc.checker.judge import QUANTIFIERS
-from energyc.checker.terms import FOR
+from energyc.checker.nodes import FOR
 from tests.analysis.test_claims_at_random import METRICS, RISING, flow_by
 from tests.analysis.test_scales import scales
 from tests.checker.forged import node

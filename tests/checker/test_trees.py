@@ -18,9 +18,9 @@ from tests.checker.proofs import Json, answer, certified, text_of
 
 #: A spec, the rule at the root of its tree, and those below.
 RULES = {
-    "a continuous energy on boxes": ("hopfield", "floor", ["compact"]),
-    "least on it": ("hopfield", "rest", ["least", "compact"]),
-    "least with kinks downward": ("hopfield_conv", "rest", ["least", "compact"]),
+    "a continuous energy on boxes": ("hopfield", "floor", ["sum", "range"]),
+    "least on it": ("hopfield", "rest", ["least", "sum", "range"]),
+    "least with kinks downward": ("hopfield_conv", "rest", ["least", "sum", "range"]),
     "parts by their ranges": ("kuramoto", "floor", ["sum", "range"]),
     "parts on normalised states": ("et_image", "floor", ["sum", "range"]),
     "an integral": ("cem_mlp", "floor", ["sum", "range"]),

@@ -16,6 +16,8 @@ from energyc.proofs.claims.energy import whole_energy
 from energyc.proofs.claims.monotone import Monotone
 from energyc.studies.verify import Guarantee, verify
 from energyc.studies.verify.guarantees import SHORTER
+from energyc.studies.verify.probe import random_probe
+from energyc.studies.verify.verification import SAMPLES
 from tests.drawing import seeds
 
 SPECS = Path(__file__).parents[2] / "specs"
@@ -61,6 +63,42 @@ def test_in_one_dimension_the_bound_is_near() -> None:
     found = proved(ONE)
     assert (found.m, found.most) == pytest.approx((1.5, 2.5))
     assert all(nudged.bound < 2 * nudged.error for nudged in found.nudged)
+
+
+@pytest.mark.parametrize("within", [1e-2, 1e-3, 1e-5])
+def test_the_largest_beta_in_one_dimension(within: float) -> None:
+    """Equilibria of ONE by Newton's method: the error at that beta is not above what is asked, and not far below."""
+    beta = verify(ONE, rules=("centered-ep",), within=within).fidelity.guarantee.strongest  # type: ignore[union-attr]
+    assert beta is not None
+
+    def rest(beta: float) -> float:
+        z = 0.2
+        for _ in range(50):
+            z -= (2 * z - math.sin(z) / 2 - 0.3 + beta * (z - 1)) / (2 - math.cos(z) / 2 + beta)
+        return z
+
+    exact = (rest(0.0) - 1) / (2 - math.cos(rest(0.0)) / 2)
+    estimate = (rest(-beta) - rest(beta)) / (2 * beta)
+    error = abs(estimate - exact) / abs(exact)
+    assert within / 2 < error <= within
+
+
+@pytest.mark.parametrize("within", [1e-2, 1e-4])
+def test_at_the_largest_beta_the_error_is_within_what_is_asked(within: float) -> None:
+    beta = verify(SMOOTH, rules=("centered-ep",), within=within).fidelity.guarantee.strongest  # type: ignore[union-attr]
+    net = energyc.load(SMOOTH, dtype=torch.float64)
+    probe = random_probe(net, batch=SAMPLES)
+    assert beta is not None
+    exact = net.gradients(probe.clamps, probe.targets, "implicit", tolerance=1e-13).params
+    nudged = net.gradients(probe.clamps, probe.targets, "centered-ep", tolerance=1e-13, beta=beta, nudge_steps=None)
+    gaps = sum(float((nudged.params[name] - g).square().sum()) for name, g in exact.items())
+    error = math.sqrt(gaps / sum(float(g.square().sum()) for g in exact.values()))
+    assert within / 1000 < error <= within
+
+
+def test_without_a_bound_no_beta_is_largest() -> None:
+    found = proved(ONE.replace("cos(z)/2", "relu(z)^2"))
+    assert found.unbounded and found.strongest is None
 
 
 @pytest.mark.parametrize("name", ["hopfield", "deep_hopfield", "monotone"])

@@ -10,7 +10,7 @@ multiplied out into products, each of which is bounded by :class:`~energyc.proof
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -87,6 +87,13 @@ class Curvature:
         if not np.isfinite(total).all():
             return math.inf
         return float(np.linalg.norm(total, 2)) * (1 + ROUNDING)
+
+    def without(self, held: Collection[str]) -> Curvature:
+        """The bounds where some states are held."""
+        kept = [k for k, name in enumerate(self.states) if name not in held]
+        block = np.ix_(kept, kept)
+        parts = (replace(part, low=part.low[block], high=part.high[block]) for part in self.parts)
+        return replace(self, states=tuple(self.states[k] for k in kept), parts=tuple(parts))
 
     @property
     def loose(self) -> list[str]:
@@ -200,14 +207,11 @@ def _bounded(form: Node, field: ForceField, norms: Norms) -> tuple[Array, Array]
     """The bounds of a form in v: on the diagonal both, beside it how large a mixed product is, halved."""
     count, products = len(field.states), collected(form, field)
     low, high = np.zeros((count, count)), np.zeros((count, count))
-    unbounded = np.full_like(low, -math.inf), np.full_like(high, math.inf)
     if products is None:
-        return unbounded
+        return np.full_like(low, -math.inf), np.full_like(high, math.inf)
     for product in products:
         (first, s), (second, t) = _directions(product, field)
         found = norms.of_form(product, first, second)
-        if -found.low == found.high == math.inf:
-            return unbounded
         if s == t:
             low[s, s] += found.low
             high[s, s] += found.high

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from energyc.mathematics.functions import ScalarFunction
-from energyc.mathematics.ir import Add, Coefficient, Einsum, Map, Node
+from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Map, Node, Operand
 from energyc.proofs.enclosures.enclosure import ABSENT, BOUNDED, Enclosure, summed, times
 from energyc.proofs.enclosures.functions import mapped_range
 from energyc.proofs.enclosures.ranges import ANY, Range, exactly
 
 #: Arguments between which the inverse of a function is sought, and in how many halvings.
 REACH, HALVINGS = 64.0, 60
+#: The most cases of one product.
+CASES = 64
 HOLDS = Enclosure(exactly(1.0), BOUNDED, ABSENT, away=True, continuous=True)
 POSITIVE, NONNEGATIVE = (Enclosure(Range(0.0, math.inf, low_open=strict), down=BOUNDED) for strict in (True, False))
 
@@ -31,6 +33,32 @@ def elements_of(node: Node) -> tuple[Node, ...]:
         case Einsum() if node.operands and len({*node.out}) == len(node.out):
             return node.children if all(operand.axes == node.out for operand in node.operands) else ()
     return ()
+
+
+def by_case(factors: Sequence[Operand]) -> list[tuple[Sequence[Coefficient], Sequence[Operand]]]:
+    """A product with each term of a sum of conditions in the place of that, and before it what is before the term.
+
+    ``a or b`` is such a sum, ``a`` plus ``not a and b``, and so is what selects between a number and its negative.
+    """
+    cases: list[tuple[Sequence[Coefficient], Sequence[Operand]]] = [((), ())]
+    for factor in factors:
+        own = _cases(factor) or [((), (factor,))]
+        if len(cases) * len(own) > CASES:
+            return [((), factors)]
+        cases = [((*before, *c), (*held, *f)) for before, held in cases for c, f in own]
+    return cases
+
+
+def _cases(factor: Operand) -> list[tuple[Sequence[Coefficient], Sequence[Operand]]]:
+    """The terms of a sum of conditions, each with its coefficient; none of any other factor."""
+    found: list[tuple[Sequence[Coefficient], Sequence[Operand]]] = []
+    for coefficient, node in factor.node.terms if isinstance(factor.node, Add) else ():
+        several = isinstance(node, Einsum) and node.coefficient == ONE
+        conditions = elements_of(node) if several else (node,)
+        if not conditions or not all(map(is_condition, conditions)):
+            return []
+        found.append(((coefficient,), tuple(Operand(each, factor.axes) for each in conditions)))
+    return found
 
 
 def where(conditions: Sequence[Node], known: Callable[[Node], Enclosure]) -> dict[Node, Enclosure]:

@@ -29,7 +29,7 @@ from energyc.mathematics.ir import (
     Stop,
     walk,
 )
-from energyc.proofs.enclosures.conditions import elements_of, is_condition, where
+from energyc.proofs.enclosures.conditions import by_case, elements_of, is_condition, where
 from energyc.proofs.enclosures.enclosure import (
     ABSENT,
     BOUNDED,
@@ -178,8 +178,17 @@ class Enclosures:
     def _product(self, node: Einsum) -> Enclosure:
         picked = gathered(node) if node.contracted else None
         found = self.of_product(node.operands if picked is None else picked, _normalised(node))
-        held = self._where_it_holds(node.operands if picked is None else picked)
+        cases = by_case(node.operands if picked is None else picked)
+        known = [(before, self._where_it_holds(factors)) for before, factors in cases]
+        held = None
+        if all(case is not None for _, case in known):
+            held = summed([self._times(before, case) for before, case in known if case is not None])
         return found if held is None else replace(held, continuous=found.continuous)
+
+    def _times(self, coefficients: Sequence[Coefficient], known: Enclosure) -> Enclosure:
+        for coefficient in coefficients:
+            known = times(self.number(coefficient), known)
+        return known
 
     def _where_it_holds(self, factors: Sequence[Operand]) -> Enclosure | None:
         """0, or a product where conditions among its factors hold; None without them.

@@ -14,7 +14,7 @@ from energyc.checker.algebra import Poly, total
 from energyc.checker.bounds import Bounds
 from energyc.checker.claims import Claims
 from energyc.checker.forms import Forms, is_semidefinite, matrix_of, shifted
-from energyc.checker.formulas import WHOLE
+from energyc.checker.functions import FUNCTIONS
 from energyc.derivation.notation import left_side, of_network
 from energyc.derivation.notation.recognise import Normaliser, normalisers
 from energyc.derivation.notation.text import number, write
@@ -57,9 +57,9 @@ class Slopes:
         self, monotone: Monotone, bends: Mapping[str, Poly], steps: Mapping[str, Fraction], sizes: Mapping[str, int]
     ) -> tuple[Fraction, list[str]]:
         """m of forms and the squares that are taken off them. Raises TooWeak where m is not above 0."""
-        key, scale = tuple(sizes.items()), [steps[name] for name in self.network.states]
+        key, scale = (tuple(sizes.items()), *steps), [*steps.values()]
         if key not in self._curves:
-            self._curves[key] = self._curve(monotone, bends, sizes)
+            self._curves[key] = self._curve(monotone, bends, sizes, [*steps])
         curve = self._curves[key]
         shares = SHARES if curve.squares and _is_finite(curve.own) else (Fraction(0),)
         kept = [(share, _sum(curve.rest, curve.own, share)) for share in shares]
@@ -85,8 +85,10 @@ class Slopes:
             raise TooWeak("the checker sees no L")
         return _exact(above, scale, max) or Fraction(f"{steep * (1 + ROUNDING):.6e}")
 
-    def _curve(self, monotone: Monotone, bends: Mapping[str, Poly], sizes: Mapping[str, int]) -> Curve:
-        reader, names = self.reader, [*self.network.states]
+    def _curve(
+        self, monotone: Monotone, bends: Mapping[str, Poly], sizes: Mapping[str, int], names: Sequence[str]
+    ) -> Curve:
+        reader = self.reader
         bounds = Bounds(reader.whole, sizes)
         forms = Forms(bounds)
         squares: list[tuple[str, Poly]] = []
@@ -175,7 +177,7 @@ def _with_primes(graph: Graph, node: Node) -> Node:
     """A node with the slopes of functions written as such, as ``sigmoid'(u)``, where the checker keeps these whole."""
     slopes: dict[Node, Node] = {}
     for inner in (n for n in walk([node]) if isinstance(n, Map) and n.function.slope is None):
-        if isinstance(WHOLE.get(inner.function.name), tuple):
+        if f"{inner.function.name}'" in FUNCTIONS:
             named = Function(f"{inner.function.name}'", slope=graph.zero(()))
             slopes[derivative(graph, inner.function, inner.argument)] = graph.map(named, inner.argument)
     return substitute(graph, node, slopes) if slopes else node

@@ -9,13 +9,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from energyc.checker.algebra import total
 from energyc.checker.case import Refused
 from energyc.checker.claims import Claims, reader
-from energyc.checker.growth import Growths
+from energyc.checker.nodes import FOR
 from energyc.checker.ranges import FREE, Facts, root
-from energyc.checker.syntax import NotCovered, expression
-from energyc.checker.terms import FOR, moving
+from energyc.checker.syntax import Left, NotCovered, expression
+from energyc.checker.terms import moving
 from energyc.language.network import Network
 from energyc.language.syntax import ast
 from energyc.language.syntax.unparse import unparse
@@ -31,7 +30,7 @@ Json = dict[str, Any]
 #: A part of an energy: the name of that, and the part.
 Part = tuple[str, str]
 FLOORS = ("compact", "sum", "outgrown", "norms", "alone")
-RESTS = ("least", "proximal", "flows", "brouwer", "monotone", "banach")
+RESTS = ("least", "proximal", "flows", "brouwer", "monotone", "rims", "banach")
 
 
 class NoTree(Exception):
@@ -92,7 +91,7 @@ class Trees:
     ) -> Json:
         """The bounds of the curvature: m and, if it is to be ``steep`` at most, L."""
         assert isinstance(proof.by, Monotone)
-        terms, steps = moving(self._reader.motion(proof.rule)), "proximal" if proof.by.moves_proximally else "plain"
+        terms, steps = self._moving(proof), "proximal" if proof.by.moves_proximally else "plain"
         kinks = {"kinks": self._kinks()} if proof.by.moves_proximally else {}
         if not kinks:
             self._reader.steady(proof.rule, terms)
@@ -115,14 +114,24 @@ class Trees:
         except TooWeak:
             return make(dict(self.network.extents))
 
-    def _unit_steps(self) -> dict[str, Fraction]:
-        return dict.fromkeys(self.network.states, Fraction(1))
+    def _single(self, proof: Step, sizes: Mapping[str, int]) -> tuple[list[Json], str, Json]:
+        """The premises, steps and facts by which there is one equilibrium: of states that are not at rims, m."""
+        rims = proof.about if proof.rule == "rims" else ()
+        lengths = dict.fromkeys((name for name in self.network.states if name not in rims), Fraction(1))
+        premises = [self._curved(proof, lengths, sizes)] if lengths else []
+        steps = premises[0]["statement"]["steps"] if premises else "plain"
+        for name in rims:
+            self._reader.driven(name, self._moving(proof), sizes)
+        return premises, steps, {"rims": [*rims]} if rims else {}
+
+    def _moving(self, proof: Step) -> Sequence[Left]:
+        return moving(self._reader.motion(proof.rule))
 
     def _unique(self, proof: Step, energies: Sequence[str]) -> Json:
         def tree(sizes: Mapping[str, int]) -> Json:
-            curved = self._curved(proof, self._unit_steps(), sizes)
-            written = {"steps": curved["statement"]["steps"], "sizes": {**sizes}}
-            return _node("monotone", {"kind": "unique", **written, **self._quantified("unique")}, [curved])
+            premises, steps, facts = self._single(proof, sizes)
+            written = {"steps": steps, "sizes": {**sizes}, **self._quantified("unique")}
+            return _node(proof.rule, {"kind": "unique", **written}, premises, facts)
 
         return self._at_sizes(tree)
 
@@ -182,12 +191,12 @@ class Trees:
         curved = [name for name, state in self.network.states.items() if not is_convex(state.constraint)]
         lengths = {name: str(Fraction(repr(self.network.relax.step_for(name)))) for name in curved}
         sizes = dict(self.network.extents) if curved else {}
-        steps, facts = "proximal" if proof.rule == "proximal" else "plain", {}
+        steps = "proximal" if proof.rule == "proximal" else "plain"
+        facts: Json = {}
         if proof.rule == "brouwer":
             premises = [_node("damped", {"kind": "damped", "of": [name]}) for name in sorted(self._reader.free)]
-        elif proof.rule == "monotone":
-            premises = [self._curved(proof, self._unit_steps(), {})]
-            steps = premises[0]["statement"]["steps"]
+        elif proof.rule in ("monotone", "rims"):
+            premises, steps, facts = self._single(proof, {})
         elif proof.rule == "banach":
             premises = [self._contraction(replace(proof, about=tuple(self.network.states)))]
         else:
@@ -203,17 +212,16 @@ class Trees:
         if proof.rule not in FLOORS:
             raise NoTree(f"the format has no rule {proof.rule}")
         if "floor" not in self._known:
-            compact = proof.rule == "compact"
             parts = [*parts_of(self.equations, energies)]
             if proof.rule in ("norms", "alone"):
                 grouped = self._together(parts, proof.rule)
             else:
                 grouped = self._grouped(parts, proof.rule == "sum")
-            premises = [] if compact else [*grouped]
+            premises = [*grouped]
             confined = {name for premise in premises for name in premise["statement"]["confines"]}
-            attained = compact or (confined >= self._reader.free and all(map(self._is_continuous, energies)))
+            attained = confined >= self._reader.free and all(map(self._is_continuous, energies))
             statement = {"kind": "floor", "of": [*energies], "attained": attained, **self._quantified("floor")}
-            self._known["floor"] = _node("compact" if compact else "sum", statement, premises)
+            self._known["floor"] = _node("sum", statement, premises)
         return dict(self._known["floor"])
 
     def _is_continuous(self, energy: str) -> bool:
@@ -273,11 +281,9 @@ class Trees:
 
         Raises Refused if another rule is to show it, and does not.
         """
-        growths = Growths(self._reader.bounds, self._reader.free.difference(given))
+        terms = self._reader.spec["terms"]
         try:
-            terms = self._reader.spec["terms"]
-            whole = total(self._reader.summed(terms[name], expression(text)) for name, text in parts)
-            found = {"outgrown": growths.confined, "norms": growths.weighed, "alone": growths.alone}[rule](whole)
+            found = self._reader.powers(rule, [(terms[name], expression(text)) for name, text in parts], given)
             return {name: str(power) for name, power in found.items()}
         except (NotCovered, Refused):
             if rule != "outgrown":

@@ -16,7 +16,7 @@ from typing import Any
 from energyc.language.network import Network
 from energyc.running.training.diagnosis import drift_warning
 from energyc.studies.verify.compare import Measure, measure_all
-from energyc.studies.verify.guarantees import Guarantee, guarantee
+from energyc.studies.verify.guarantees import WITHIN, Guarantee, guarantee
 from energyc.studies.verify.limits import Laboratory, Limit
 from energyc.studies.verify.looseness import Looseness, looseness
 from energyc.studies.verify.probe import Probe
@@ -148,6 +148,7 @@ def measure_fidelity(
     evaluations: int = EVALUATIONS,
     progress: Progress = silent,
     network: Network | None = None,
+    within: float = WITHIN,
 ) -> Fidelity:
     """Measure rules on a network.
 
@@ -163,6 +164,7 @@ def measure_fidelity(
         evaluations: the largest number of evaluations of the force for each measurement.
         progress: called with the name of each measurement before it starts.
         network: the network as it is typed, of which is proved what can be; nothing without it.
+        within: the error of centered-ep for which the largest beta that is proved to keep to it is looked for.
     """
     work = Work((exact, configured), evaluations, progress)
     progress(FREE_PHASE)
@@ -186,7 +188,7 @@ def measure_fidelity(
         sweep = fidelities["centered-ep"].sweep if "centered-ep" in fidelities else None
         proved = work.measure(
             "what is proved",
-            lambda: guarantee(network, exact, lab.probe, lab.states, lab.reference, sweep),
+            lambda: guarantee(network, exact, lab.probe, lab.states, lab.reference, sweep, within),
         )
     return Fidelity(fidelities, *phase, residual_sweep, lab.zero, symmetry_at_rest, tuple(work.left_out), proved)
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from energyc.language.network import Network
 from energyc.mathematics.calculus import Bounds
-from energyc.mathematics.ir import Input
+from energyc.mathematics.ir import Input, Node
 from energyc.proofs.claims.curvature import steps_to
 from energyc.proofs.claims.derivatives import Form, ranges_of_directions
 from energyc.proofs.claims.energy import whole_energy
@@ -34,6 +34,8 @@ from energyc.studies.verify.sweep import Sweep
 Array = NDArray[Any]
 #: The factor by which steps are to shorten the move of a state, for the predicted and the measured number of steps.
 SHORTER = 1e-6
+#: The largest error of centered-ep that is aimed at, by default, and how often the beta for it is doubled or bisected.
+WITHIN, DOUBLINGS, BISECTIONS = 1e-3, 40, 7
 #: How often a ball around an equilibrium is widened until the nudged equilibria are inside.
 WIDENINGS = 40
 
@@ -51,7 +53,8 @@ class Nudged:
 class Guarantee:
     """Bounds of all samples. ``predicted`` and ``measured`` are steps until a move is ``SHORTER`` times the first.
 
-    ``why`` says why there is no rate, ``unbounded`` why centered-ep has no bound; empty where there is one.
+    ``why`` says why there is no rate, ``unbounded`` why centered-ep has no bound; empty where there is one. Up to the
+    ``strongest`` beta the bound is at most ``within``.
     """
 
     m: float
@@ -62,6 +65,8 @@ class Guarantee:
     why: str = ""
     nudged: tuple[Nudged, ...] = ()
     unbounded: str = ""
+    within: float = WITHIN
+    strongest: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain values; None for what is not finite."""
@@ -69,7 +74,8 @@ class Guarantee:
         finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
         nudged = [{"beta": n.beta, "bound": n.bound, "error": n.error} for n in self.nudged]
         steps = {"predicted_steps": self.predicted, "measured_steps": self.measured}
-        return {**finite, **steps, "why": self.why, "centered_ep": nudged, "unbounded": self.unbounded}
+        beta = {"within": self.within, "largest_beta": self.strongest}
+        return {**finite, **steps, "why": self.why, "centered_ep": nudged, "unbounded": self.unbounded, **beta}
 
 
 def guarantee(
@@ -79,14 +85,16 @@ def guarantee(
     states: Mapping[str, Tensor],
     reference: Mapping[str, Tensor],
     sweep: Sweep | None,
+    within: float = WITHIN,
 ) -> Guarantee:
     """Return what is proved of a network at its params, and at samples with their equilibria.
 
-    ``reference`` is the exact gradient, and ``sweep`` the measured relative errors of centered-ep by beta.
+    ``reference`` is the exact gradient, and ``sweep`` the measured relative errors of centered-ep by beta; the largest
+    beta for which that error is ``within`` a number by its bound is looked for.
     """
     monotone = Monotone.of(network)
     if monotone.barred:
-        return Guarantee(-math.inf, math.inf, math.inf, None, None, monotone.barred, (), monotone.barred)
+        return Guarantee(-math.inf, math.inf, math.inf, None, None, monotone.barred, (), monotone.barred, within)
     count = len(next(iter(states.values())))
     given = [_numbers(network, net, probe, sample) for sample in range(count)]
     found = [monotone.curvature(monotone.norms(given=own)) for own in given]
@@ -102,8 +110,15 @@ def guarantee(
         why = "states move by sweeps, of which no rate is proved"
     elif not why and predicted is None:
         why = f"a step of {max(own.values()):g} is too long for these bounds"
-    nudged, unbounded = _of_nudges(monotone, net, probe, states, given, reference, sweep)
-    return Guarantee(m, most, rate, predicted, measured, why, nudged, unbounded)
+    own_bounds = (m, most, rate, predicted, measured, why)
+    if sweep is None or network.cost is None:
+        return Guarantee(*own_bounds, unbounded="centered-ep is not measured", within=within)
+    errors = _errors(monotone, net, probe, states, given, reference, network.cost.node)
+    if isinstance(errors, str):
+        return Guarantee(*own_bounds, unbounded=errors, within=within)
+    nudged, unbounded = errors.beside(sweep)
+    strongest = errors.strongest(within, nudged[-1]) if nudged else None
+    return Guarantee(*own_bounds, nudged, unbounded, within, strongest)
 
 
 def _numbers(network: Network, net: Any, probe: Probe, sample: int) -> dict[Input, Array]:
@@ -141,27 +156,25 @@ class _NoBound(Exception):
     """Why the error of a nudge has no bound."""
 
 
-def _of_nudges(
+def _errors(
     monotone: Monotone,
     net: Any,
     probe: Probe,
     states: Mapping[str, Tensor],
     given: Sequence[Mapping[Input, Array]],
     reference: Mapping[str, Tensor],
-    sweep: Sweep | None,
-) -> tuple[tuple[Nudged, ...], str]:
-    """The bounds at the betas of a sweep for which there are any, or why there is none at all."""
+    cost: Node,
+) -> _Errors | str:
+    """The bounds of the error of centered-ep, or why there is none at any beta."""
     network = monotone.network
     sets = {s.constraint.kind for s in network.states.values() if s.constraint is not None}
-    if sweep is None or network.cost is None:
-        return (), "centered-ep is not measured"
     if not monotone.rest.is_gradient or network.flows:
-        return (), "the force is not minus the gradient of an energy as a whole"
+        return "the force is not minus the gradient of an energy as a whole"
     if monotone.moves_proximally or not sets <= {"box", "nonnegative"}:
-        return (), "states move on kinks or on sets that are not boxes"
+        return "states move on kinks or on sets that are not boxes"
     energies = [term.node for term in network.energies.values()]
-    if kinks := not_smooth([*energies, network.cost.node], monotone.base.states):
-        return (), f"{', '.join(kinks)} is not smooth"
+    if kinks := not_smooth([*energies, cost], monotone.base.states):
+        return f"{', '.join(kinks)} is not smooth"
     forms, size = Forms(monotone), math.sqrt(sum(float(g.square().sum()) for g in reference.values()))
     fixed = prepared(net, probe.clamps)
     held = [states[name] for name in net.state_names]
@@ -172,15 +185,51 @@ def _of_nudges(
         for k, own in enumerate(given)
         for parts in [(held, forces, slopes)]
     ]
-    found, reason = list[Nudged](), ""
-    for beta, error in sweep.measured():
-        try:
-            bound = sum(ball.error(beta) for ball in balls) / len(balls)
-        except _NoBound as no:
-            reason = str(no)
+    return _Errors(balls, size)
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """The bounds of the error of centered-ep, over the balls of all samples, in units of the gradient's ``size``."""
+
+    balls: Sequence[Ball]
+    size: float
+
+    def bound(self, beta: float) -> float:
+        """The bound at a beta. Raises _NoBound."""
+        return sum(ball.error(beta) for ball in self.balls) / len(self.balls) / self.size
+
+    def beside(self, sweep: Sweep) -> tuple[tuple[Nudged, ...], str]:
+        """The bounds at the betas of a sweep for which there are any, or why there is none at all."""
+        found, reason = list[Nudged](), ""
+        for beta, error in sweep.measured():
+            try:
+                found.append(Nudged(beta, self.bound(beta), error))
+            except _NoBound as no:
+                reason = str(no)
+        return tuple(found), "" if found else reason
+
+    def strongest(self, within: float, known: Nudged) -> float | None:
+        """The largest beta, to a hundredth, at which the bound is ``within`` a number; None where none is found."""
+        beta = known.beta * math.sqrt(within / known.bound)
+        factor = 2.0 if self.holds(beta, within) else 0.5
+        for _ in range(DOUBLINGS):
+            beta *= factor
+            if self.holds(beta, within) == (factor < 1):
+                break
         else:
-            found.append(Nudged(beta, bound / size, error))
-    return tuple(found), "" if found else reason
+            return None
+        low = beta if factor < 1 else beta / 2
+        for step in (2.0 ** (0.5**k) for k in range(1, BISECTIONS + 1)):
+            low = low * step if self.holds(low * step, within) else low
+        return low
+
+    def holds(self, beta: float, within: float) -> bool:
+        """Whether the bound at a beta is ``within`` a number."""
+        try:
+            return self.bound(beta) <= within
+        except _NoBound:
+            return False
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from energyc.running.training.run_health import Relaxation, RunHealth, run_healt
 from energyc.runtime.convergence.causes import NonConvergence
 from energyc.runtime.rules import RULES
 from energyc.studies.verify.fidelity import Fidelity, measure_fidelity
+from energyc.studies.verify.guarantees import WITHIN
 from energyc.studies.verify.layers import measure_layers
 from energyc.studies.verify.precision import PrecisionTable, precision_table
 from energyc.studies.verify.probe import Probe, random_probe
@@ -103,6 +104,7 @@ def verify(
     checkpoint: Which = "last",
     evaluations: int = EVALUATIONS,
     data: Sequence[str] = (),
+    within: float = WITHIN,
     notify: Callable[[str], None] = lambda text: None,
     progress: Progress = silent,
 ) -> Verification:
@@ -113,7 +115,8 @@ def verify(
     or the rule that trained a run. Inputs are random for a spec, and test samples for one whose ``data`` are given (as
     for ``--data``; it then has its full sizes) and for a run, preferably samples that do not settle if its log has any.
     ``sweep_residual`` also starts nudged phases from free phases that were stopped early. Each measurement may take
-    ``evaluations`` of the force. ``progress`` is called with the name of each measurement before it starts.
+    ``evaluations`` of the force. Where the error of centered-ep has a bound, the largest beta is given at which that is
+    ``within`` a number. ``progress`` is called with the name of each measurement before it starts.
     Raises SpecError, UserError.
     """
     saved = load_run(spec_or_run) if is_run(spec_or_run) else None
@@ -133,7 +136,7 @@ def verify(
         if saved is not None and weights is not None:
             probe, measured_checkpoint = _probe_run(saved, weights, configured, network, evaluations, data)
         fidelity, precision, products = _measure(
-            compiled, exact, configured, probe, trained_by, sweep_residual, evaluations, progress
+            compiled, exact, configured, probe, trained_by, sweep_residual, evaluations, progress, within
         )
     head = (network.name, network.extents, choices.preset, gain)
     inputs = _described(probe, measured_checkpoint, data)
@@ -202,6 +205,7 @@ def _measure(
     sweep_residual: bool,
     evaluations: int,
     progress: Progress,
+    within: float,
 ) -> tuple[Fidelity, PrecisionTable | None, ProductsCost | None]:
     network, verdicts = compiled.network, compiled.classes.rules
     if network.cost is None:
@@ -222,6 +226,7 @@ def _measure(
         evaluations=evaluations,
         progress=progress,
         network=network,
+        within=within,
     )
     no_gradient = len(fidelity.zero) == len(exact.params)
     if no_gradient:

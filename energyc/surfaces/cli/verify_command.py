@@ -37,6 +37,12 @@ GAIN = Finite(min=0, min_open=True, max=LARGEST_GAIN)
 @click.option("--sweep", type=click.Choice(["residual", "beta"]), help="Draw the error against this.")
 @click.option("--checkpoint", type=click.Choice(["last", "best"]), help="The checkpoint of RUN; last by default.")
 @click.option(
+    "--within",
+    metavar="X",
+    type=Finite(min=0, min_open=True),
+    help="Give the largest beta that is proved to keep the error of centered-ep to X; 1e-3 by default.",
+)
+@click.option(
     "--budget",
     metavar="N",
     type=click.IntRange(min=1),
@@ -56,6 +62,7 @@ def command(
     gain: float,
     sweep: str | None,
     checkpoint: Which | None,
+    within: float | None,
     budget: int | None,
     data: tuple[str, ...],
     reference: str | None,
@@ -81,6 +88,7 @@ def command(
 
     def measured(place: str, title: str = "verify") -> Verification:
         from energyc.studies.verify import verify
+        from energyc.studies.verify.guarantees import WITHIN
         from energyc.studies.verify.work import EVALUATIONS
         from energyc.surfaces.cli.progress import progress
 
@@ -94,6 +102,7 @@ def command(
                 checkpoint=checkpoint or "last",
                 evaluations=budget or EVALUATIONS,
                 data=data,
+                within=within or WITHIN,
                 notify=console.note,
                 progress=show,
             )

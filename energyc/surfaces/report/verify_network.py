@@ -21,7 +21,8 @@ def network_lines(verification: Verification) -> Iterator[str]:
     yield from _title(verification)
     yield from _free_phase(fidelity)
     yield from _spectrum(fidelity)
-    yield from _guarantee(fidelity.guarantee)
+    ep = fidelity.rules.get("centered-ep")
+    yield from _guarantee(fidelity.guarantee, ep.beta if ep is not None else None)
 
 
 def _title(verification: Verification) -> Iterator[str]:
@@ -113,8 +114,8 @@ def _spectrum(fidelity: Fidelity) -> Iterator[str]:
         yield f"  stable with steps times     {spectrum.stable_factor:.3g}"
 
 
-def _guarantee(proved: Guarantee | None) -> Iterator[str]:
-    """Describe what is proved at these params and samples, beside what is measured."""
+def _guarantee(proved: Guarantee | None, beta: float | None) -> Iterator[str]:
+    """Describe what is proved at these params and samples, beside what is measured, with ``beta`` as configured."""
     if proved is None:
         return
     if not proved.m > 0:
@@ -132,6 +133,9 @@ def _guarantee(proved: Guarantee | None) -> Iterator[str]:
     for each in proved.nudged:
         error = f"{each.bound:.1e} of the gradient's norm at beta {each.beta:.2e}, measured {each.error:.1e}"
         yield f"  error of centered-ep        at most {error}"
+    if proved.strongest is not None:
+        own = "" if beta is None else f"; as configured it is {beta:.2e}"
+        yield f"  largest beta                {proved.strongest:.2e} for an error of at most {proved.within:.0e}{own}"
     if proved.unbounded:
         yield f"  error of centered-ep        no bound: {proved.unbounded}"
 

@@ -1,0 +1,84 @@
+"""The nodes of rule trees: which fields, facts and premises they have by the kind of their statement and their rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from energyc.checker.case import require
+
+Node = Mapping[str, Any]
+_ON = "all params on their sets, "
+_STILL = "inputs and sizes at which what reads no state has a value"
+_SIZED = "inputs and sizes, those given alone where there are some, at which what reads no state has a value"
+#: For what the statements of each kind hold.
+FOR = {
+    "floor": _ON + "inputs and sizes; all states on their sets at which the energies have a value",
+    "rest": _ON + _SIZED,
+    "unique": _ON + _SIZED,
+    "converges": _ON + _SIZED,
+    "contraction": _ON + "all other states on theirs, numbers of steps, " + _STILL,
+    "semidefinite": _ON + "states on theirs, inputs and sizes at which it has a value",
+    "positive": _ON + "those given nowhere negative, states on theirs, inputs and sizes, where there is a slope",
+}
+#: The other fields of the statements of each kind.
+FIELDS = {
+    "floor": "of attained layer for",
+    "part": "of confines given",
+    "rest": "steps lengths sizes layer for",
+    "damped": "of",
+    "unique": "steps sizes layer for",
+    "converges": "steps lengths rate sizes layer for",
+    "curved": "steps lengths m L",
+    "contraction": "of step layer for",
+    "semidefinite": "of by layer for",
+    "positive": "of by given layer for",
+}
+
+
+class Rule(NamedTuple):
+    """The kind of the premise of a rule, or of ``any`` number of them, the fields of its facts, and its steps."""
+
+    premise: str = ""
+    facts: str = ""
+    steps: str = ""
+    any: bool = False
+
+
+#: The rules that show a statement, by its kind.
+RULES = {
+    "floor sum": Rule("part", any=True),
+    **{f"part {rule}": Rule() for rule in ("range", "outgrown", "norms", "alone")},
+    "rest least": Rule("floor", steps="plain"),
+    "rest proximal": Rule("floor", "kinks", "proximal"),
+    "rest flows": Rule("floor", steps="plain"),
+    "rest brouwer": Rule("damped", steps="plain", any=True),
+    "rest monotone": Rule("curved", steps="plain proximal"),
+    "rest rims": Rule("curved", "rims", "plain", any=True),
+    "rest banach": Rule("contraction", steps="plain"),
+    "damped damped": Rule(),
+    "unique monotone": Rule("curved", steps="plain proximal"),
+    "unique rims": Rule("curved", "rims", "plain", any=True),
+    "converges rate": Rule("curved", steps="plain proximal"),
+    "curved form": Rule(facts="squares", steps="plain proximal"),
+    "contraction slope": Rule(),
+    "semidefinite form": Rule(facts="squares"),
+    "positive form": Rule(facts="squares apart"),
+}
+
+
+def opened(node: Node, kind: str) -> Mapping[str, Any]:
+    """The statement of a node, of this kind; the node has what its kind and its rule say, and no more."""
+    statement: Mapping[str, Any] = node["statement"]
+    whole = node.keys() - {"claim", "formulas"} == {"statement", "rule", "premises", "facts"}
+    known = statement["kind"] == kind and statement.keys() == {"kind", *FIELDS[kind].split()}
+    require(whole and known, "a statement has other fields")
+    require(kind not in FOR or statement["for"] == FOR[kind], "a statement has other quantifiers")
+    rule, name = RULES[f"{kind} {node['rule']}"], f"the rule {node['rule']}"
+    kinks = {"kinks"} if kind == "curved" and statement["steps"] == "proximal" else set[str]()
+    require(node["facts"].keys() == {*rule.facts.split(), *kinks}, f"{name}: other facts")
+    require(not rule.steps or statement["steps"] in rule.steps.split(), f"{name}: other steps")
+    kinds = [premise["statement"]["kind"] for premise in node["premises"]]
+    fitting = {*kinds} <= {rule.premise} and (rule.any or len(kinds) == bool(rule.premise))
+    require(fitting, f"{name}: other premises")
+    return statement
