@@ -29,7 +29,9 @@ class Features:
         """The features for rules, a free phase and the training."""
         named = tuple(RULES[name] for name in dict.fromkeys(rules))
         penalised = train.penalty is not None
-        return Features(named, relax.solver, relax.step is None, penalised, train.products, relax.products)
+        throughout = train.products if train.products == "bfloat16" and relax.solver != "newton" else None
+        first = relax.products or throughout  # what is rounded throughout does not end so
+        return Features(named, relax.solver, relax.step is None, penalised, train.products, first)
 
     @property
     def newton(self) -> bool:

@@ -43,8 +43,8 @@ class PhaseSettings:
     alpha = 0.5
     #: Whether two nudged phases are one batch; None: on a GPU.
     nudge_together: bool | None = None
-    #: What the operands of products are rounded to in float32: ``float32``, ``tf32``, ``bfloat16``; None: as torch is
-    #: set.
+    #: What the operands of products are rounded to in float32: ``float32``, ``tf32``, ``bfloat16``, or ``contrast``,
+    #: which is the last but for forces; None: as torch is set.
     products: str | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:

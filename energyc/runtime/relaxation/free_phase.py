@@ -21,17 +21,37 @@ Observer = Callable[["FreeRun", int, list[Tensor]], Tensors | None]
 
 
 def settle(
-    net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase, observers: Sequence[Observer] = ()
+    net: Equations,
+    states: list[Tensor],
+    fixed: Fixed,
+    phase: Phase,
+    observers: Sequence[Observer] = (),
+    alike: bool = False,
 ) -> FreePhase:
     """The free phase by the solver, the step-size controller and the termination of the network, in place.
 
-    What the choice of the step cost is counted among the steps, and so are rough steps at the start. A look waits once
-    for the device, to know which samples go on; the last one does not, where no further steps are left.
+    What the choice of the step cost is counted among the steps, and so are rough steps at the start, of which there are
+    none where all steps are to be ``alike``. With rounded products throughout a phase would not come to its tolerance:
+    it ends without.
+    """
+    if net.relax_products is not None and phase.tolerance is not None and net.products == net.relax_products:
+        with net._precise():
+            return settled(net, states, fixed, phase, observers, alike)
+    return settled(net, states, fixed, phase, observers, alike)
+
+
+def settled(
+    net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase, observers: Sequence[Observer], alike: bool
+) -> FreePhase:
+    """The same with products as they are.
+
+    A look waits once for the device, to know which samples go on; the last one does not, where no further steps are
+    left.
     """
     ending = chosen("exit", net.relax_exit)(net, phase)
     scale = torch.stack([x.abs().max() for x in states]).max().clamp_min(1.0)
     run = FreeRun(net, states, fixed, ending.phase, observers)
-    if net.relax_products is not None:
+    if net.relax_products is not None and not alike:
         run.approach(ending.most)
     stride = ending.phase.chunk if phase.auto else ending.first_stride(run.taken)
     stride = max(0, min(stride, ending.most - run.done))

@@ -27,7 +27,7 @@ def rounded_start(net: Equations, states: list[Tensor], fixed: Fixed, phase: Pha
     tolerance. A sample whose step is no shorter than at the last look goes back there. A chunk of ``phase.max_steps``
     at least is left.
     """
-    if net.dtype != torch.float32 or net.relax_products in (None, net.products):
+    if net.dtype != torch.float32 or net.relax_products in (None, net.products) or not net._rounds_steps(states):
         return 0
     taken, goal = 0, phase.tolerance or 0.0
     last = states[0].new_full((len(states[0]),), float("inf"))
