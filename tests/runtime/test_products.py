@@ -202,6 +202,15 @@ def test_forces_whose_difference_is_the_gradient_are_not_rounded(rule: str) -> N
     assert net.products == "bfloat16"
 
 
+def test_products_that_are_changed_are_those_of_the_whole_phase() -> None:
+    net, (clamps, _) = loaded(train_products="bfloat16"), inputs()
+    net.products = "float32"
+    calls = counted(net)
+    found = net.relax(clamps)
+    assert set(calls) == {"float32"}
+    assert torch.equal(found.states["z"], loaded().relax(clamps).states["z"])
+
+
 def test_exactly_so_many_steps_are_rounded_throughout() -> None:
     net, (clamps, _) = loaded(train_products="bfloat16", relax_tolerance="none"), inputs()
     calls = counted(net)

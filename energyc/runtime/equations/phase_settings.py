@@ -16,7 +16,8 @@ class PhaseSettings:
     """How a network relaxes and is nudged; a generated class overrides what its spec sets."""
 
     relax_solver = "gradient"
-    #: The products with which a relaxation begins, where it has others than the rest.
+    #: The products with which a relaxation begins, where it has others than the rest; ``products``: its own, where they
+    #: are in bfloat16, in which it does not come to its tolerance.
     relax_products: str | None = None
     #: Whether a relaxation chooses its step sizes itself.
     relax_auto = False

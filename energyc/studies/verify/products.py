@@ -50,7 +50,7 @@ def products_cost(net: Any, exact: Any, probe: Probe, rule: str) -> ProductsCost
 
     ``exact`` is the same network in float64, in which nothing is rounded.
     """
-    first = None if net.relax_products == net.products else net.relax_products
+    first = None if net.relax_products == "products" else net.relax_products
     given = {"train.products": net.products, "relax.products": first}
     settings = tuple(f"{name} = {value}" for name, value in given.items() if value not in (None, "float32"))
     if not settings:
