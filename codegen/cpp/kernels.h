@@ -102,6 +102,26 @@ void pack(const T* matrix, const Places& inner, const Places& columns, T* packed
     }
 }
 
+// Sums of some rows of one panel, where they belong: out = factor * sum, or added to out.
+template <class T, int rows, int vectors>
+__attribute__((always_inline)) inline void put(const typename Vector<T>::Type (&sum)[rows][vectors], T* out,
+                                               const Int* out_row, Int columns, T factor, bool adds) {
+    typedef typename Vector<T>::Type V;
+    constexpr Int width = Vector<T>::width;
+    for (int r = 0; r < rows; ++r) {
+        T* to = out + out_row[r];
+        for (int v = 0; v < vectors; ++v) {
+            const V value = factor * sum[r][v];
+            if (columns >= (v + 1) * width) {
+                V* at = (V*)(to + v * width);
+                *at = adds ? *at + value : value;
+            } else {
+                for (Int j = v * width; j < columns; ++j) to[j] = (adds ? to[j] : T(0)) + value[j - v * width];
+            }
+        }
+    }
+}
+
 // Some rows of one panel: out = factor * left @ panel, or added to out.
 template <class T, int rows, int vectors>
 __attribute__((always_inline)) inline void panel_rows(const T* left, const Int* row, const Places& inner,
@@ -121,18 +141,7 @@ __attribute__((always_inline)) inline void panel_rows(const T* left, const Int* 
         }
         packed += vectors * width;
     }
-    for (int r = 0; r < rows; ++r) {
-        T* to = out + out_row[r];
-        for (int v = 0; v < vectors; ++v) {
-            const V value = factor * sum[r][v];
-            if (columns >= (v + 1) * width) {
-                V* at = (V*)(to + v * width);
-                *at = adds ? *at + value : value;
-            } else {
-                for (Int j = v * width; j < columns; ++j) to[j] = (adds ? to[j] : T(0)) + value[j - v * width];
-            }
-        }
-    }
+    put<T, rows, vectors>(sum, out, out_row, columns, factor, adds);
 }
 
 template <class T, int vectors>

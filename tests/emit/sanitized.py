@@ -10,7 +10,7 @@ import torch
 
 from energyc import pipeline
 from energyc.resources import folder
-from tests.emit.kernels import TOLERANCE, differences, kernel_module
+from tests.emit.kernels import TOLERANCE, differences, drawn, kernel_module
 from tests.emit.random_products import check_products, every_product
 
 SEED = 5
@@ -27,6 +27,21 @@ CASES = (
 )
 
 
+def rounded_gradients() -> None:
+    """Every kernel with products in bfloat16, at sizes that are no multiples of a vector."""
+    settings = {"train.products": "bfloat16", "relax.steps": 150, "relax.tolerance": "none", "nudge.steps": 3}
+    for dims in ({"T": 19, "D": 36, "H": 2}, {"T": 33, "D": 51, "H": 3}):
+        spec = pipeline.read(folder("specs") / "thick.energy")
+        network = pipeline.resolve(spec, pipeline.Choices.of(dims=dims, settings=settings))
+        for rule in ("tracking-aep", "implicit", "bptt"):
+            net = kernel_module(network, [rule], dtype=torch.float32)
+            random = torch.Generator().manual_seed(SEED)
+            clamps, targets = drawn(net.clamp_shapes, random, net), drawn(net.target_shapes, random, net)
+            found = net.gradients(clamps, targets, rule)
+            assert all(bool(x.isfinite().all()) for x in found.params.values()), (dims, rule)
+            assert any("bfloat16" in name for name in net.kernels.libraries[torch.float32].ran)
+
+
 def main() -> None:
     os.environ["CXXFLAGS"] = f"-O1 -fsanitize={sys.argv[1]} -fno-sanitize-recover=all"
     torch.set_num_threads(3)
@@ -38,6 +53,7 @@ def main() -> None:
         for rules in (None, ["bptt"]):
             found = differences(kernel_module(network, rules))
             assert max(found.values()) < TOLERANCE, (name, rules, found)
+    rounded_gradients()
     with every_product() as kernels:
         for dtype in (torch.float64, torch.float32):
             assert check_products(kernels, Random(SEED), dtype, 100) > 30

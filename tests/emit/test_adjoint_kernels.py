@@ -109,7 +109,7 @@ def test_a_slow_iteration_is_given_up_early() -> None:
     system.push = counted  # type: ignore[method-assign]
     rhs = flatten(system.seeds)
     with torch.no_grad():
-        iterated.repeated(system, rhs, GOAL * rhs.norm(dim=1), rhs.norm(dim=1))
+        iterated.repeated(system, rhs, GOAL * rhs.norm(dim=1), rhs.norm(dim=1), iterated.MOST)
     assert products == iterated.TOLD_AFTER
 
 

@@ -52,7 +52,6 @@ class Paper:
     learns = False
     phases = "arrays"
     usual_on: frozenset[str] = frozenset()
-    takes_bfloat16 = False
     needs = Needs()
     settled = "settled in {seconds} s"
 

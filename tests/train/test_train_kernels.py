@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from energyc.resources import folder
 from tests.cli.run import SMALL, energyc, written
 from tests.emit.kernels import needs_compiler
 
@@ -38,6 +39,39 @@ def test_a_run_resumes_with_its_kernels(tmp_path: Path, capfd: Capture, monkeypa
     assert done.status == 0, done.err
     assert "no-such-compiler" in done.out + done.err and "from here on rounding differs" in done.out + done.err
     assert json.loads((halved / "run.json").read_text())["target"] == "torch"
+
+
+@needs_compiler
+@pytest.mark.parametrize("rule", ["tracking-aep", "bptt"])
+def test_a_run_with_products_in_bfloat16_resumes_bit_for_bit(
+    rule: str, tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped halfway and resumed, it writes the rows of a run that went through."""
+    monkeypatch.setenv("CXXFLAGS", "-O1")
+    sizes = (
+        "--set",
+        "T=17",
+        "--set",
+        "D=32",
+        "--set",
+        "H=2",
+        "--set",
+        "train.batch=4",
+        "--set",
+        "train.eval_samples=8",
+    )
+    relaxed = ("--set", "relax.step=0.4", "--set", "relax.steps=12", "--set", "relax.chunk=4", "--set", "nudge.steps=6")
+    given = ("train", folder("specs") / "thick.energy", "--target", "cpp", "--rule", rule, *sizes, *relaxed)
+    given = (*given, "--set", "train.products=bfloat16", "--set", "train.log_every=1")
+    whole, halved = tmp_path / "whole", tmp_path / "halved"
+    done = energyc(capfd, *given, "--steps", "4", "--out", whole)
+    assert done.status == 0, done.err
+    assert "phases run in C++ kernels" in done.err + done.out
+    energyc(capfd, *given, "--steps", "2", "--out", halved)
+    done = energyc(capfd, "train", "--resume", halved, "--steps", "4")
+    assert done.status == 0, done.err
+    rows = [(out / "metrics.jsonl").read_text().splitlines()[-1] for out in (whole, halved)]
+    assert rows[0] == rows[1]
 
 
 def test_kernels_that_cannot_be_had(tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

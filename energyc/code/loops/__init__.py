@@ -21,6 +21,7 @@ from energyc.code.loops.phases import (
     sweeps,
     tracking_phases,
 )
+from energyc.code.loops.rounding import rounding
 from energyc.code.loops.text import kernel_text
 from energyc.code.loops.trajectories import recorded_phase, steps_back
 
@@ -38,6 +39,7 @@ __all__ = [
     "nudged_phase",
     "nudged_sweeps",
     "recorded_phase",
+    "rounding",
     "steps_back",
     "sweeps",
     "tracking_phases",

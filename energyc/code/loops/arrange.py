@@ -159,4 +159,4 @@ def _product(
     found = product_of(target, (first, second), step.factor, extents, sizes)
     if found is None or (step.packed_once and not found.packed_once):
         return None
-    return replace(found, adds=step.adds, label=step.label)
+    return replace(found, adds=step.adds, label=step.label, contrasted=step.contrasted)

@@ -137,7 +137,8 @@ class MatrixProduct:
     ``rows`` are labels of the left matrix, ``columns`` of the right one, next to each other in the target; both share
     ``inner``. ``left_at`` and ``right_at`` are where the matrices start. A label of ``outer`` may move either one.
     It is the sum of the products of the ``loads`` over all labels but the target's; ``extents`` are of all labels. One
-    into a total is summed over the samples of the tile, too.
+    into a total is summed over the samples of the tile, too. One that is ``contrasted`` is of a force in two phases
+    whose difference is the gradient. One that ``rounds`` takes operands in bfloat16 where the kernel is asked to.
     """
 
     target: Buffer
@@ -154,6 +155,8 @@ class MatrixProduct:
     label: str = ""
     loads: tuple[Load, ...] = ()
     extents: tuple[int, ...] = ()
+    contrasted: bool = False
+    rounds: bool = False
 
     @property
     def reads(self) -> tuple[Buffer, ...]:
@@ -237,6 +240,16 @@ class Kernel:
     totals: Mapping[str, tuple[Buffer, tuple[int, ...]]] = field(default_factory=dict)
     recalled: tuple[Buffer, ...] = ()
     like: str = ""
+
+    @property
+    def rounds(self) -> bool:
+        """Whether a product in it takes rounded operands where the kernel is asked to."""
+        return any(isinstance(block, MatrixProduct) and block.rounds for block in (*self.before, *self.body))
+
+    @property
+    def contrasts(self) -> bool:
+        """Whether it moves phases whose difference is the gradient."""
+        return any(isinstance(block, MatrixProduct) and block.contrasted for block in self.body)
 
     @property
     def number(self) -> int | None:

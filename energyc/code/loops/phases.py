@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
@@ -175,6 +175,12 @@ class Builder:
         self.steps.append(Statement(target, (*sizes, *reduced), expr, fold))  # type: ignore[arg-type]
         return target
 
+    def contrast(self, first: int = 0) -> None:
+        """The products from a step on are of a force whose difference between phases is the gradient."""
+        self.steps[first:] = [
+            replace(step, contrasted=True) if isinstance(step, MatrixProduct) else step for step in self.steps[first:]
+        ]
+
     def kernel(
         self, name: str, doc: str, at: Sequence[Buffer], after: Sequence[Buffer], scalars: Sequence[str]
     ) -> Kernel:
@@ -213,6 +219,7 @@ def nudged_phase(equations: Equations) -> Kernel:
     builder = Builder(equations)
     states = builder.states()
     force, nudge = builder.slopes(builder.lowering(states), equations.force, equations.nudge)
+    builder.contrast()
     forces = {name: [entry, *_nudges(nudge, name, -1.0)] for name, entry in force.items()}
     after = builder.moved(states, forces)
     doc = "Steps of a nudged phase."
@@ -242,6 +249,8 @@ def _swept(equations: Equations, name: str, doc: str, *, nudged: bool) -> Kernel
         forces = {n: [entry, *_nudges(push, n, -1.0)] for n, entry in force.items()}
         divisors = {n: _divisor(block, n, computed.get(n), n in push) for n in block.slopes}
         at |= builder.moved({n: at[n] for n in block.force}, forces, divisors)
+    if nudged:
+        builder.contrast()
     scalars = [*(["beta"] if nudged else []), *_step_sizes(equations.network)]
     return builder.kernel(name, doc, [*states.values()], [at[n] for n in states], scalars)
 
@@ -276,7 +285,7 @@ def tracking_phases(equations: Equations) -> Kernel:
         middle[name] = builder.put(f"{name}_middle", plus[name].sizes, 0.5 * up + 0.5 * down)
         half[name] = builder.put(f"{name}_half", plus[name].sizes, 0.5 * up - 0.5 * down)
     (turn,) = builder.slopes(builder.lowering(middle, half), equations.correction)
-    after = {}
+    after, own = {}, len(builder.steps)
     turned: dict[str, Expr] = {}
     for name, entry in turn.items():
         sizes = plus[name].sizes
@@ -288,6 +297,7 @@ def tracking_phases(equations: Equations) -> Kernel:
             for name, entry in force.items()
         }
         after[sign] = builder.moved(states, forces)
+    builder.contrast(own)
     doc = "Steps of two nudged phases that track the free one."
     moved = [*after[-1.0].values(), *after[1.0].values()]
     scalars = ["beta", *_step_sizes(equations.network)]

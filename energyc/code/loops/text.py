@@ -57,7 +57,7 @@ def _scatter(block: Scatter) -> str:
 def _product(block: MatrixProduct) -> Iterator[str]:
     shape = f"{block.rows.count} x {block.columns.count}, {block.inner.count} terms"
     times = f", {block.outer.count} times" if block.outer.count > 1 else ""
-    packed = ", packed once" if block.packed_once else ""
+    packed = (", packed once" if block.packed_once else "") + (", in bfloat16" if block.rounds else "")
     sign, over = "+=" if block.adds else "=", " over samples" if block.target.kind == "total" else ""
     yield f"product {_typed(block.target)} {sign} {block.left.name} @ {block.right.name}{over}: {shape}{times}{packed}"
 

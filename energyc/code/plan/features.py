@@ -18,7 +18,7 @@ class Features:
     solver: str
     auto: bool = False
     penalty: bool = False
-    #: The products of every evaluation, and those with which a free phase begins.
+    #: The products of every evaluation, and those with which a free phase begins; ``products``: with these.
     products: str | None = None
     first_products: str | None = None
     #: Whether kinks of the energies move proximally.
@@ -29,7 +29,9 @@ class Features:
         """The features for rules, a free phase and the training."""
         named = tuple(RULES[name] for name in dict.fromkeys(rules))
         penalised = train.penalty is not None
-        return Features(named, relax.solver, relax.step is None, penalised, train.products, relax.products)
+        ends_apart = train.products == "bfloat16" and relax.solver != "newton"
+        first = relax.products or ("products" if ends_apart else None)
+        return Features(named, relax.solver, relax.step is None, penalised, train.products, first)
 
     @property
     def newton(self) -> bool:

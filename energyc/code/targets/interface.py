@@ -72,7 +72,6 @@ class Target(Protocol):
     learns           whether its modules are those of torch, with the runtime of energyc
     phases           how messages call what phases run as; None for plain operations of torch
     usual_on         kinds of devices on which ``--target auto`` takes it: ``cpu``, ``cuda``
-    takes_bfloat16   whether it runs steps whose products are in bfloat16
     needs            what its modules need beside torch
     settled          what the doctor says where it works; ``{seconds}`` and the facts of its trial are filled in
     ===============  =====================================================================================
@@ -83,7 +82,6 @@ class Target(Protocol):
     learns: bool
     phases: str | None
     usual_on: frozenset[str]
-    takes_bfloat16: bool
     needs: Needs
     settled: str
 

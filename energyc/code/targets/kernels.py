@@ -19,6 +19,7 @@ from energyc.code.loops import (
     nudged_phase,
     nudged_sweeps,
     recorded_phase,
+    rounding,
     steps_back,
     sweeps,
     tracking_phases,
@@ -174,8 +175,6 @@ def _phases(context: Context, target: str, rows: Rows, prefix: str = "") -> Rela
     """The kernels of a network, or of a layer. Raises NotLowered."""
     if context.network.relax.solver == "newton":
         raise NotLowered("its solver is newton")
-    if rows == "array" and context.network.train.products == "bfloat16":
-        raise NotLowered("its products are in bfloat16, and C++ kernels compute in the type of the states")
     equations = _equations(context, target, rows, prefix)
     blocks = context.features.blocks
     kernels = [free_phase(equations), *([sweeps(equations)] if blocks else [])]
@@ -189,7 +188,16 @@ def _phases(context: Context, target: str, rows: Rows, prefix: str = "") -> Rela
     if equations.back is not None:
         with suppress(NotLowered):  # steps back are torch operations
             kernels += [steps_back(equations), recorded_phase(equations)]
+    if rows == "array":
+        kernels = [rounding(k) if _rounds(context, k) else k for k in kernels]
     return Relaxing(context, tuple(kernels), prefix)
+
+
+def _rounds(context: Context, kernel: Kernel) -> bool:
+    """Whether a kernel in C++ is made for products in bfloat16, too: all, or those with which a free phase begins."""
+    network = context.network
+    begins = network.relax.products == "bfloat16" and kernel.walk == "relax" and not kernel.contrasts
+    return network.train.products == "bfloat16" or begins
 
 
 def _equations(context: Context, target: str, rows: Rows, prefix: str) -> Equations:

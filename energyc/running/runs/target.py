@@ -62,7 +62,6 @@ def compiled_for(
     if ready.reason is None:
         recording = [rule for rule in RULES if rule in rules and "trajectory" in RULES[rule].needs]
         others = [f"those that {rule} records" for rule in recording]
-        others += ["steps in bfloat16"] if not target.takes_bfloat16 and _roughly(network) else []
         built = "" if ready.built_in is None else f" (built in {ready.built_in:.1f} s)"
         note = "".join(f"; {which} run as torch operations" for which in others)
         note = f"phases run in {target.phases}{built}{note}"
@@ -79,9 +78,3 @@ def _usual_on(device: str) -> str:
     """The target that ``auto`` takes on a device."""
     kind = device.partition(":")[0]
     return next((name for name in WRITTEN if kind in find_target(name).usual_on), WRITTEN[0])
-
-
-def _roughly(network: Network) -> bool:
-    """Whether a free phase begins with products in bfloat16, that of the network or of one of its layers."""
-    parts = (network, *(layer.network for layer in network.layers.values()))
-    return any(part.relax.products == "bfloat16" for part in parts)

@@ -10,12 +10,20 @@ from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.records import Fixed
 from energyc.runtime.tensors.states import Tensors, flatten, unflatten
 
+#: The most steps of the iteration; where they would not do, a Krylov method takes fewer products.
+MOST = 32
+
 
 class Transposed:
-    """(I + step J)^T P^T at ``states``, P the derivative of the proximal point at z + step F(z), and its ``seeds``."""
+    """(I + step J)^T P^T at ``states``, P the derivative of the proximal point at z + step F(z), and its ``seeds``.
+
+    Its iteration starts at ``start``, and has at most so many steps.
+    """
 
     def __init__(self, net: Equations, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]) -> None:
         self.net, self.states, self.fixed, self.seeds, self.step = net, states, fixed, seeds, step
+        self.start: Tensors = seeds
+        self.most = MOST
         #: z + step F(z), where the proximal point is not that itself.
         self.moved: list[Tensor] | None = None
         if net.constrained:

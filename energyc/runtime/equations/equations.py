@@ -75,6 +75,14 @@ class Equations(PhaseSettings, RuleEquations):
         """Where a linear system is solved: products in full precision."""
         return nullcontext()
 
+    def _rounds_steps(self, states: Tensors) -> bool:
+        """Whether rounded products are any other in a step of a free phase from these states."""
+        return True
+
+    def _contrasting(self) -> AbstractContextManager[None]:
+        """Where phases move whose difference is the gradient: products that are precise enough for it."""
+        return nullcontext()
+
     def _rounding(self) -> float:
         """The relative rounding error of what the network computes."""
         return torch.finfo(self.dtype).eps

@@ -16,7 +16,8 @@ class PhaseSettings:
     """How a network relaxes and is nudged; a generated class overrides what its spec sets."""
 
     relax_solver = "gradient"
-    #: The products with which a relaxation begins, where it has others than the rest.
+    #: The products with which a relaxation begins, where it has others than the rest; ``products``: its own, where they
+    #: are in bfloat16, in which it does not come to its tolerance.
     relax_products: str | None = None
     #: Whether a relaxation chooses its step sizes itself.
     relax_auto = False
@@ -43,8 +44,8 @@ class PhaseSettings:
     alpha = 0.5
     #: Whether two nudged phases are one batch; None: on a GPU.
     nudge_together: bool | None = None
-    #: What the operands of products are rounded to in float32: ``float32``, ``tf32``, ``bfloat16``; None: as torch is
-    #: set.
+    #: What the operands of products are rounded to in float32: ``float32``, ``tf32``, ``bfloat16``, or ``contrast``,
+    #: which is the last but for forces; None: as torch is set.
     products: str | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:

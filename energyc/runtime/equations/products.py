@@ -28,6 +28,8 @@ PRODUCTS = frozenset(
 )
 #: How torch calls the formats in which a GPU takes the operands of float32 products.
 FORMATS = {"float32": "ieee", "tf32": "tf32"}
+#: Products in bfloat16; ``contrast``: but for those of forces in phases whose difference is the gradient.
+ROUNDED = ("bfloat16", "contrast")
 
 
 class RoundedProducts(TorchFunctionMode):
@@ -35,6 +37,9 @@ class RoundedProducts(TorchFunctionMode):
 
     They are added up in float32, and the result is rounded to bfloat16 before it is float32 again.
     """
+
+    #: By which kernels know it, which take such operands themselves.
+    rounds_operands = True
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Compute, a product with rounded operands; a sum over one tensor alone is none."""
@@ -51,7 +56,7 @@ def products_in(products: str | None, device: torch.device) -> Iterator[None]:
 
     Torch's own settings are afterwards what they were. A CPU has no tf32, of which a warning tells.
     """
-    if products == "bfloat16":
+    if products in ROUNDED:
         with RoundedProducts():
             yield
     elif products is None or device.type != "cuda":
@@ -94,6 +99,16 @@ def rounded(name: str) -> Callable[..., Any]:
     return equation
 
 
+def contrasted(name: str) -> Callable[..., Any]:
+    """The same of an equation that moves phases, whose difference may be the gradient."""
+
+    def equation(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with products_in("float32" if self.products == "contrast" else self.products, self.device):
+            return getattr(super(RoundedEquations, self), name)(*args, **kwargs)
+
+    return equation
+
+
 def in_full(name: str) -> Callable[..., Any]:
     """An equation of a network, by its name, with products in float32 where the network has any of its own."""
 
@@ -108,8 +123,13 @@ class RoundedEquations(Equations):
     """Equations whose products take operands in ``products``; it stands before the class that has them.
 
     These are the force, the nudge and their derivatives, which every step evaluates. What is computed once is not
-    rounded: a contrast is a small difference of slopes.
+    rounded: a contrast is a small difference of slopes. Nor are, to bfloat16, forces in phases whose difference is the
+    gradient: rounding is as large as that. What turns these phases is by their difference, and is rounded.
     """
+
+    def _contrasting(self) -> AbstractContextManager[None]:
+        """Products where phases move whose difference is the gradient."""
+        return with_products(self, "contrast" if self.products == "bfloat16" else self.products)
 
     def _precise(self) -> AbstractContextManager[None]:
         """Products in float32 for a linear solve, which rounded ones would keep from its end."""
@@ -122,11 +142,11 @@ class RoundedEquations(Equations):
             return own
         return {"tf32": 2.0**-10, "bfloat16": 2.0**-7}.get(self.products or "", own)
 
-    _force = rounded("_force")
-    _block = rounded("_block")
-    _slopes = rounded("_slopes")
-    _nudge = rounded("_nudge")
-    _cost_vjp = rounded("_cost_vjp")
+    _force = contrasted("_force")
+    _block = contrasted("_block")
+    _slopes = contrasted("_slopes")
+    _nudge = contrasted("_nudge")
+    _cost_vjp = contrasted("_cost_vjp")
     _force_vjp = rounded("_force_vjp")
     _step_vjp = rounded("_step_vjp")
     _force_jvp = rounded("_force_jvp")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -19,26 +19,26 @@ class Kernels:
     """The kernels of a source, by name.
 
     Each moves states by some steps in place, ``name_phase(samples, steps, states, given, scalars, change, threads)``;
-    ``change`` [batch], if it is wanted, is the relative change of the step that would follow.
+    ``change`` [batch], if it is wanted, is the relative change of the step that would follow. Of those in ``rounded``
+    there is a second one, ``name_bfloat16_phase``, with the ``products`` by whose name it is taken in float32.
     """
 
     #: A sample is on its own in a tile, so that one batch of two phases saves nothing.
     pairs = False
 
-    def __init__(self, source: str, names: Sequence[str]) -> None:
+    def __init__(self, source: str, names: Sequence[str], rounded: Mapping[str, str] = {}) -> None:
         self.source = source
         self.names = names
+        self.rounded = rounded
         self.libraries: dict[torch.dtype, Library] = {}
         self.failure: str | None = None
 
     def serve(self, name: str, states: Tensors, products: str | None = None) -> bool:
         """Whether a kernel takes these states; the first time it is built, and where that fails a warning says why.
 
-        None rounds its ``products`` to bfloat16.
+        It takes any ``products``: one that is not made for those in bfloat16 has none that would gain by it.
         """
         x = states[0]
-        if products == "bfloat16":
-            return False
         if name not in self.names or x.device.type != "cpu" or x.dtype not in KINDS or self.failure is not None:
             return False
         if x.dtype not in self.libraries:
@@ -47,6 +47,10 @@ class Kernels:
             except NoCompiler as error:
                 self._fail(str(error))
         return self.failure is None
+
+    def rounds(self, name: str) -> bool:
+        """Whether a kernel rounds the operands of a product where it is asked to."""
+        return name in self.rounded
 
     def run(
         self,
@@ -64,11 +68,13 @@ class Kernels:
         read = [(x.detach() if x.dtype.is_floating_point else x).contiguous() for x in given]
         numbers = torch.tensor(scalars, dtype=kind)
         library = self.libraries[kind]
-        refusal = library.refusal(f"{name}_phase", whole, read, numbers, change)
+        rounds = kind == torch.float32 and self.rounded.get(name) == products is not None
+        entry = f"{name}_bfloat16_phase" if rounds else f"{name}_phase"
+        refusal = library.refusal(entry, whole, read, numbers, change)
         if refusal is not None:
             self._fail(refusal)
             return False
-        function = getattr(library.loaded, f"{name}_phase")
+        function = getattr(library.loaded, entry)
         number, pointer = ctypes.c_int64, ctypes.c_void_p
         function(
             number(len(states[0])),

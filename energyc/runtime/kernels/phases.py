@@ -23,6 +23,9 @@ class PhaseKernels(Protocol):
     def serve(self, name: str, states: Tensors, products: str | None = None) -> bool:
         """Whether a kernel takes these states and products; where one could and does not, a warning says once why."""
 
+    def rounds(self, name: str) -> bool:
+        """Whether a kernel rounds the operands of a product where it is asked to."""
+
     def run(
         self,
         name: str,
@@ -83,6 +86,10 @@ class KernelNetwork(EnergyNetwork):
     def _holds(self, step: Sequence[float]) -> bool:
         """Whether a state is held by its step, which an exact block in a kernel does not read."""
         return self.relax_solver == "blocks" and 0 in step
+
+    def _rounds_steps(self, states: Tensors) -> bool:
+        name = self._serving("sweeps" if self.relax_solver == "blocks" else "free", states)
+        return name is None or self.kernels.rounds(name)
 
     @property
     def _joins(self) -> bool:

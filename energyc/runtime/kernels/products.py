@@ -54,8 +54,15 @@ class ProductKernels(Kernels):
         return torch.einsum(equation, a, b) if found is None else found
 
     def _product(self, equation: str, a: Tensor, b: Tensor) -> Tensor | None:
-        """The product; None where torch is to make it: it is small, autograd looks on, or no kernel takes it."""
-        if a.dtype != b.dtype or not (plain(a) and plain(b)):
+        """The product; None where torch is to make it: it is small, autograd looks on, or no kernel takes it.
+
+        Where products take rounded operands it does, and its result is not rounded.
+        """
+        rounds = rounds_operands()
+        if a.dtype != b.dtype or not (plain(a, rounds) and plain(b, rounds)):
+            return None
+        rounds = rounds and a.dtype == torch.float32
+        if rounds and not self.rounded:
             return None
         walk = walked(equation, a.shape, a.stride(), b.shape, b.stride())
         if walk is None or not self.serve(next(iter(self.names), ""), [a]):
@@ -64,13 +71,14 @@ class ProductKernels(Kernels):
         left, right = (b, a) if walk.turned else (a, b)
         library, none = self.libraries[a.dtype], torch.empty(0, dtype=a.dtype)
         given = [walk.counts, walk.labels, left, right]
-        refusal = library.refusal("whole_product", [out], given, none, None)
+        entry = "rounded_product" if rounds else "whole_product"
+        refusal = library.refusal(entry, [out], given, none, None)
         if refusal is not None:
             self._fail(refusal)
             return None
         number, pointer = ctypes.c_int64, ctypes.c_void_p
         threads = number(min(torch.get_num_threads(), walk.shares))
-        library.loaded.whole_product(
+        getattr(library.loaded, entry)(
             number(0), number(0), pointers([out]), pointers(given), pointer(None), pointer(None), threads
         )
         return out
@@ -80,15 +88,22 @@ class ProductKernels(Kernels):
 MATMULS = ("ab,bz->az", "abc,cz->abz", "abcd,dz->abcz", "abcde,ez->abcdz")
 
 
-def plain(x: Tensor) -> bool:
-    """Whether a tensor is memory of the CPU that no transformation of torch stands before."""
+def rounds_operands() -> bool:
+    """Whether all that stands before operations of torch is the rounding of the operands of products."""
+    if torch._C._len_torch_function_stack() != 1:
+        return False
+    return getattr(torch.overrides._get_current_function_mode(), "rounds_operands", False)
+
+
+def plain(x: Tensor, rounds: bool = False) -> bool:
+    """Whether a tensor is memory of the CPU that no transformation of torch stands before, but for what rounds it."""
     return (
         type(x) in (Tensor, torch.nn.Parameter)
         and x.device.type == "cpu"
         and x.dtype in KINDS
         and not (x.requires_grad and torch.is_grad_enabled())
         and not torch._C._are_functorch_transforms_active()
-        and not torch._C._len_torch_function_stack()
+        and torch._C._len_torch_function_stack() == rounds
         and not x.is_conj()
         and not x.is_neg()
     )

@@ -61,6 +61,10 @@ class TritonKernels:
             warn_caller(f"the kernels run as torch operations: {reason}")
         return reason is None
 
+    def rounds(self, name: str) -> bool:
+        """Whether a kernel rounds the operands of a product where it is asked to: any does."""
+        return True
+
     def run(
         self,
         name: str,
@@ -74,8 +78,9 @@ class TritonKernels:
         """Move the states in place; ``change`` [batch] becomes the relative change of the step that would follow.
 
         With ``products`` in bfloat16 their operands and results are held in it, as is all that lies between the blocks
-        of a step; states and groups stay in float32.
+        of a step; states and groups stay in float32. So does all else in phases whose difference is the gradient.
         """
+        products = "float32" if products == "contrast" else products
         kind, device = states[0].dtype, states[0].device
         low = torch.bfloat16 if products == "bfloat16" and kind == torch.float32 else kind
         matrices = self.phases[name].matrices

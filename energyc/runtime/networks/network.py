@@ -248,7 +248,8 @@ class EnergyNetwork(Answering):
         if rule == "implicit" and self.numbered:
             raise ValueError(f"nothing is at rest in {self.name}, whose force changes from step to step: use bptt")
         phase = free_phase(self, steps, step, tolerance)
-        if rule == "bptt" and (self.relax_solver != "gradient" or phase.auto or self.relax_products):
+        rough = self.relax_products not in (None, "products")
+        if rule == "bptt" and (self.relax_solver != "gradient" or phase.auto or rough):
             how = "with step = auto" if phase.auto else f"with products in {self.relax_products} first"
             if self.relax_solver != "gradient":
                 how = f"by the solver {self.relax_solver}"

@@ -43,8 +43,9 @@ def both_phases(
 
     A sample takes part in a contrast where both settled.
     """
-    free = settle(net, list(start), fixed, phase)
-    clamped = settle_clamped(net, free.states, fixed, targets, phase)
+    with net._contrasting():
+        free = settle(net, list(start), fixed, phase)
+        clamped = settle_clamped(net, free.states, fixed, targets, phase)
     return free._replace(residual=torch.maximum(free.residual, clamped.residual)), clamped
 
 

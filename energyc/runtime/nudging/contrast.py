@@ -29,18 +29,19 @@ def centred(
     """
     if kind is None:
         kind = chosen("nudges", "together") if carries("nudges", "together") and net._joins else NudgedPair
-    beta = nudging_strength(net, free, fixed, targets, settings, drive=kind.drive_of(net))
-    nudge = settings.nudge._replace(step=free.step)
-    pair: Any = kind(net, free.states, fixed, targets, beta, nudge.step)
-    monitor = NudgeMonitor(nudge, net.dtype)
-    if net.snapshots is not None:
-        pair = chosen("nudges", "snapshots")(pair, net.snapshots)
-    for k, count in monitor.strides():
-        if monitor.is_due(k) and monitor.settled(pair.change()):
-            break
-        pair.steps_(count)
-    if net.snapshots is not None:
-        pair.take_best_()
+    with net._contrasting():
+        beta = nudging_strength(net, free, fixed, targets, settings, drive=kind.drive_of(net))
+        nudge = settings.nudge._replace(step=free.step)
+        pair: Any = kind(net, free.states, fixed, targets, beta, nudge.step)
+        monitor = NudgeMonitor(nudge, net.dtype)
+        if net.snapshots is not None:
+            pair = chosen("nudges", "snapshots")(pair, net.snapshots)
+        for k, count in monitor.strides():
+            if monitor.is_due(k) and monitor.settled(pair.change()):
+                break
+            pair.steps_(count)
+        if net.snapshots is not None:
+            pair.take_best_()
     if net.descends and kind.descends:
         found = descended(net, free, pair.plus, pair.minus, fixed, targets, 2 * beta, beta)
     else:

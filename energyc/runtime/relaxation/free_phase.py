@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor
@@ -21,18 +22,51 @@ Observer = Callable[["FreeRun", int, list[Tensor]], Tensors | None]
 
 
 def settle(
-    net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase, observers: Sequence[Observer] = ()
+    net: Equations,
+    states: list[Tensor],
+    fixed: Fixed,
+    phase: Phase,
+    observers: Sequence[Observer] = (),
+    alike: bool = False,
 ) -> FreePhase:
     """The free phase by the solver, the step-size controller and the termination of the network, in place.
 
-    What the choice of the step cost is counted among the steps, and so are rough steps at the start. A look waits once
-    for the device, to know which samples go on; the last one does not, where no further steps are left.
+    What the choice of the step cost is counted among the steps, and so are rough steps at the start, of which there are
+    none where all steps are to be ``alike``. With rounded products throughout a phase would not come to its tolerance:
+    it ends without.
+    """
+    if net.relax_products is not None:
+        first = rough_products(net)
+        with net._precise() if first == net.products and phase.tolerance is not None else nullcontext():
+            return settled(net, states, fixed, phase, observers, None if alike else first)
+    return settled(net, states, fixed, phase, observers)
+
+
+def rough_products(net: Equations) -> str | None:
+    """The products with which a free phase begins: those that are set for it, or the network's where it rounds."""
+    if net.relax_products != "products":
+        return net.relax_products
+    return "bfloat16" if net.products in ("bfloat16", "contrast") else None
+
+
+def settled(
+    net: Equations,
+    states: list[Tensor],
+    fixed: Fixed,
+    phase: Phase,
+    observers: Sequence[Observer],
+    first: str | None = None,
+) -> FreePhase:
+    """The same with products as they are, which begins with those of ``first``.
+
+    A look waits once for the device, to know which samples go on; the last one does not, where no further steps are
+    left.
     """
     ending = chosen("exit", net.relax_exit)(net, phase)
     scale = torch.stack([x.abs().max() for x in states]).max().clamp_min(1.0)
     run = FreeRun(net, states, fixed, ending.phase, observers)
-    if net.relax_products is not None:
-        run.approach(ending.most)
+    if net.relax_products is not None and first is not None:
+        run.approach(first, ending.most)
     stride = ending.phase.chunk if phase.auto else ending.first_stride(run.taken)
     stride = max(0, min(stride, ending.most - run.done))
     while True:
@@ -82,10 +116,10 @@ class FreeRun:
         """The states of all samples, with those that still move put back among them, in place."""
         return part if self.some is None else put_(self.states, self.rows, part)
 
-    def approach(self, most: int) -> None:
-        """Rough steps, where the products of the start are others than the rest."""
+    def approach(self, products: str, most: int) -> None:
+        """Rough steps with some products, where those of the rest are others."""
         left = self.phase._replace(chunk=self.net.relax_chunk, step=self.step, max_steps=most - self.done)
-        self.taken = chosen("start", "rounded")(self.net, self.states, self.fixed, left, self.seen())
+        self.taken = chosen("start", "rounded")(self.net, products, self.states, self.fixed, left, self.seen())
         self.count += self.taken
 
     def advance(self, ending: Termination, stride: int) -> None:

@@ -19,21 +19,23 @@ ABOVE_ROUNDING = 4.0
 
 
 @part("start", "rounded")
-def rounded_start(net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase, seen: Seen | None = None) -> int:
-    """Steps with products in ``relax_products`` in place, of a network in float32; returns how many.
+def rounded_start(
+    net: Equations, products: str, states: list[Tensor], fixed: Fixed, phase: Phase, seen: Seen | None = None
+) -> int:
+    """Steps with other ``products`` in place, of a network in float32; returns how many.
 
     Every ``phase.chunk`` steps the next step is made with rounded products and without. They end where half of the
     samples gain no more: the step is shorter than ``ABOVE_ROUNDING`` times the difference of both, or than the
     tolerance. A sample whose step is no shorter than at the last look goes back there. A chunk of ``phase.max_steps``
     at least is left.
     """
-    if net.dtype != torch.float32 or net.relax_products in (None, net.products):
+    if net.dtype != torch.float32 or products == net.products or not net._rounds_steps(states):
         return 0
     taken, goal = 0, phase.tolerance or 0.0
     last = states[0].new_full((len(states[0]),), float("inf"))
     while taken + 2 * phase.chunk <= phase.max_steps:
         kept = [x.clone() for x in states]
-        with with_products(net, net.relax_products):
+        with with_products(net, products):
             chosen("solver", net.relax_solver).walk_(net, states, fixed, taken, phase.chunk, phase.step, seen)
             rough = ahead(net, states, fixed, taken, phase.step)
         taken += phase.chunk

@@ -64,12 +64,12 @@ def settle_recorded(
         return force
 
     if net.retraced:
-        free = settle(net, states, fixed, phase, [Keeper(trajectory, record, last)])
+        free = settle(net, states, fixed, phase, [Keeper(trajectory, record, last)], alike=True)
         if are_stretches(trajectory):
             return free, trajectory if last is None else last_stretches(trajectory, len(free.steps), last)
         trajectory = one_by_one(net, trajectory)
     else:
-        free = settle(net, states, fixed, phase, [record])
+        free = settle(net, states, fixed, phase, [record], alike=True)
     return free, trajectory if last is None else last_steps(trajectory, len(free.steps), last)
 
 

@@ -33,8 +33,9 @@ def dual_propagation(
     The mean m is the free equilibrium, up to a curvature of the cost; the differences s+ - s- are what backpropagation
     sends back, times beta. dL/dtheta is the gradient up to O(beta^2) for alpha = 1/2, and O(beta) otherwise.
     """
-    at = dyad_start(net, start, fixed, targets, settings, net._cost_force)
-    dyads = settle_dyads(net, at, fixed, settings, predicting_forces(net, fixed, targets, at.beta))
+    with net._contrasting():
+        at = dyad_start(net, start, fixed, targets, settings, net._cost_force)
+        dyads = settle_dyads(net, at, fixed, settings, predicting_forces(net, fixed, targets, at.beta))
     kept = not_exploded(dyads.mean) & finite([*dyads.plus, *dyads.minus])
     mean = dyads.mean
     here, (states, plus, minus, aims) = restricted(kept, fixed, mean.states, dyads.plus, dyads.minus, targets)

@@ -31,7 +31,9 @@ def dyadic_ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensor
     v / beta tends to J^-T dC/dz. The bias is of O(beta^2) for alpha = 1/2, and of O(beta) otherwise. Where F is a
     gradient both halves are on their own: they are the phases of ``centered-ep`` at beta / 2.
     """
-    at = dyad_start(net, start, fixed, targets, settings, net._cost_force)
-    forces = turned_forces(net, fixed, targets, at.beta)
-    dyads = settle_dyads(net, at, fixed, settings, forces, symmetric_steps(net, fixed, targets, at.beta, at.step))
+    with net._contrasting():
+        at = dyad_start(net, start, fixed, targets, settings, net._cost_force)
+        forces = turned_forces(net, fixed, targets, at.beta)
+        walk = symmetric_steps(net, fixed, targets, at.beta, at.step)
+        dyads = settle_dyads(net, at, fixed, settings, forces, walk)
     return contrast(net, dyads.mean, dyads.plus, dyads.minus, fixed, targets, at.beta, at.beta)

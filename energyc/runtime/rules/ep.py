@@ -33,9 +33,10 @@ def ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, sett
     Where F is a gradient, J = J^T, so that the displacement dz/dbeta = J^-1 dC/dz is the adjoint state. What a free
     phase that has not ended still moves is read as displacement too.
     """
-    free = settle(net, start, fixed, settings.free)
-    beta = nudging_strength(net, free, fixed, targets, settings, order=1, one_sided=True, drive=net._nudge)
-    plus = nudged(net, free.states, fixed, targets, beta, settings.nudge._replace(step=free.step), net._nudge)
+    with net._contrasting():
+        free = settle(net, start, fixed, settings.free)
+        beta = nudging_strength(net, free, fixed, targets, settings, order=1, one_sided=True, drive=net._nudge)
+        plus = nudged(net, free.states, fixed, targets, beta, settings.nudge._replace(step=free.step), net._nudge)
     if net.descends:
         return descended(net, free, plus, free.states, fixed, targets, beta, beta)
     return contrast(net, free, plus, free.states, fixed, targets, beta, beta)

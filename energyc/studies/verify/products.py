@@ -50,17 +50,18 @@ def products_cost(net: Any, exact: Any, probe: Probe, rule: str) -> ProductsCost
 
     ``exact`` is the same network in float64, in which nothing is rounded.
     """
-    given = {"train.products": net.products, "relax.products": net.relax_products}
+    first = None if net.relax_products == "products" else net.relax_products
+    given = {"train.products": net.products, "relax.products": first}
     settings = tuple(f"{name} = {value}" for name, value in given.items() if value not in (None, "float32"))
     if not settings:
         return None
     pair = [net.gradients(probe.clamps, probe.targets, rule, allow_biased=True)]
     with with_products(net, "float32"):
-        first, net.relax_products = net.relax_products, None
+        begun, net.relax_products = net.relax_products, None
         try:
             pair.append(net.gradients(probe.clamps, probe.targets, rule, allow_biased=True))
         finally:
-            net.relax_products = first
+            net.relax_products = begun
     try:
         reference = exact.gradients(probe.clamps, probe.targets, "implicit", tolerance=AT_REST).params
     except RuntimeError:  # the implicit solve, where nothing is at rest

@@ -26,6 +26,8 @@ TILE_ENTRIES = 96 * 1024
 LARGEST_TILE, ROWS = 32, 8
 
 _TEMPLATE = (e.Name("template <class T>"),)
+#: Products that round are made of operands of a type of their own.
+_ROUNDING_TEMPLATE = (e.Name("template <class T, class Operand = T>"),)
 _SCALARS, _GIVEN, _START, _ROW = e.Name("scalars"), e.Name("given"), e.Name("start"), e.Name("row")
 
 
@@ -61,10 +63,16 @@ class KernelWriter:
         methods = self._packing, self._at, self._recalling, self._counting, self._once, self._step
         parts = map(tuple, (self._facts(), self._members(), *(method() for method in methods)))
         body = [statement for part in parts if part for statement in (*part, s.Blank())]
-        return s.Class(self.struct, tuple(body[:-1]), doc=(self.kernel.doc,), before=_TEMPLATE)
+        before = _ROUNDING_TEMPLATE if self.kernel.rounds else _TEMPLATE
+        return s.Class(self.struct, tuple(body[:-1]), doc=(self.kernel.doc,), before=before)
 
-    def entry_point(self) -> s.Statement:
-        """The function that the library exports, for the type that it is built for."""
+    def entry_points(self) -> Iterator[s.Statement]:
+        """The functions that the library exports, for the type that it is built for."""
+        yield self._entry_point(f"{self.struct}<Real>", f"{self.kernel.name}_phase")
+        if self.kernel.rounds:
+            yield self._entry_point(f"{self.struct}<Real, Low>", f"{self.kernel.name}_bfloat16_phase")
+
+    def _entry_point(self, phase: str, name: str) -> s.Statement:
         kinds = {
             "samples": "Int",
             "steps": "Int",
@@ -74,9 +82,9 @@ class KernelWriter:
             "change": "Real*",
             "threads": "Int",
         }
-        walks = e.call(f"{self.kernel.walk}<{self.struct}<Real>, Real>", *map(e.Name, kinds))
+        walks = e.call(f"{self.kernel.walk}<{phase}, Real>", *map(e.Name, kinds))
         parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in kinds.items())
-        return s.Function(f"{self.kernel.name}_phase", parameters, (s.Do(walks),), before=(e.Name('extern "C"'),))
+        return s.Function(name, parameters, (s.Do(walks),), before=(e.Name('extern "C"'),))
 
     # ------------------------------------------------------------ the tile
 

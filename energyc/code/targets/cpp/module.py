@@ -11,7 +11,7 @@ from energyc.code.plan import ModulePlan
 from energyc.code.targets.cpp.products_outside import lent
 from energyc.code.targets.cpp.source import whole_source
 from energyc.code.targets.kernels import Written, kernel_module
-from energyc.code.tree.expressions import Name, String, Tuple, call
+from energyc.code.tree.expressions import Dict, Name, String, Tuple, call
 from energyc.code.tree.statements import Body, Comment, Verbatim
 
 
@@ -27,5 +27,9 @@ def _written(kernels: Sequence[Kernel], own: Body, classes: Collection[str]) -> 
     names = Tuple(tuple(String(kernel.name) for kernel in kernels))
     remark = Comment("The kernels in C++17.", documents=True)
     definition = Verbatim(f'SOURCE = r"""{source}"""', defines=frozenset({"SOURCE"}))
-    runner = call("ProductKernels" if products else "Kernels", Name("SOURCE"), names)
+    rounded = Dict(
+        tuple((String(k.name), String("contrast" if k.contrasts else "bfloat16")) for k in kernels if k.rounds)
+    )
+    given = (names, rounded) if rounded.items else (names,)
+    runner = call("ProductKernels" if products else "Kernels", Name("SOURCE"), *given)
     return Written((remark, definition), runner, source, part)

@@ -73,10 +73,10 @@ class Products:
     def packing(self, given: Mapping[Buffer, int]) -> Iterator[s.Statement]:
         """Packs what is the same for all samples and steps; ``given`` are the numbers of what the caller passes."""
         for block in self.packed:
-            moving = [(LABELS[k], block.outer.sizes[k], stride) for k, stride in _moving(block)]
+            moving = [(LABELS[k], block.outer.sizes[k], stride) for k, stride in _moving(block.outer)]
             source = e.Cast("const T*", e.Name("given")[e.Number(given[block.right])])
             start = total([source, *_moves(block.right_at, [(stride, name) for name, _, stride in moving])])
-            way, remarked = ("lay", "in columns") if in_dots(block) else ("pack", "packed")
+            way, remarked = ("lay", "in columns") if in_dots(block) else (_pack(block), "packed")
             packs = s.Do(e.call(way, start, self._inner(block), self._columns(block), e.Name("to")))
             goes_on = s.Augment("+", e.Name("to"), product(_place(block)))
             yield from remark(f"{self.names[block.right]}, {remarked}")
@@ -88,25 +88,28 @@ class Products:
         if target.kind == "total":
             yield from self._totalled(block)
             return
+        several = list(self._several(block))
+        outer = Run() if several else block.outer
         stacked = target.batched and left.batched and not block.right.batched
         by_sample = block.right.batched or (target.batched and not left.batched)
-        turns = [*([SAMPLES] if by_sample else []), *zip(LABELS, block.outer.sizes, strict=False)]
+        turns = [*([SAMPLES] if by_sample else []), *zip(LABELS, outer.sizes, strict=False)]
         rows = self._stacked(block) if stacked else block.rows
         count = times(block.rows.count, e.Name("n")) if stacked else size(block.rows.count)
-        panels, packs = self._panels(block, by_sample)
+        panels, packs = self._panels(block, outer, by_sample)
         dots = in_dots(block)
         multiplies = e.call(
-            "dots<T>" if dots else "multiply<T>",
-            self._start(left, block.left_at, block.outer.left, by_sample and not stacked),
+            "dots<T>" if dots else _multiply(block),
+            self._start(left, block.left_at, outer.left, by_sample and not stacked),
             self.tables.along(rows, rows.left),
             count,
             size(block.inner.count) if dots else self.tables.along(block.inner, block.inner.left),
             panels,
-            self._start(target, 0, block.outer.out, by_sample and not stacked),
+            self._start(target, 0, outer.out, by_sample and not stacked),
             self.tables.along(rows, rows.out),
             size(block.columns.count),
             real(block.factor),
             e.Constant(block.adds),
+            *several,
         )
         yield from remark(block.label)
         yield from loops(turns, [*packs, s.Do(multiplies)])
@@ -121,9 +124,9 @@ class Products:
             for side in (terms.left, terms.right)
         )
         source = self._start(block.right, block.right_at, block.outer.right, False)
-        packs = s.Do(e.call("pack", source, right, self._columns(block), PANEL))
+        packs = s.Do(e.call(_pack(block), source, right, self._columns(block), PANEL))
         multiplies = e.call(
-            "multiply<T>",
+            _multiply(block),
             self._start(block.left, block.left_at, block.outer.left, False),
             self.tables.along(block.rows, block.rows.left),
             size(block.rows.count),
@@ -138,6 +141,12 @@ class Products:
         yield from remark(block.label)
         yield from loops(list(zip(LABELS, block.outer.sizes, strict=False)), [packs, s.Do(multiplies)])
 
+    def _several(self, block: MatrixProduct) -> Iterator[e.Expr]:
+        """Where one left matrix, which is rounded, has several right ones: how many, and how far apart they are."""
+        outer = block.outer
+        if block.rounds and block.packed_once and outer.left == (0,) and outer.right[0]:
+            yield e.SetOf((size(outer.sizes[0]), product(_place(block)), size(outer.out[0])))
+
     def _stacked(self, block: MatrixProduct) -> Run:
         """The rows of all samples of a tile as those of one matrix."""
         rows = block.rows
@@ -145,13 +154,13 @@ class Products:
             (self.tile, *rows.sizes), (block.left.size, *rows.left), (0, *rows.right), (block.target.size, *rows.out)
         )
 
-    def _panels(self, block: MatrixProduct, by_sample: bool) -> tuple[e.Expr, list[s.Statement]]:
+    def _panels(self, block: MatrixProduct, outer: Run, by_sample: bool) -> tuple[e.Expr, list[s.Statement]]:
         """Where the right matrix lies packed, and what packs it if that is not done before all steps."""
         if not block.packed_once:
-            source = self._start(block.right, block.right_at, block.outer.right, by_sample)
-            return PANEL, [s.Do(e.call("pack", source, self._inner(block), self._columns(block), PANEL))]
+            source = self._start(block.right, block.right_at, outer.right, by_sample)
+            return PANEL, [s.Do(e.call(_pack(block), source, self._inner(block), self._columns(block), PANEL))]
         place: e.Expr = ZERO
-        for k, _ in _moving(block):
+        for k, _ in _moving(outer):
             name = e.Name(LABELS[k])
             place = name if place == ZERO else total([e.Binary("*", place, size(block.outer.sizes[k])), name])
         here = [] if place == ZERO else [product([place, *_place(block)])]
@@ -169,9 +178,9 @@ class Products:
         return self.tables.along(block.columns, block.columns.right)
 
 
-def _moving(block: MatrixProduct) -> Iterator[tuple[int, int]]:
+def _moving(outer: Run) -> Iterator[tuple[int, int]]:
     """The outer labels that move the right matrix, by number, with their strides."""
-    return ((k, stride) for k, stride in enumerate(block.outer.right) if stride)
+    return ((k, stride) for k, stride in enumerate(outer.right) if stride)
 
 
 def _moves(at: int, moves: Sequence[tuple[int, str]]) -> list[e.Expr]:
@@ -179,9 +188,25 @@ def _moves(at: int, moves: Sequence[tuple[int, str]]) -> list[e.Expr]:
     return [*([size(at)] if at else []), *(times(stride, e.Name(name)) for stride, name in moves if stride)]
 
 
-def _place(block: MatrixProduct) -> tuple[e.Expr, ...]:
-    """The factors of the entries of one packed matrix."""
-    return size(block.inner.count), e.call("padded<T>", size(block.columns.count))
+def _pack(block: MatrixProduct) -> str:
+    """The function that packs the right matrix of a product."""
+    return "pack<Operand>" if block.rounds else "pack"
+
+
+def _multiply(block: MatrixProduct) -> str:
+    """The function that multiplies by packed panels."""
+    return "multiply<Operand>" if block.rounds else "multiply<T>"
+
+
+def _place(block: MatrixProduct, several: int = 1) -> tuple[e.Expr, ...]:
+    """The factors of the entries of one packed matrix, whose terms are those of so many samples."""
+    terms, columns = (
+        product([*([size(several)] if several > 1 else []), size(block.inner.count)]),
+        size(block.columns.count),
+    )
+    if block.rounds:
+        return (e.call("entries<Operand>", terms, columns),)
+    return terms, e.call("padded<T>", columns)
 
 
 def _start_of(number: int) -> list[e.Expr]:
@@ -191,12 +216,12 @@ def _start_of(number: int) -> list[e.Expr]:
 
 def _packed_size(block: MatrixProduct) -> e.Expr:
     """The entries of the packed matrices of a product."""
-    places = math.prod(block.outer.sizes[k] for k, _ in _moving(block))
+    places = math.prod(block.outer.sizes[k] for k, _ in _moving(block.outer))
     return product([*([size(places)] if places > 1 else []), *_place(block)])
 
 
 def largest_panel(blocks: Sequence[MatrixProduct], tile: int) -> e.Expr:
     """The entries of the largest of the panels that are packed at each step; 0 where there is none."""
-    several = ((size(tile),) if block.target.kind == "total" and tile > 1 else () for block in blocks)
-    sizes = list(dict.fromkeys(product((*own, *_place(block))) for own, block in zip(several, blocks, strict=True)))
+    several = (tile if block.target.kind == "total" else 1 for block in blocks)
+    sizes = list(dict.fromkeys(product(_place(block, own)) for own, block in zip(several, blocks, strict=True)))
     return e.call("std::max", e.SetOf(tuple(sizes))) if len(sizes) > 1 else sizes[0] if sizes else ZERO

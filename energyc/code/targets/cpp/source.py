@@ -19,17 +19,20 @@ from energyc.resources import resource
 def whole_source(kernels: Sequence[Kernel], products: bool = False) -> str:
     """The source that is compiled: kernels.h, what some need beside it, and the kernels of a network.
 
-    That is dots.h where a product has few columns, solve.h where a kernel solves, trajectory.h where one goes back
-    through steps, and product.h for ``products`` outside of phases.
+    That is dots.h where a product has few columns, bfloat16.h where one rounds, solve.h where a kernel solves,
+    trajectory.h where one goes back through steps, and product.h for ``products`` outside of phases.
     """
     walks = {kernel.walk for kernel in kernels}
     blocks = (block for kernel in kernels for block in (*kernel.before, *kernel.body))
     dots = any(isinstance(block, MatrixProduct) and in_dots(block) for block in blocks)
+    rounds = any(kernel.rounds for kernel in kernels)
     beside = {
         "dots.h": dots,
+        "bfloat16.h": rounds,
         "solve.h": "solve" in walks,
         "trajectory.h": "go_back" in walks,
         "product.h": products,
+        "rounded_product.h": products and rounds,
     }
     headers = ["kernels.h", *(header for header, is_needed in beside.items() if is_needed)]
     texts = [(resource("codegen") / "cpp" / header).read_text() for header in headers]
@@ -45,7 +48,7 @@ def own_source(kernels: Sequence[Kernel]) -> str:
     used = constants(kernels, *places, *functions.made.values(), *structs)
     sizes = [declared for name, value in used.items() for declared in _constant(name, value)]
     inside = _apart([sizes, places, *([made] for made in functions.made.values()), *([struct] for struct in structs)])
-    entries = _apart([[writer.entry_point()] for writer in writers])
+    entries = _apart([[entry] for writer in writers for entry in writer.entry_points()])
     return cpp.program(s.Module((s.Block(tuple(inside), "namespace"), s.Blank(), *entries)))
 
 

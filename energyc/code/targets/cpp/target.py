@@ -26,9 +26,8 @@ class CppTarget:
     learns: bool = True
     phases: str | None = "C++ kernels"
     usual_on: frozenset[str] = frozenset({"cpu"})
-    takes_bfloat16: bool = False
     needs: Needs = Needs(compiler=True)
-    settled: str = "built in {seconds} s and settled as torch does ({by})"
+    settled: str = "built in {seconds} s and settled as torch does ({by}; {bfloat16})"
 
     def module(self, planned: ModulePlan, options: Options) -> Printed:
         """Write the module."""
@@ -56,7 +55,16 @@ class CppTarget:
         compiler = os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
         if compiler is None:
             raise Missing("no C++ compiler was found")
-        return Trial(facts={"compiler": compiler, "by": _version(compiler) or compiler})
+        has = "has" if _has_bfloat16(compiler) else "does not have"
+        facts = {"compiler": compiler, "by": _version(compiler) or compiler}
+        return Trial(facts={**facts, "bfloat16": f"the processor {has} products in bfloat16"})
+
+
+def _has_bfloat16(compiler: str) -> bool:
+    """Whether what a compiler builds for this processor has its products of numbers in bfloat16."""
+    from energyc.runtime.kernels.library import probed
+
+    return "__AVX512BF16__" in (probed([*compiler.split(), "-march=native"]) or "")
 
 
 def _version(compiler: str) -> str:

@@ -20,7 +20,6 @@ class JaxTarget:
     learns: bool = False
     phases: str | None = "functions of JAX"
     usual_on: frozenset[str] = frozenset()
-    takes_bfloat16: bool = False
     needs: Needs = Needs(extra="jax")
     settled: str = "{version}, settled in {seconds} s"
 

@@ -86,7 +86,7 @@ def _free_phase(context: Context) -> dict[str, Any]:
         **_kinks(context),
         "biased": dict(context.options.biased),
         "relax_solver": relax.solver,
-        "relax_products": relax.products,
+        "relax_products": context.features.first_products,
         "relax_steps": relax.steps,
         "relax_auto": relax.step is None,
         "relax_memory": relax.memory,

@@ -17,7 +17,6 @@ class TorchTarget:
     learns: bool = True
     phases: str | None = None
     usual_on: frozenset[str] = frozenset()
-    takes_bfloat16: bool = True
     needs: Needs = Needs()
     settled: str = "settled in {seconds} s"
 

@@ -20,7 +20,6 @@ class TritonTarget:
     learns: bool = True
     phases: str | None = "Triton kernels"
     usual_on: frozenset[str] = frozenset()
-    takes_bfloat16: bool = True
     needs: Needs = Needs(extra="triton")
     settled: str = "{version}, by {by}, settled as torch does"
 
