@@ -391,7 +391,7 @@ class EtImage(Network):
     rules = {"bptt": bptt, "implicit": implicit}
 
 
-# Carried: Relaxed, Gradients, energy, step_sizes, moved, along, advanced, advanced_vjp, step, residual, change, length,
-# settle, free_phase, checked, immobile, shaken, share, mean_cost_vjp, gradients, added, cotangent, kept_run, walked,
-# rested, back, relax, free_run, prepared, bptt, through_steps, implicit, solved, norm, answer, answer_forward,
+# Carried: Relaxed, Gradients, energy, step_sizes, moved, along, advanced, advanced_vjp, step, residual, rested, change,
+# length, settle, free_phase, checked, immobile, shaken, share, mean_cost_vjp, gradients, added, cotangent, kept_run,
+# walked, back, relax, free_run, prepared, bptt, through_steps, implicit, solved, norm, answer, answer_forward,
 # answer_backward, clamp_gradient, at_step, project, project_vjp, windows, overlap_add, window_places, Rest, Network.

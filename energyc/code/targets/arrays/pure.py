@@ -89,8 +89,8 @@ class FunctionWriter(Routines):
             for name, x in ((name, Name(c.local[name])) for name in c.network.noises)
         ]
         if c.network.training is not None:  # an array, of which ~ is the negation
-            own = Name(c.set[c.network.training])
-            before.append(Assign(own, quote(self.of_library("np.asarray({x})"), x=own)))
+            own, form = Name(c.set[c.network.training]), self.of_library("np.asarray({x})")
+            before.append(Assign(own, quote(form, x=own)))
         if c.step is not None:
             before.append(Assign(Name(c.set[c.step]), literal(c.network.extents[c.step.over or ""] - 1)))
         first = Assign(unpacked(tuple(map(Name, clamps.values()))), Name("clamps"))

@@ -24,7 +24,7 @@ from energyc.code.targets.jax.parts.network import (
     start,
 )
 from energyc.code.targets.jax.parts.records import Relaxed
-from energyc.code.targets.jax.parts.steps import along, moved, residual
+from energyc.code.targets.jax.parts.steps import along, moved, rested
 from energyc.code.targets.jax.parts.trajectories import Pull
 
 #: Where the states were before each of the last steps, [steps, batch, ...], and after them, not yet on their sets.
@@ -55,12 +55,6 @@ def walked(params: Params, fixed: Fixed, last: int) -> Path:
     at = lax.fori_loop(0, first, lambda k, at: forward(at, k)[0], start(params, fixed))
     at, before = lax.scan(forward, at, jnp.arange(first, STEPS))
     return before, at
-
-
-def rested(params: Params, states: States, fixed: Fixed) -> Relaxed:
-    """The end of STEPS steps, settled or not."""
-    left = residual(params, states, fixed)
-    return Relaxed(states, left, jnp.full(left.shape, STEPS))
 
 
 def back(

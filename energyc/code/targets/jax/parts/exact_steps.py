@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from jax import lax
 
-from energyc.code.targets.jax.parts.exact_back import rested
 from energyc.code.targets.jax.parts.network import STEPS, Fixed, Params, States, at_step
 from energyc.code.targets.jax.parts.records import Relaxed
-from energyc.code.targets.jax.parts.steps import step
+from energyc.code.targets.jax.parts.steps import rested, step
 
 
 def settle(params: Params, states: States, fixed: Fixed) -> Relaxed:

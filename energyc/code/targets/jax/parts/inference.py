@@ -5,10 +5,9 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array, lax
 
-from energyc.code.targets.jax.parts.exact_back import rested
 from energyc.code.targets.jax.parts.network import PATIENCE, STEPS, TOLERANCE, Fixed, Params, States, at_step
 from energyc.code.targets.jax.parts.records import Relaxed
-from energyc.code.targets.jax.parts.steps import change, chosen, step
+from energyc.code.targets.jax.parts.steps import change, chosen, rested, step
 
 
 def settle(params: Params, states: States, fixed: Fixed) -> Relaxed:

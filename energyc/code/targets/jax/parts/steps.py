@@ -6,7 +6,18 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from energyc.code.targets.jax.parts.network import STEP, Fixed, Params, States, force, project, project_vjp, terms
+from energyc.code.targets.jax.parts.network import (
+    STEP,
+    STEPS,
+    Fixed,
+    Params,
+    States,
+    force,
+    project,
+    project_vjp,
+    terms,
+)
+from energyc.code.targets.jax.parts.records import Relaxed
 
 
 def energy(params: Params, states: States, fixed: Fixed) -> Array:
@@ -47,6 +58,12 @@ def step(params: Params, states: States, fixed: Fixed) -> States:
 def residual(params: Params, states: States, fixed: Fixed) -> Array:
     """How far the next step leads, of each sample."""
     return change(params, states, advanced(params, states, fixed, force(params, states, fixed)), fixed)
+
+
+def rested(params: Params, states: States, fixed: Fixed) -> Relaxed:
+    """The end of STEPS steps, settled or not."""
+    left = residual(params, states, fixed)
+    return Relaxed(states, left, jnp.full(left.shape, STEPS))
 
 
 def change(params: Params, before: States, after: States, fixed: Fixed) -> Array:
