@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -450,6 +453,21 @@ def test_optax_trains_it(spec: str, rule: str, tmp_path: Path, monkeypatch: pyte
         params, state, cost = update(params, state)
         costs.append(float(cost))
     assert costs[-1] < costs[0] / 2, costs[::10]
+
+
+@needs_jax
+@pytest.mark.slow
+def test_it_goes_over_devices_and_under_vmap(tmp_path: Path) -> None:
+    """A batch shared by two devices by hand and by the compiler, sets of params, samples, donation, bfloat16."""
+    made = pipeline.emit(pipeline.resolve(pipeline.read("hopfield")), ("centered-ep",), target="jax")
+    (tmp_path / "hopfield_jax.py").write_text(made.text)
+    environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    command = [sys.executable, str(Path(__file__).with_name("devices.py")), str(tmp_path)]
+    found = json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    assert found.pop("devices") == 2
+    assert found.pop("kept after donation") == 0
+    assert found.pop("bfloat16") < 0.01
+    assert max(found.values()) < 1e-5, found
 
 
 def reals(x: Any) -> Any:
