@@ -264,10 +264,21 @@ def test_a_look_at_each_chunk(float64: None) -> None:
 def test_kinks_move_by_proximal_steps(spec: str, float64: None) -> None:
     """By every rule that has a form, and through the answer."""
     pair = Pair(spec)
-    assert set(pair.jax.rules) == set(RULES) - {"bptt", "tbptt"}
+    assert set(pair.jax.rules) == set(RULES)
     same_rest(pair)
     same(pair, tuple(pair.jax.rules), 1e-10)
     same_answer(pair, 1e-10)
+
+
+@needs_jax
+@pytest.mark.slow
+def test_back_through_so_many_proximal_steps(float64: None) -> None:
+    """Exactly so many, or the last of them alone."""
+    settings = {"relax.tolerance": None, "relax.steps": 6, "nudge.steps": 3}
+    pair = Pair(
+        pipeline.resolve(pipeline.read("elastic_net"), pipeline.Choices(None, settings)), rules=("bptt", "tbptt")
+    )
+    same(pair, ("bptt", "tbptt"), 1e-10)
 
 
 @needs_jax

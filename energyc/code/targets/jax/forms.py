@@ -29,9 +29,8 @@ RULES: Mapping[str, str] = MappingProxyType(
 _NUDGED = frozenset(RULES) - {"implicit", "bptt"}
 #: Rules that are not for layers: what comes back to one is known at its last states alone.
 _WITHOUT_LAYERS = frozenset({"tbptt"})
-#: Rules that go back through steps. They are not for sweeps of blocks, not for steps that a relaxation chooses, and not
-#: for kinks: the slope of one is taken where a step leads, and they take those where it begins. No other ones are for a
-#: network that differs in training.
+#: Rules that go back through steps. They are not for sweeps of blocks, and not for steps that a relaxation chooses. No
+#: other ones are for a network that differs in training.
 _THROUGH_STEPS = frozenset({"bptt", "tbptt"})
 
 
@@ -56,7 +55,7 @@ def written(planned: ModulePlan, rules: Sequence[Declaration]) -> tuple[str, ...
         possible = [name for name in possible if name not in _THROUGH_STEPS]
     if any(part.equations.training is not None for part in parts.values()):
         possible = [name for name in possible if name in _THROUGH_STEPS]
-    if planned.derivation.proximal:
+    if planned.derivation.proximal and network.numbered:
         possible = [name for name in possible if name not in _THROUGH_STEPS]
     by_number = all(part.equations.nudge.steps is not None for part in parts.values())
     if not by_number:

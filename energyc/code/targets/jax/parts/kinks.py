@@ -40,8 +40,15 @@ def advanced_vjp(params: Params, at: States, fixed: Fixed, cotangents: States) -
 
 def force_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -> tuple[States, Slopes]:
     """J^T cotangents of the force without its kinks; the slopes by params are those of the kinks at rest too."""
+    return kinked_vjp(params, states, states, fixed, cotangents)
+
+
+def kinked_vjp(
+    params: Params, states: States, after: States, fixed: Fixed, cotangents: States
+) -> tuple[States, Slopes]:
+    """The same, with the slopes of kinks at where a step leads."""
     earlier, slopes = smooth_vjp(params, states, fixed, cotangents)
-    kinks = kink_slopes(params, states, fixed, cotangents)
+    kinks = kink_slopes(params, after, fixed, cotangents)
     return earlier, {**slopes, **{name: slopes[name] + x if name in slopes else x for name, x in kinks.items()}}
 
 
