@@ -411,12 +411,14 @@ def test_float32_differs_by_rounding(spec: str) -> None:
 
 @needs_jax
 @pytest.mark.slow
-def test_the_strength_of_a_nudge_is_that_of_torch(float64: None) -> None:
-    pair = Pair("hopfield")
+@pytest.mark.parametrize("step", [0.5, "auto"])
+def test_the_strength_of_a_nudge_is_that_of_torch(step: object, float64: None) -> None:
+    pair = Pair(pipeline.resolve(pipeline.read("hopfield"), pipeline.Choices(None, {"relax.step": step})))
     for rule in ("ep", "centered-ep"):
         ours = pair.torch.gradients(pair.clamps, pair.targets, rule)
         found = pair.jax.gradients(pair.clamps, pair.targets, rule)
-        assert difference(found, {n: x.numpy() for n, x in ours.params.items()}) < 1e-8
+        close = 1e-7 if step == "auto" else 1e-8  # an estimate of the curvature keeps ten digits
+        assert difference(found, {n: x.numpy() for n, x in ours.params.items()}) < close
 
 
 @needs_jax

@@ -101,6 +101,12 @@ def test_without_a_bound_no_beta_is_largest() -> None:
     assert found.unbounded and found.strongest is None
 
 
+def test_where_the_bound_is_zero_no_beta_is_largest() -> None:
+    """A quadratic energy and a cost that is linear: the contrast is the gradient at any beta."""
+    found = proved(ONE.replace("z^2 + cos(z)/2 - theta*z", "z^2 - theta*z").replace("1/2 * (z - 1)^2", "3 * z"))
+    assert all(nudged.bound == 0 for nudged in found.nudged) and found.strongest is None
+
+
 @pytest.mark.parametrize("name", ["hopfield", "deep_hopfield", "monotone"])
 def test_steps_converge_as_soon_as_is_promised(name: str) -> None:
     rules = ("implicit",) if name == "monotone" else ("centered-ep",)

@@ -50,7 +50,8 @@ def circled(
     n = settings.points
     if settings.strength is None and net.radius is not None:
         settings = settings._replace(strength=net.radius)
-    radius = nudging_strength(net, free, fixed, targets, settings, n)
+    with net._contrasting():
+        radius = nudging_strength(net, free, fixed, targets, settings, n)
     extension = net._extended()
     extended = extension._prepare(*(as_complex(x, extension.dtype) for x in fixed[: given(net)]))
     aims = [as_complex(x, extension.dtype) for x in targets]

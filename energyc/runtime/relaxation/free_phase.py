@@ -37,7 +37,8 @@ def settle(
     """
     if net.relax_products is not None:
         first = rough_products(net)
-        with net._precise() if first == net.products and phase.tolerance is not None else nullcontext():
+        apart = phase.tolerance is not None and net.products in ("bfloat16", first)
+        with net._precise() if apart else nullcontext():
             return settled(net, states, fixed, phase, observers, None if alike else first)
     return settled(net, states, fixed, phase, observers)
 

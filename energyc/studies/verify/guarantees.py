@@ -211,7 +211,7 @@ class _Errors:
 
     def strongest(self, within: float, known: Nudged) -> float | None:
         """The largest beta, to a hundredth, at which the bound is ``within`` a number; None where none is found."""
-        beta = known.beta * math.sqrt(within / known.bound)
+        beta = known.beta * (math.sqrt(within / known.bound) if known.bound else 1.0)
         factor = 2.0 if self.holds(beta, within) else 0.5
         for _ in range(DOUBLINGS):
             beta *= factor

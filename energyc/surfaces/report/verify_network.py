@@ -135,7 +135,7 @@ def _guarantee(proved: Guarantee | None, beta: float | None) -> Iterator[str]:
         yield f"  error of centered-ep        at most {error}"
     if proved.strongest is not None:
         own = "" if beta is None else f"; as configured it is {beta:.2e}"
-        yield f"  largest beta                {proved.strongest:.2e} for an error of at most {proved.within:.0e}{own}"
+        yield f"  largest beta                {proved.strongest:.2e} for an error of at most {proved.within:g}{own}"
     if proved.unbounded:
         yield f"  error of centered-ep        no bound: {proved.unbounded}"
 

@@ -80,8 +80,12 @@ def _without(network: Network, derivation: Derivation, layer: bool) -> Iterator[
     relax = network.relax
     if relax.solver not in ("gradient", "blocks"):
         yield f"its solver is {relax.solver}"
-    if relax.step is None and (layer or network.numbered or relax.exit == "inference"):
+    if relax.step is None and layer:
         yield "each relaxation chooses its step"
+    if relax.step is None and network.numbered:
+        yield "each relaxation chooses its step, and its force reads the number of the step"
+    if relax.step is None and relax.exit == "inference":
+        yield "each relaxation chooses its step and ends by exit = inference"
     trained = network.training is not None
     if relax.exit == "inference" and not trained:
         yield "its relaxation ends otherwise in training, which nothing in it reads"

@@ -176,8 +176,8 @@ def curvature(params: Params, states: States, fixed: Fixed, rows: Array) -> Arra
 
     entries = sum(x[0].size for x in states)
     first, here = moves(states), norm(states)
-    width = jnp.finfo(here.dtype).eps ** (1 / 3) * (1 + here)
-    tiny = jnp.finfo(here.dtype).tiny
+    width = float(jnp.finfo(here.dtype).eps) ** (1 / 3) * (1 + here)
+    tiny = float(jnp.finfo(here.dtype).tiny)
 
     def secant(_: Array, direction: States) -> States:
         unit = by(width / jnp.maximum(norm(direction), tiny), direction)
