@@ -422,16 +422,18 @@ from triton.compiler import ASTSource
 spec = importlib.util.spec_from_file_location("made", sys.argv[1])
 made = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(made)
-kernels = [f for n, f in vars(made).items() if isinstance(f, triton.runtime.JITFunction) and "_group_" in n]
+kernels = [f for n, f in vars(made).items() if isinstance(f, triton.runtime.JITFunction) and n.endswith("_kernel")]
 for kernel in kernels:
     lines = kernel.src.splitlines()
     whole = {a for a in kernel.arg_names if any(f"tl.load({a} " in line and "other=0)" in line for line in lines)}
-    whole |= {a for a in kernel.arg_names if a in sys.argv[2:]}
+    whole |= {a for a in kernel.arg_names if a.removesuffix("_ptr") in sys.argv[2:]}
     between = {a for a in kernel.arg_names if any(f"tl.load({a}" in line and ".to(real)" in line for line in lines)}
     for real, low, capability in (("fp32", "fp32", 80), ("fp32", "bf16", 90), ("fp64", "fp64", 80)):
         kinds = {a: f"*{low if a in between else real}" for a in kernel.arg_names}
         types = kinds | dict.fromkeys(whole, "*i64") | {a: "i32" for a in kernel.arg_names if a == "samples"}
-        code = triton.compile(ASTSource(fn=kernel, signature=types), target=GPUTarget("cuda", capability, 32))
+        sizes = {p.name: getattr(made, p.name) for p in kernel.params if p.is_constexpr}
+        source = ASTSource(fn=kernel, signature=types | dict.fromkeys(sizes, "constexpr"), constexprs=sizes)
+        code = triton.compile(source, target=GPUTarget("cuda", capability, 32))
         assert f".target sm_{capability}" in code.asm["ptx"], kernel
         read = [line for line in code.asm["ttir"].splitlines() if "%samples" in line and "tt.func" not in line]
         assert not any("muli" in line for line in read), read  # 32 bits, which so many samples may overflow
@@ -503,7 +505,7 @@ def test_kernels_compile_for_a_gpu(path: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", COMPILE, str(tmp_path / "made.py"), *numbers]
     done = subprocess.run(command, env=variables, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) == len(re.findall(r"^@jit\ndef \w+_group_\d+", made.text, re.MULTILINE)) > 0
+    assert int(done.stdout) == len(re.findall(r"^@jit\ndef \w+_kernel\b", made.text, re.MULTILINE)) > 0
 
 
 @needs_triton
