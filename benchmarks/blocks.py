@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from benchmarks.vectors import cosine, flat
 from energyc import pipeline
 from energyc.language.diagnostics import Source
 from energyc.running.runs.prepare import reopen
@@ -110,22 +111,12 @@ def trained(run: Path, batch: int) -> Case:
     return Case(saved.source, saved, given.clamps, given.targets)
 
 
-def flat(params: Mapping[str, Tensor]) -> Tensor:
-    """A gradient as one vector in float64."""
-    return torch.cat([value.double().flatten() for value in params.values()])
-
-
-def cosine(found: Any, aim: Tensor) -> float:
-    """That of a gradient with the aim."""
-    ours = flat(found.params)
-    return float(ours @ aim / (ours.norm() * aim.norm()))
-
-
 def enough(case: Case, net: Any, aim: Tensor, wanted: float) -> tuple[int, int]:
     """The fewest sweeps, free and nudged together, whose gradient is as near as is wanted."""
     for whole in range(2, MOST):
         for nudged in range(1, whole):
-            if cosine(case.gradient(net, steps=whole - nudged, nudge_steps=nudged), aim) >= wanted - NEAR:
+            found = case.gradient(net, steps=whole - nudged, nudge_steps=nudged)
+            if cosine(flat(found.params), aim) >= wanted - NEAR:
                 return whole - nudged, nudged
     return MOST, MOST
 
@@ -153,7 +144,7 @@ def measure(name: str, case: Case, own: Mapping[str, object], targets: list[str]
     """Print the rows of a network."""
     blocks = {**own, "relax.solver": "blocks"}
     aims = {"plain": case.at_rest({}), "blocks": case.at_rest(blocks)}
-    wanted = cosine(case.gradient(case.net("cpp", {})), aims["plain"].gradient)
+    wanted = cosine(flat(case.gradient(case.net("cpp", {})).params), aims["plain"].gradient)
     free, nudged = enough(case, case.net("cpp", blocks), aims["blocks"].gradient, wanted)
     settings = {**blocks, "relax.steps": free, "relax.max_steps": free, "nudge.steps": nudged}
     settled = {**blocks, "relax.exit": "early", "relax.chunk": 2, "nudge.steps": nudged}
@@ -167,7 +158,7 @@ def measure(name: str, case: Case, own: Mapping[str, object], targets: list[str]
                 f"{float(found.steps.float().mean()):.1f}",
                 str(net.nudge_steps),
                 f"{float(found.residual.max()):.0e}",
-                f"{cosine(found, aims['plain' if way == 'plain' else 'blocks'].gradient):.6f}",
+                f"{cosine(flat(found.params), aims['plain' if way == 'plain' else 'blocks'].gradient):.6f}",
                 f"{1e3 * times[way]:.2f}",
                 f"{times[way] / times['plain']:.2f}",
             )

@@ -26,6 +26,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from benchmarks.vectors import cosine, flat
 from energyc import pipeline
 from energyc.code.loops import NotLowered
 from energyc.code.loops.nest import MatrixProduct
@@ -191,16 +192,6 @@ def gradients(bench: Bench) -> list[Sequence[str]]:
 def calling(net: Any, clamps: Inputs, targets: Inputs) -> Callable[[], object]:
     """A call of a network's gradient."""
     return lambda: net.gradients(clamps, targets)
-
-
-def flat(params: Mapping[str, Tensor]) -> Tensor:
-    """All of a gradient in a row, in float64 on the CPU."""
-    return torch.cat([value.detach().double().cpu().flatten() for value in params.values()])
-
-
-def cosine(one: Tensor, two: Tensor) -> float:
-    """Of the angle between two gradients."""
-    return float(one @ two / (one.norm() * two.norm()))
 
 
 # -------------------------------------------------------------------- a step of cet

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -24,9 +24,8 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from benchmarks.trained_gradient import SHIPPED, Trained, flat
-from energyc import pipeline
-from energyc.running.runs.saved import load_run
+from benchmarks.trained_gradient import Trained
+from benchmarks.vectors import cosine, flat
 from energyc.runtime.equations.products import PRODUCTS
 from energyc.studies.bench.step import least
 
@@ -48,21 +47,6 @@ ALONE: Sequence[tuple[str, str, Sequence[str], bool]] = (
     ("bptt", "forces", FORCES, False),
     ("bptt", "steps back and the slopes", BACK, False),
 )
-
-
-def net_of(trained: Trained, rule: str, settings: Mapping[str, object], target: str = "cpp") -> Any:
-    """The trained network for a rule with other settings."""
-    saved = load_run(trained.run)
-    network = pipeline.resolve(saved.source, pipeline.Choices(None, {**SHIPPED, **settings}))
-    net = pipeline.instantiate(pipeline.emit(network, [rule], target=target, runtime="import"), "cpu", torch.float32, 0)
-    saved.load_into(net, "last")
-    return net
-
-
-def cosine(one: Tensor, two: Tensor) -> float:
-    """The cosine of two gradients, in float64."""
-    one, two = one.double().flatten(), two.double().flatten()
-    return float(one @ two / (one.norm() * two.norm()))
 
 
 class OperandsRounded(TorchFunctionMode):
@@ -114,7 +98,8 @@ def print_times(trained: Trained, seconds: float) -> None:
     rows, params = [], dict[str, dict[str, float]]()
     for rule in RULES:
         for way, settings in WAYS.items():
-            pair = [net_of(trained, rule, {**settings, **more}) for more in ({}, {"train.products": "bfloat16"})]
+            both = ({}, {"train.products": "bfloat16"})
+            pair = [trained.net("cpp", {**settings, **more}, rules=[rule]) for more in both]
             calls = [partial(net.gradients, trained.clamps, trained.targets, rule) for net in pair]
             plain, low = (call() for call in calls)
             times = least(dict(enumerate(calls)), seconds, time.process_time)
@@ -137,7 +122,7 @@ def print_alone(trained: Trained) -> None:
     """The table of what is rounded alone."""
     print("", "| rule | rounded | cosine | least of a param |", "|---|---|---|---|", sep="\n")
     for rule in dict.fromkeys(row[0] for row in ALONE):
-        net = net_of(trained, rule, FIXED, "torch")
+        net = trained.net("torch", FIXED, rules=[rule])
         exact = net.gradients(trained.clamps, trained.targets, rule)
         strength = {} if exact.beta is None else {"beta": exact.beta}
         for _, what, names, nudged in (row for row in ALONE if row[0] == rule):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from benchmarks.vectors import cosine, flat
 from energyc import pipeline
 from energyc.running.runs.prepare import reopen
 from energyc.running.runs.saved import load_run
@@ -73,11 +74,17 @@ class Trained:
         batch = Feed(reopen(run).feeds(), "test", "cpu", torch.float32).batch(np.arange(samples))
         return Trained(run, batch.clamps, batch.targets)
 
-    def net(self, target: str, settings: Mapping[str, object], dtype: torch.dtype = torch.float32) -> Any:
+    def net(
+        self,
+        target: str,
+        settings: Mapping[str, object],
+        dtype: torch.dtype = torch.float32,
+        rules: Sequence[str] = (RULE, "implicit"),
+    ) -> Any:
         """The trained network with other settings."""
         saved = load_run(self.run)
         network = pipeline.resolve(saved.source, pipeline.Choices(None, {**SHIPPED, **settings}))
-        compiled = pipeline.emit(network, [RULE, "implicit"], target=target, runtime="import")
+        compiled = pipeline.emit(network, rules, target=target, runtime="import")
         net = pipeline.instantiate(compiled, "cpu", dtype, 0)
         saved.load_into(net, "last")
         return net
@@ -90,11 +97,6 @@ def exact(trained: Trained) -> Tensor:
     found = net.gradients(trained.clamps, trained.targets, "implicit")
     print(f"implicit: residual {float(found.residual.max()):.1e}, cost {float(found.cost.mean()):.4f}")
     return flat(found.params)
-
-
-def flat(params: Mapping[str, Tensor]) -> Tensor:
-    """A gradient as one vector in float64."""
-    return torch.cat([value.double().flatten() for value in params.values()])
 
 
 def main() -> None:
@@ -117,7 +119,6 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     for name, found in rows.items():
         ours = flat(found.params)
-        cosine = float(ours @ aim / (ours.norm() * aim.norm()))
         error = float((ours - aim).norm() / aim.norm())
         cells = (
             f"{1e3 * times[name]:.0f}",
@@ -125,7 +126,7 @@ def main() -> None:
             f"{float(found.steps.float().mean()):.1f}",
             f"{float(found.residual.max()):.0e}",
             f"{found.beta:g}",
-            f"{cosine:.6f}",
+            f"{cosine(ours, aim):.6f}",
             f"{error:.1e}",
         )
         print(f"| {name} | {' | '.join(cells)} |")

@@ -376,6 +376,10 @@ Path = tuple[States, States]
 Pull = Callable[..., tuple[States, Slopes]]
 
 
+#: The pull of a step.
+step_pull: Pull = force_vjp
+
+
 answer.defvjp(answer_forward, answer_backward)
 
 
@@ -393,5 +397,5 @@ class EtImage(Network):
 
 # Carried: Relaxed, Gradients, energy, step_sizes, moved, along, advanced, advanced_vjp, step, residual, rested, change,
 # length, settle, free_phase, checked, immobile, shaken, share, mean_cost_vjp, gradients, added, cotangent, kept_run,
-# walked, back, relax, free_run, prepared, bptt, through_steps, implicit, solved, norm, answer, answer_forward,
+# walked, back, relax, free_run, prepared, bptt, of_all_steps, implicit, solved, norm, answer, answer_forward,
 # answer_backward, clamp_gradient, at_step, project, project_vjp, windows, overlap_add, window_places, Rest, Network.

@@ -41,28 +41,26 @@ def bptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     """
     fixed, free, path = kept_run(params, clamps, MAX_STEPS)
     seeds, direct = mean_cost_vjp(params, free, fixed, targets)
-    first, through = through_steps(params, free, fixed, seeds, path)
-    return gradients(params, free, fixed, targets, [*through, start_vjp(params, fixed, first), direct])
+    first, slopes = back(params, free, fixed, seeds, path, step_pull)
+    through = [*of_all_steps(params, fixed, slopes), start_vjp(params, fixed, first)]
+    return gradients(params, free, fixed, targets, [*through, direct])
 
 
 def tbptt(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
     """Backpropagation through the last NUDGE_STEPS steps of each sample alone."""
     fixed, free, path = kept_run(params, clamps, NUDGE_STEPS)
     seeds, direct = mean_cost_vjp(params, free, fixed, targets)
-    _, through = through_steps(params, free, fixed, seeds, path)
-    return gradients(params, free, fixed, targets, [*through, direct])
+    _, slopes = back(params, free, fixed, seeds, path, step_pull)
+    return gradients(params, free, fixed, targets, [*of_all_steps(params, fixed, slopes), direct])
 
 
-def through_steps(
-    params: Params,
-    free: Relaxed,
-    fixed: Fixed,
-    seeds: States,
-    path: Any,
-) -> tuple[States, list[Slopes]]:
-    """Cotangents of where the states began a path, not yet on their sets, and the slopes of its steps."""
-    first, slopes = back(params, free, fixed, seeds, path, force_vjp)
-    return first, [slopes]
+#: The pull of a step.
+step_pull: Pull = force_vjp
+
+
+def of_all_steps(params: Params, fixed: Fixed, slopes: Slopes) -> list[Slopes]:
+    """The slopes by params of all steps, by what ``step_pull`` gave, added up."""
+    return [slopes]
 
 
 def kept_run(params: Params, clamps: Clamps, last: int) -> tuple[Fixed, Relaxed, Any]:
