@@ -423,6 +423,21 @@ def test_the_strength_of_a_nudge_is_that_of_torch(step: object, float64: None) -
 
 @needs_jax
 @pytest.mark.slow
+def test_a_step_is_chosen_in_bfloat16_too() -> None:
+    import jax
+
+    network = pipeline.resolve(pipeline.read("hopfield"), pipeline.Choices(None, {"relax.step": "auto"}))
+    loaded: Any = pipeline.instantiate(pipeline.emit(network, ("centered-ep",), target="jax"), "cpu", "float32", 0)
+    module: Any = sys.modules[type(loaded).__module__]
+    clamps, targets = given(network)
+    params, held = jax.tree.map(lambda x: x.astype("bfloat16"), loaded.given(clamps))
+    found = jax.jit(module.centered_ep)(params, held, module.Targets(**loaded.ordered("targets", targets)))
+    assert found.params.W1.dtype == found.free.pace.dtype == "bfloat16"
+    assert bool(np.isfinite(np.asarray(found.params.W1, "float32")).all())
+
+
+@needs_jax
+@pytest.mark.slow
 def test_grad_goes_through_the_answer(float64: None) -> None:
     same_answer(Pair("hopfield"), 1e-9)
 

@@ -202,6 +202,25 @@ def test_forces_whose_difference_is_the_gradient_are_not_rounded(rule: str) -> N
     assert net.products == "bfloat16"
 
 
+@pytest.mark.parametrize("rule", ["holomorphic-ep", "holomorphic-aep"])
+def test_the_radius_of_a_circle_is_that_of_float32(rule: str) -> None:
+    clamps, targets = inputs()
+    chosen = [
+        loaded(rules=[rule], **settings).gradients(clamps, targets, rule).beta
+        for settings in ({}, {"train_products": "bfloat16"})
+    ]
+    assert chosen[0] == chosen[1]
+
+
+def test_a_phase_that_begins_in_tf32_does_not_end_in_bfloat16() -> None:
+    net, (clamps, _) = loaded(train_products="bfloat16", relax_products="tf32"), inputs()
+    calls = counted(net)
+    with pytest.warns(RuntimeWarning, match="products in tf32 are products in float32"):
+        found = net.relax(clamps)
+    assert "bfloat16" not in calls
+    assert float(found.residual.max()) <= 1e-5
+
+
 def test_products_that_are_changed_are_those_of_the_whole_phase() -> None:
     net, (clamps, _) = loaded(train_products="bfloat16"), inputs()
     net.products = "float32"

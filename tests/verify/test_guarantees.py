@@ -18,6 +18,7 @@ from energyc.studies.verify import Guarantee, verify
 from energyc.studies.verify.guarantees import SHORTER
 from energyc.studies.verify.probe import random_probe
 from energyc.studies.verify.verification import SAMPLES
+from tests.cli.run import energyc as energyc_command
 from tests.drawing import seeds
 
 SPECS = Path(__file__).parents[2] / "specs"
@@ -99,6 +100,13 @@ def test_at_the_largest_beta_the_error_is_within_what_is_asked(within: float) ->
 def test_without_a_bound_no_beta_is_largest() -> None:
     found = proved(ONE.replace("cos(z)/2", "relu(z)^2"))
     assert found.unbounded and found.strongest is None
+
+
+def test_the_report_names_the_error_that_was_asked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Unrounded: at 2.5e-3 nothing is proved of 2e-3."""
+    (tmp_path / "one.energy").write_text(ONE)
+    arguments = str(tmp_path / "one.energy"), "--rule", "centered-ep", "--within", "0.0025"
+    assert "for an error of at most 0.0025" in energyc_command(capfd, "verify", *arguments).out
 
 
 def test_where_the_bound_is_zero_no_beta_is_largest() -> None:
