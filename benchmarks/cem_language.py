@@ -14,25 +14,22 @@ import statistics
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 import energyc
+from benchmarks import baseline
 from benchmarks.runs import evaluations, kept, trained
 from energyc.language.network import Network
 from energyc.pipeline import Choices, read, resolve
 from energyc.resources import folder
 from energyc.running.data import find_adapter
-from energyc.running.training.order import Order, evenly_spread
-from energyc.running.training.schedule import rate_factor
 
 SPEC, PRESET = folder("specs") / "cem.energy", "small"
 MODELS = ("untied", "CEM-T1", "CEM-T2")
-EVAL_SAMPLES, CLIP = 1000, 1.0
+EVAL_SAMPLES = 1000
 
 
 def rms_norm(x: Tensor) -> Tensor:
@@ -87,37 +84,11 @@ class Untied(nn.Module):
         return self.head(self.g_out * rms_norm(self.blocks(self.tok(idx))))
 
 
-def cost(net: nn.Module, batch: Mapping[str, np.ndarray]) -> Tensor:
-    """Cross-entropy, the mean over batch and positions."""
-    return F.cross_entropy(net(torch.as_tensor(batch["input"])).transpose(1, 2), torch.as_tensor(batch["target"]))
-
-
-@torch.no_grad()
-def evaluated(net: nn.Module, test: Any, batch: int) -> float:
-    """The cost on the windows that ``energyc train`` evaluates."""
-    indices = evenly_spread(len(test), EVAL_SAMPLES)
-    parts = [indices[first : first + batch] for first in range(0, len(indices), batch)]
-    return sum(len(part) * float(cost(net, test.batch(part))) for part in parts) / len(indices)
-
-
 def untied(network: Network, data: str, seed: int) -> dict[str, float]:
     """Train the baseline by the dims and settings of the spec."""
-    size, options = network.extents, network.train
-    opened = find_adapter("characters").open({"context": size["J"]}, data, seed=seed)
-    train, test = opened.split("train"), opened.split("test")
+    opened = find_adapter("characters").open({"context": network.extents["J"]}, data, seed=seed)
     torch.manual_seed(seed)
-    net = Untied(size)
-    optimizer = torch.optim.AdamW(net.parameters(), lr=options.base_rate)
-    order, steps, begin = Order(seed, len(train), options.batch), options.steps or 0, time.monotonic()
-    for step in range(steps):
-        for group in optimizer.param_groups:
-            group["lr"] = options.base_rate * rate_factor(options, step, steps)
-        optimizer.zero_grad(set_to_none=True)
-        cost(net, train.batch(order.indices(step))).backward()
-        nn.utils.clip_grad_norm_(net.parameters(), CLIP)
-        optimizer.step()
-    seconds = time.monotonic() - begin
-    return {"cost": evaluated(net, test, options.batch), "params": count(net.parameters()), "seconds": seconds}
+    return baseline.trained(Untied(network.extents), network.train, opened, seed)
 
 
 def cem(run: Path, steps: int, settings: Mapping[str, str], data: str, seed: int) -> dict[str, float]:
@@ -126,7 +97,7 @@ def cem(run: Path, steps: int, settings: Mapping[str, str], data: str, seed: int
     begin = time.monotonic()
     trained(SPEC, run, seed, {**settings, **steps_of}, ["--preset", PRESET, "--data", data])
     seconds, net = time.monotonic() - begin, energyc.load(run)
-    return {"cost": evaluations(run)[-1]["cost"], "params": count(net.params.values()), "seconds": seconds}
+    return {"final": evaluations(run)[-1]["cost"], "params": count(net.params.values()), "seconds": seconds}
 
 
 def measured(given: argparse.Namespace, model: str, seed: int, settings: Mapping[str, str]) -> dict[str, float]:
@@ -162,13 +133,14 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     dims = dict(text.split("=", 1) for text in given.set)
-    training = {"steps": given.steps, "lr": given.lr, "clip": CLIP, "eval_samples": EVAL_SAMPLES, "eval_every": 500}
+    training = {"steps": given.steps, "lr": given.lr, "final_lr": given.lr / 10, "eval_samples": EVAL_SAMPLES}
+    training["eval_every"] = 500
     settings = {**dims, **{f"train.{name}": str(value) for name, value in training.items()}}
     print("| model | params | cross-entropy | seeds | seconds a run |\n|---|---|---|---|---|")
     for model in given.only or MODELS:
         seeds = range(given.first_seed, given.first_seed + given.seeds)
         rows = [measured(given, model, seed, settings) for seed in seeds]
-        costs = [row["cost"] for row in rows]
+        costs = [row["final"] for row in rows]
         spread = f" ± {statistics.stdev(costs):.3f}" if len(costs) > 1 else ""
         seconds = sorted(round(row["seconds"]) for row in rows)
         each = ", ".join(f"{value:.3f}" for value in costs)

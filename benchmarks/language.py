@@ -1,13 +1,14 @@
 """Character language models compared: tracking-AEP, backpropagation with and without stabilisers, a transformer.
 
-    python benchmarks/language.py --data text.txt --context 32 --width 64 --steps 3000 --seeds 3 --out language.jsonl
+    python -m benchmarks.language --data text.txt --context 32 --width 64 --steps 3000 --seeds 3 --out language.jsonl
 
 ``specs/thick.energy`` is trained by tracking-AEP with its stabilisers (Jacobian penalty, residual defence, gate), by
 backpropagation through the relaxation with the same stabilisers, and by bare backpropagation through a fixed number of
 steps (iterating until the residual is small is a stabiliser too). The baseline is a standard pre-norm transformer
-block of the same shape (transformer.py). All see the same batches for the same number of updates. Each run appends a
-line to the JSON lines file ``--out``. Runs already in the file are skipped, so an interrupted comparison resumes. At
-the end, or at once with ``--show``, it prints mean and deviation over the seeds of the final validation cross-entropy.
+block of the same shape (transformer.py), with the same settings of training. All see the same batches for the same
+number of updates. Each run appends a line to the JSON lines file ``--out``. Runs already in the file are skipped, so an
+interrupted comparison resumes. At the end, or at once with ``--show``, it prints mean and deviation over the seeds of
+the final validation cross-entropy.
 """
 
 from __future__ import annotations
@@ -21,8 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from transformer import Size
-from transformer import run as run_transformer
+from benchmarks import transformer
 
 SPEC = Path(__file__).parents[1] / "specs" / "thick.energy"
 #: No stabilisers, and as many steps as give the published relaxation time of 15.
@@ -44,15 +44,20 @@ def jobs(options: argparse.Namespace) -> Iterator[tuple[str, int]]:
         yield from ((way, seed) for way in ways)
 
 
+def common(options: argparse.Namespace) -> list[str]:
+    """Sizes and settings of all variants."""
+    sizes = [f"T={options.context}", f"D={options.width}", f"H={options.heads}", f"train.lr={options.lr}"]
+    numbers = [f"train.{name}={getattr(options, name)}" for name in ("steps", "batch", "eval_samples")]
+    return [*sizes, *numbers, *options.set]
+
+
 def trained(way: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """Train with the command line, and sample text from the result."""
     rule, settings = WAYS[way]
     folder = options.runs / f"{way.replace(', ', '-')}-{seed}"
-    sizes = (f"T={options.context}", f"D={options.width}", f"H={options.heads}", f"train.lr={options.lr}")
-    further = (f"train.batch={options.batch}", f"train.eval_samples={options.eval_samples}", *options.set, *settings)
-    flags = [flag for setting in (*sizes, *further) for flag in ("--set", setting)]
+    flags = [flag for setting in (*common(options), *settings) for flag in ("--set", setting)]
     data = ["--data", str(options.data)] if options.data else []
-    steps = ["--steps", str(options.steps), "--seed", str(seed), "--device", options.device]
+    steps = ["--seed", str(seed), "--device", options.device]
     goal = ["--rule", rule, "--out", str(folder), "--preset", "small", "--format", "json"]
     begin = (
         ["--resume", str(folder), "--format", "json"]
@@ -90,7 +95,7 @@ def result(way: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
         name: getattr(options, name) for name in ("context", "width", "heads", "steps", "batch", "lr", "eval_samples")
     }
     if way == TRANSFORMER:
-        outcome = run_transformer(str(options.data) if options.data else None, Size(**shape), seed, options.device)
+        outcome = transformer.run(str(options.data) if options.data else None, common(options), seed, options.device)
     else:
         outcome = trained(way, seed, options)
     return {"way": way, "seed": seed, **shape, "set": options.set, **outcome}
@@ -127,7 +132,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("language.jsonl"), help="where the results are appended")
     parser.add_argument("--runs", type=Path, default=Path("runs/language"), help="where the runs go")
     parser.add_argument("--only", action="append", choices=[*WAYS, TRANSFORMER], help="may be repeated")
-    parser.add_argument("--set", action="append", default=[], metavar="K=V", help="a setting of all runs of the spec")
+    parser.add_argument("--set", action="append", default=[], metavar="K=V", help="a setting of all runs")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--show", action="store_true", help="print the table of what is there, run nothing")
     numbers = {"context": 32, "width": 64, "heads": 4, "steps": 2000, "batch": 32, "eval_samples": 2000, "seeds": 3}

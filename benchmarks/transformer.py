@@ -1,47 +1,37 @@
 """The baseline for the equilibrium blocks: a standard pre-norm transformer block of the shape of ``thick``.
 
-    python benchmarks/transformer.py --data text.txt --steps 2000 --seed 0
+    python -m benchmarks.transformer --data text.txt --set train.steps=2000 --seed 0
 
 One block in plain torch: learned positions, multi-head causal attention, a GELU feed-forward of four times the width,
-a final layer norm and an untied head. It uses the same data adapter, batches, order (a function of seed and cursor),
-AdamW and held-out windows as ``energyc train``.
+a final layer norm and an untied head. Sizes and settings of training are those of ``specs/thick.energy --preset small``
+and of ``--set``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import time
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from benchmarks import baseline
+from energyc.pipeline import read, resolve
+from energyc.resources import folder
 from energyc.running.data import find_adapter
-from energyc.running.training.order import Order, evenly_spread
+from energyc.surfaces.cli.options import choices
 
-
-@dataclass(frozen=True)
-class Size:
-    """Context T, width D, H heads, and the settings of training."""
-
-    context: int = 32
-    width: int = 64
-    heads: int = 4
-    steps: int = 2000
-    batch: int = 32
-    lr: float = 3e-3
-    eval_samples: int = 2000
+SPEC, PRESET = folder("specs") / "thick.energy", "small"
 
 
 class Block(nn.Module):
     """x + attention(norm(x)), then x + feed-forward(norm(x)): [batch, T, D] to [batch, T, D]."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, width: int, heads: int) -> None:
         super().__init__()
-        width = size.width
-        self.heads = size.heads
+        self.heads = heads
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv = nn.Linear(width, 3 * width, bias=False)
         self.out = nn.Linear(width, width, bias=False)
@@ -57,15 +47,16 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Characters [batch, T] to logits [batch, T, V]."""
+    """Characters [batch, T] to logits [batch, T, V], of a context T and a width D with H heads."""
 
-    def __init__(self, size: Size, vocabulary: int) -> None:
+    def __init__(self, size: Mapping[str, int]) -> None:
         super().__init__()
-        self.tok = nn.Embedding(vocabulary, size.width)
-        self.pos = nn.Parameter(torch.empty(size.context, size.width))
-        self.block = Block(size)
-        self.norm = nn.LayerNorm(size.width)
-        self.head = nn.Linear(size.width, vocabulary, bias=False)
+        width = size["D"]
+        self.tok = nn.Embedding(size["V"], width)
+        self.pos = nn.Parameter(torch.empty(size["T"], width))
+        self.block = Block(width, size["H"])
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, size["V"], bias=False)
         for param in self.parameters():
             if param.dim() > 1:
                 nn.init.normal_(param, std=0.02)
@@ -74,42 +65,13 @@ class Transformer(nn.Module):
         return self.head(self.norm(self.block(self.tok(idx) + self.pos)))
 
 
-def cost(net: Transformer, batch: dict[str, Tensor]) -> Tensor:
-    """Cross-entropy, the mean over batch and positions."""
-    return F.cross_entropy(net(batch["input"]).transpose(1, 2), batch["target"])
-
-
-def run(data: str | None, size: Size, seed: int, device: str = "cpu") -> dict[str, float]:
-    """Train; return the final validation cross-entropy, the best of ten evaluations, and the seconds taken."""
-    opened = find_adapter("characters").open({"context": size.context}, data, seed=seed)
-    train, test = opened.split("train"), opened.split("test")
+def run(data: str | None, settings: Sequence[str], seed: int, device: str = "cpu") -> dict[str, float]:
+    """Train by ``K=V`` settings; return what ``baseline.trained`` does, with ten evaluations."""
+    network = resolve(read(SPEC), choices(PRESET, tuple(settings)))
+    dataset = find_adapter("characters").open({"context": network.extents["T"]}, data, seed=seed)
+    size = {**network.extents, "V": dataset.schema.sizes["vocabulary"]}
     torch.manual_seed(seed)
-    net = Transformer(size, opened.schema.sizes["vocabulary"]).to(device)
-    optimizer = torch.optim.AdamW(net.parameters(), lr=size.lr)
-    order = Order(seed, len(train), size.batch)
-    begin, held_out = time.monotonic(), []
-    for step in range(size.steps):
-        optimizer.zero_grad(set_to_none=True)
-        cost(net, _tensors(train.batch(order.indices(step)), device)).backward()
-        optimizer.step()
-        if (step + 1) % max(1, size.steps // 10) == 0 or step + 1 == size.steps:
-            held_out.append(_evaluated(net, test, size, device))
-    params = sum(param.numel() for param in net.parameters())
-    return {"final": held_out[-1], "best": min(held_out), "seconds": time.monotonic() - begin, "params": params}
-
-
-@torch.no_grad()
-def _evaluated(net: Transformer, test: object, size: Size, device: str) -> float:
-    indices = evenly_spread(len(test), size.eval_samples)  # type: ignore[arg-type]
-    total = 0.0
-    for first in range(0, len(indices), size.batch):
-        part = indices[first : first + size.batch]
-        total += len(part) * float(cost(net, _tensors(test.batch(part), device)))  # type: ignore[attr-defined]
-    return total / len(indices)
-
-
-def _tensors(arrays: dict[str, object], device: str) -> dict[str, Tensor]:
-    return {name: torch.as_tensor(value).to(device) for name, value in arrays.items()}
+    return baseline.trained(Transformer(size).to(device), network.train, dataset, seed, evaluations=10)
 
 
 def main() -> None:
@@ -118,15 +80,10 @@ def main() -> None:
     parser.add_argument("--data", help="a text file; Python's own documentation where it is left out")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu")
-    for name, value in asdict(Size()).items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
-    options = vars(parser.parse_args())
-    size = Size(**{name: options[name] for name in asdict(Size())})
-    print(
-        json.dumps(
-            {**asdict(size), "seed": options["seed"], **run(options["data"], size, options["seed"], options["device"])}
-        )
-    )
+    parser.add_argument("--set", action="append", default=[], metavar="K=V", help="a dim or a setting of training")
+    options = parser.parse_args()
+    result = run(options.data, options.set, options.seed, options.device)
+    print(json.dumps({"set": options.set, "seed": options.seed, **result}))
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ def rms(x: Tensor, gain: Tensor) -> Tensor:
 
 
 def preconditioner(diagonal: Tensor, up: Tensor, down: Tensor) -> Tensor:
-    """P = diag(softplus d) + U V^T + V U^T."""
+    """P = diag(softplus d) + U V^T + V U^T with d = sqrt(D) p."""
     product = up @ down.transpose(-1, -2)
-    return torch.diag_embed(softplus(diagonal)) + product + product.transpose(-1, -2)
+    return torch.diag_embed(softplus(math.sqrt(diagonal.shape[-1]) * diagonal)) + product + product.transpose(-1, -2)
 
 
 def attention_energy(p: Tensors, u: Tensor, context: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ def mlp_energy(p: Tensors, u: Tensor, context: Tensor) -> Tensor:
 
 def attended(p: Tensors, context: Tensor, steps: int) -> Tensor:
     """Steps of attention: each head has a copy of the normed tokens, and its own preconditioner."""
-    metric = preconditioner(p["P_d"], p["P_u"], p["P_v"])
+    metric = preconditioner(p["P_p"], p["P_u"], p["P_v"])
     x = context
     for _ in range(steps):
         u = rms(x, p["g_u"])[:, None].expand(-1, len(metric), -1, -1).contiguous()
@@ -73,7 +73,7 @@ def attended(p: Tensors, context: Tensor, steps: int) -> Tensor:
 
 def fed_forward(p: Tensors, context: Tensor, steps: int) -> Tensor:
     """Steps of the gated memory."""
-    metric = preconditioner(p["P_d"], p["P_u"], p["P_v"])
+    metric = preconditioner(p["P_p"], p["P_u"], p["P_v"])
     x = context
     for _ in range(steps):
         u = rms(x, p["g_u"]).clone()

@@ -42,7 +42,7 @@ def test_the_flows_are_preconditioned_slopes_of_the_energies(number: int) -> Non
     copies = cem.rms(x, own["g_u"])[:, None].expand(-1, 2, -1, -1).clone().requires_grad_()
     energy = cem.attention_energy(own, copies, context)
     (slope,) = torch.autograd.grad(energy.sum(), copies)
-    metric = cem.preconditioner(own["P_d"], own["P_u"], own["P_v"])
+    metric = cem.preconditioner(own["P_p"], own["P_u"], own["P_v"])
     torch.testing.assert_close(layer.energy({"x": x}, inside), energy.detach(), rtol=0, atol=1e-12)
     flow = -torch.einsum("kde,bkie->bid", metric, slope)
     torch.testing.assert_close(layer.force({"x": x}, inside)["x"], flow, rtol=0, atol=1e-12)
@@ -51,7 +51,7 @@ def test_the_flows_are_preconditioned_slopes_of_the_energies(number: int) -> Non
     u = cem.rms(x, own["g_u"]).requires_grad_()
     energy = cem.mlp_energy(own, u, context)
     (slope,) = torch.autograd.grad(energy.sum(), u)
-    flow = -slope @ cem.preconditioner(own["P_d"], own["P_u"], own["P_v"]).T
+    flow = -slope @ cem.preconditioner(own["P_p"], own["P_u"], own["P_v"]).T
     torch.testing.assert_close(layer.force({"x": x}, inside)["x"], flow, rtol=0, atol=1e-9)
 
 
@@ -61,7 +61,7 @@ def test_one_step_without_preconditioner_is_tied_attention_and_a_gated_mlp() -> 
     net = tiny(**{"attention.relax.steps": 1, "mlp.relax.steps": 1})
     with torch.no_grad():
         for layer in ("attention", "mlp"):
-            net.params[f"{layer}.P_d"].fill_(math.log(math.e - 1))
+            net.params[f"{layer}.P_p"].fill_(math.log(math.e - 1) / 2)
             net.params[f"{layer}.P_v"].zero_()
         net.params["attention.diag"].zero_()
     clamps, _ = drawn(net)

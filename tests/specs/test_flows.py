@@ -164,7 +164,7 @@ def literal_inputs(random: Random, d: dict[str, int]) -> tuple[Tensors, Tensors]
 
 def literal_flow(p: Tensors, clamps: Tensors, x: Tensor) -> Tensor:
     """Causal attention whose logits have a diagonal term that its values lack."""
-    u, c = rms_norm(x, 1e-5), rms_norm(clamps["h"], 1e-5)
+    u, c = rms_norm(x, 1e-6), rms_norm(clamps["h"], 1e-6)
     query, value = (torch.einsum("krd,bid->bkir", p[name], z) for name, z in (("W_q", u), ("W_k", c)))
     scores = (query @ value.transpose(-1, -2) + (p["diag"] * u @ c.transpose(-1, -2))[:, None]) / math.sqrt(x.shape[-1])
     causal = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
@@ -215,7 +215,7 @@ SPECS_WITH_FLOWS = (
         2,
         1.0,
         literal_inputs,
-        lambda p, clamps: rms_norm(clamps["h"], 1e-5),
+        lambda p, clamps: rms_norm(clamps["h"], 1e-6),
         literal_flow,
         lambda p, clamps, targets, x: (x - targets["t"]).square().mean((1, 2)),
     ),

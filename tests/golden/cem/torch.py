@@ -1,7 +1,7 @@
 """cem: Causal Energy Minimization: a language model of CEM blocks (algorithm 1, equations 12, 13, appendix B).
 
 Made by energyc 0.2.0 from cem.energy
-SHA-256 of the spec: 66248d293e4e4702a055878b3a565c38fe61eb8afe79c5dba2cbcacd23339d14
+SHA-256 of the spec: b5744df4c7e9f836190b74c51ffff641dacaa61d9a79a87a254c549edee7d0bd
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace
 """
@@ -22,6 +22,8 @@ from energyc.runtime.tensors.states import Tensors
 
 J, D, K, R, M, Ra, Rm, L = 256, 512, 8, 64, 1408, 4, 16, 6
 Z = 65
+scale = D ** 0.5
+scale_2 = D ** 0.5
 
 
 class AttentionFixed(NamedTuple):
@@ -51,8 +53,8 @@ class AttentionEquations:
     let key[k,j,r] = sum[d](W_k[k,r,d] * n1[j,d])
     let alibi[k in K, i in J, j in J] = -2^(-k - 1) * abs(i - j) + where(i == j, b_self, b_other)
     let s[k,i,j] = (sum[r](key[k,j,r] * q[k,i,r]) + sum[d](diag[d] * u[k,i,d] * n1[j,d])) / tau + alibi[k,i,j]
-    let P[k,d,e] = where(d == e, softplus(P_d[k,d]), 0) + sum[r](P_u[k,d,r] * P_v[k,e,r] + P_v[k,d,r] *
-        P_u[k,e,r])
+    let P[k,d,e] = where(d == e, softplus(sqrt(D) * P_p[k,d]), 0)
+                     + sum[r](P_u[k,d,r] * P_v[k,e,r] + P_v[k,d,r] * P_u[k,e,r])
 
     ``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint.
     """
@@ -64,7 +66,7 @@ class AttentionEquations:
     readout_names = ("x",)
     relax_steps = 2
     relax_step = (1.0,)
-    param_names = ("g_u", "W_q", "W_k", "diag", "b_self", "b_other", "P_d", "P_u", "P_v")
+    param_names = ("g_u", "W_q", "W_k", "diag", "b_self", "b_other", "P_p", "P_u", "P_v")
 
     def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
         super().__init__(device, dtype)
@@ -83,8 +85,8 @@ class AttentionEquations:
         key = torch.einsum("Bid,krd->Bkir", n1, self.W_k)
         P = torch.einsum("kdr,ker->kde", self.P_u, self.P_v)
         P += torch.einsum("ker,kdr->kde", self.P_u, self.P_v)
-        P += softplus(self.P_d)[:, :, None] * self.mask_3.to(self.dtype)
-        drive = torch.sigmoid(self.P_d)
+        P += softplus(scale * self.P_p)[:, :, None] * self.mask_3.to(self.dtype)
+        drive = torch.sigmoid_(scale * self.P_p)
         exp = torch.exp_(self.position * torch.log(torch.full((), 2, device=self.device, dtype=self.dtype)))
         alibi = -(torch.abs(self.position_2) * exp[:, None, None])
         alibi += self.mask.to(self.dtype) * self.b_self
@@ -201,7 +203,7 @@ class AttentionEquations:
             ),
             "b_self": torch.einsum("Bii->Bi", part_2).sum(1).sum(0),
             "b_other": (part_2.sum(0) * self.mask_2.to(self.dtype)).sum(),
-            "P_d": -torch.einsum("Bkdd,kd->kd", product_5, fixed.drive),
+            "P_p": -scale * torch.einsum("Bkdd,kd->kd", product_5, fixed.drive),
             "P_u": (
                 -torch.einsum("ked,ker->kdr", product_5.sum(0), self.P_v)
                 - torch.einsum("kde,ker->kdr", product_5.sum(0), self.P_v)
@@ -301,7 +303,7 @@ class AttentionEquations:
             ),
             "b_self": torch.einsum("Bii->Bi", part_2).sum(1).sum(0),
             "b_other": (part_2.sum(0) * self.mask_2.to(self.dtype)).sum(),
-            "P_d": -torch.einsum("Bkdd,kd->kd", product_5, fixed.drive),
+            "P_p": -scale * torch.einsum("Bkdd,kd->kd", product_5, fixed.drive),
             "P_u": (
                 -torch.einsum("ked,ker->kdr", product_5.sum(0), self.P_v)
                 - torch.einsum("kde,ker->kdr", product_5.sum(0), self.P_v)
@@ -340,7 +342,7 @@ class MlpEquations:
 
     let u[i,d]     = g_u[d] * rms[d](x[i,d])
     let gate[i,m]  = sum[d](W[m,d] * n2[i,d])
-    let P[d,e] = where(d == e, softplus(P_d[d]), 0) + sum[r](P_u[d,r] * P_v[e,r] + P_v[d,r] * P_u[e,r])
+    let P[d,e] = where(d == e, softplus(sqrt(D) * P_p[d]), 0) + sum[r](P_u[d,r] * P_v[e,r] + P_v[d,r] * P_u[e,r])
 
     ``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint.
     """
@@ -352,7 +354,7 @@ class MlpEquations:
     readout_names = ("x",)
     relax_steps = 2
     relax_step = (1.0,)
-    param_names = ("g_u", "W", "V", "P_d", "P_u", "P_v")
+    param_names = ("g_u", "W", "V", "P_p", "P_u", "P_v")
 
     def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
         super().__init__(device, dtype)
@@ -361,10 +363,10 @@ class MlpEquations:
     def _prepare(self, n2: Tensor) -> MlpFixed:
         """The quantities that depend on clamps and params alone."""
         gate = n2 @ self.W.T
-        P = self.mask.to(self.dtype) * softplus(self.P_d)[:, None]
+        P = self.mask.to(self.dtype) * softplus(scale_2 * self.P_p)[:, None]
         P += self.P_u @ self.P_v.T
         P += self.P_v @ self.P_u.T
-        drive = torch.sigmoid(self.P_d)
+        drive = torch.sigmoid_(scale_2 * self.P_p)
         return MlpFixed(n2, gate, P, drive)
 
     def _start(self, fixed: MlpFixed) -> list[Tensor]:
@@ -435,7 +437,7 @@ class MlpEquations:
             "g_u": (product_2 * pull_u).sum((0, 1)),
             "W": torch.einsum("Bid,Bim->md", fixed.n2, pull_gate),
             "V": torch.einsum("Bmi,Bid->md", product_4, P_cot_x_2) + torch.einsum("Bid,Bmi->md", u, product_3),
-            "P_d": torch.einsum("Bdd,d->d", pull_P, fixed.drive),
+            "P_p": scale_2 * torch.einsum("Bdd,d->d", pull_P, fixed.drive),
             "P_u": pull_P.sum(0).T @ self.P_v + pull_P.sum(0) @ self.P_v,
             "P_v": pull_P.sum(0) @ self.P_u + pull_P.sum(0).T @ self.P_u,
         }
@@ -496,13 +498,13 @@ class CemEquations:
         "attention.diag": "attention_diag",
         "attention.b_self": "attention_b_self",
         "attention.b_other": "attention_b_other",
-        "attention.P_d": "attention_P_d",
+        "attention.P_p": "attention_P_p",
         "attention.P_u": "attention_P_u",
         "attention.P_v": "attention_P_v",
         "mlp.g_u": "mlp_g_u",
         "mlp.W": "mlp_W",
         "mlp.V": "mlp_V",
-        "mlp.P_d": "mlp_P_d",
+        "mlp.P_p": "mlp_P_p",
         "mlp.P_u": "mlp_P_u",
         "mlp.P_v": "mlp_P_v",
     }
@@ -526,13 +528,13 @@ class CemEquations:
         self.attention_diag = self._param(torch.full((L, D), 0.0, dtype=torch.float64))
         self.attention_b_self = self._param(torch.full((L,), 0.0, dtype=torch.float64))
         self.attention_b_other = self._param(torch.full((L,), 0.0, dtype=torch.float64))
-        self.attention_P_d = self._param(torch.full((L, K, D), 1.0, dtype=torch.float64))
+        self.attention_P_p = self._param(torch.full((L, K, D), 0.04419417382415922, dtype=torch.float64))
         self.attention_P_u = self._param(normal(random, (L, K, D, Ra), 0.02))
         self.attention_P_v = self._param(torch.full((L, K, D, Ra), 0.0, dtype=torch.float64))
         self.mlp_g_u = self._param(torch.full((L, D), 1.0, dtype=torch.float64))
         self.mlp_W = self._param(normal(random, (L, M, D), 0.02))
         self.mlp_V = self._param(normal(random, (L, M, D), 0.02))
-        self.mlp_P_d = self._param(torch.full((L, D), 1.0, dtype=torch.float64))
+        self.mlp_P_p = self._param(torch.full((L, D), 0.04419417382415922, dtype=torch.float64))
         self.mlp_P_u = self._param(normal(random, (L, D, Rm), 0.02))
         self.mlp_P_v = self._param(torch.full((L, D, Rm), 0.0, dtype=torch.float64))
         self.attention = Attention(device, dtype)
@@ -562,7 +564,7 @@ class CemEquations:
                     self.attention_diag[number],
                     self.attention_b_self[number],
                     self.attention_b_other[number],
-                    self.attention_P_d[number],
+                    self.attention_P_p[number],
                     self.attention_P_u[number],
                     self.attention_P_v[number],
                 ],
@@ -577,7 +579,7 @@ class CemEquations:
                     self.mlp_g_u[number],
                     self.mlp_W[number],
                     self.mlp_V[number],
-                    self.mlp_P_d[number],
+                    self.mlp_P_p[number],
                     self.mlp_P_u[number],
                     self.mlp_P_v[number],
                 ],

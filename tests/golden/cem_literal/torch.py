@@ -3,7 +3,7 @@ values,
 so the step is not the gradient of the printed energy; the compiler says so.
 
 Made by energyc 0.2.0 from cem_literal.energy
-SHA-256 of the spec: b897e53a20cee38d41b5a4f99e858e89d1dcc5594cc5857e190c42c3ddc8558e
+SHA-256 of the spec: 595595486144c89b28bdaa677814fcc6991bb2f97c357e34abbf7b88093584db
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace
 """
@@ -45,8 +45,8 @@ class CemLiteralEquations:
 
     Consts: tau = 5.65685.
 
-    let u[i,d]   = rmsnorm[d](x[i,d])
-    let c[j,d]   = rmsnorm[d](h[j,d])
+    let u[i,d]   = rms[d](x[i,d])
+    let c[j,d]   = rms[d](h[j,d])
     let q[k,i,r] = sum[d](W_q[k,r,d] * u[i,d])
     let v[k,j,r] = sum[d](W_k[k,r,d] * c[j,d])
     let p[k,i,j] = softmax[j | j <= i]((sum[r](v[k,j,r] * q[k,i,r]) + sum[d](diag[d] * u[i,d] * c[j,d])) / tau)
@@ -77,7 +77,7 @@ class CemLiteralEquations:
     def _prepare(self, h: Tensor) -> Fixed:
         """The quantities that depend on clamps and params alone."""
         total = (h * h).mean(2)
-        total += 1e-05
+        total += 1e-06
         c = h * total.rsqrt()[:, :, None]
         v = torch.einsum("Bid,krd->Bkir", c, self.W_k)
         diag_h_part = c * self.diag
@@ -95,7 +95,7 @@ class CemLiteralEquations:
         """
         (x,) = states
         u_part = (x * x).mean(2)
-        u_part += 1e-05
+        u_part += 1e-06
         u = x * u_part.rsqrt()[:, :, None]
         q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
         p_part = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
@@ -143,7 +143,7 @@ class CemLiteralEquations:
         (x,) = states
         (cot_x,) = cotangents
         total = (x * x).mean(2)
-        total += 1e-05
+        total += 1e-06
         total_rsqrt = total.rsqrt()
         u = x * total_rsqrt[:, :, None]
         q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
@@ -180,9 +180,9 @@ class CemLiteralEquations:
         (x,) = states
         (cot_x,) = cotangents
         total = (fixed.h * fixed.h).mean(2)
-        total += 1e-05
+        total += 1e-06
         u_part = (x * x).mean(2)
-        u_part += 1e-05
+        u_part += 1e-06
         u = x * u_part.rsqrt()[:, :, None]
         q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
         p_part = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
@@ -204,7 +204,7 @@ class CemLiteralEquations:
         """<cotangents, d start> by params and clamps."""
         (cot_x,) = cotangents
         grad_h_part = (fixed.h * fixed.h).mean(2)
-        grad_h_part += 1e-05
+        grad_h_part += 1e-06
         grad_h = cot_x * grad_h_part.rsqrt()[:, :, None]
         grad_h.add_(fixed.h * (grad_h_part ** -1.5 * (fixed.h * cot_x).sum(2))[:, :, None], alpha=-1 / D)
         return {"h": grad_h}
@@ -223,7 +223,7 @@ class CemLiteralEquations:
         (x,) = states
         (cot_x,) = cotangents
         total = (x * x).mean(2)
-        total += 1e-05
+        total += 1e-06
         total_rsqrt = total.rsqrt()
         u = x * total_rsqrt[:, :, None]
         q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
@@ -262,7 +262,7 @@ class CemLiteralEquations:
         """<cotangents, dF/dx> for real clamps, summed over steps."""
         sum_pull_v, sum_part = sums
         grad_h_part = (fixed.h * fixed.h).mean(2)
-        grad_h_part += 1e-05
+        grad_h_part += 1e-06
         grad_h_part_2 = torch.einsum("Bkir,krd->Bid", sum_pull_v, self.W_k)
         grad_h_part_2 += sum_part
         grad_h = grad_h_part_2 * grad_h_part.rsqrt()[:, :, None]
