@@ -195,6 +195,39 @@ def test_a_network_in_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _far(by_kernels, slopes()) < 1e-12
 
 
+HANDED_ON = """
+network part
+dim N = 5
+clamp x[N], w[N]
+param a[N] ~ normal(1)
+state z[N]
+start z[n] = x[n]
+energy rest  = 1/2 * sum[n](z[n]^2)
+energy waves = -sum[n](a[n] * sin(w[n] * z[n]))
+readout y[n] = z[n]
+relax { step = 0.3, steps = 7 }
+train { rule = bptt }
+"""
+
+
+@needs_compiler
+def test_slopes_by_clamps_that_no_product_of_a_sum_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network without a cost adds them up over the steps, in the kernel, for what is around it."""
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    net = kernel_module(resolved(HANDED_ON), ["bptt"])
+    back = _counted(monkeypatch, "_steps_back_")
+    random = torch.Generator().manual_seed(5)
+    x, w = (value.requires_grad_() for value in drawn(net.clamp_shapes, random, net).values())
+    net({"x": x, "w": w}, rule="bptt")["y"].square().sum().backward()
+    assert back == [True]
+    z, a = x, net.params["a"]
+    for _ in range(7):
+        z = z + 0.3 * (a * w * torch.cos(w * z) - z)
+    expected = torch.autograd.grad(z.square().sum(), (x, w, a))
+    for found, right in zip((x.grad, w.grad, a.grad), expected, strict=True):
+        torch.testing.assert_close(found, right, rtol=0, atol=1e-12)
+
+
 @pytest.mark.slow
 @needs_compiler
 def test_nothing_depends_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:

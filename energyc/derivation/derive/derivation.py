@@ -367,10 +367,11 @@ class Derivation:
     @cached_property
     def sums(self) -> Sums:
         """The sums over steps for ``<cotangent, dF/dtheta>`` and ``<cotangent, dF/dx>``, and which read them."""
-        slopes = {**self.vjp(self.smooth, self.params), **self.vjp(self.smooth, self.real_clamps)}
-        sizes = self.network.extents
+        inward = self.vjp(self.smooth, self.real_clamps)
+        slopes, sizes = {**self.vjp(self.smooth, self.params), **inward}, self.network.extents
         largest = max(prod(sizes[dim] for dim in node.dims) for node in self.states.values())
-        return summed_over_steps(self.graph, slopes, self.names, sizes, largest)
+        handed_on = inward if self.network.hands_on else ()
+        return summed_over_steps(self.graph, slopes, self.names, sizes, largest, whole=handed_on)
 
     @cached_property
     def user_forces(self) -> dict[str, Node]:

@@ -6,7 +6,7 @@ steps: one product in the place of one a step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import prod
@@ -28,11 +28,17 @@ class Sums:
 
 
 def summed_over_steps(
-    graph: Graph, slopes: Mapping[str, Node], names: Mapping[Node, str], sizes: Mapping[str, int], largest: int
+    graph: Graph,
+    slopes: Mapping[str, Node],
+    names: Mapping[Node, str],
+    sizes: Mapping[str, int],
+    largest: int,
+    whole: Collection[str] = (),
 ) -> Sums:
     """The slopes that one product of a sum and what is given gives, and those that read nothing but the same sums.
 
-    Nothing of more than ``largest`` entries is added up; ``names`` are those of nodes, ``sizes`` those of dims.
+    Nothing of more than ``largest`` entries is added up; ``names`` are those of nodes, ``sizes`` those of dims. Slopes
+    of ``whole`` that no such product gives are added up themselves.
     """
     changing = {node for node in walk(slopes.values()) if isinstance(node, Input) and node.kind in CHANGING}
     moves = moving(list(slopes.values()), changing)
@@ -45,10 +51,13 @@ def summed_over_steps(
     worth = {name for name, linear in fitting.items() if any(factor.batched for factor in linear.factors)}
     kept = {node for name in worth for node in found[name].arguments}
     chosen = {name: linear for name, linear in found.items() if set(linear.arguments) <= kept}
-    terms = _named(sorted(kept, key=lambda node: node.number), names)
+    alone = {name: node for name, node in slopes.items() if name in whole and name not in chosen}
+    terms = _named(sorted({*kept, *alone.values()}, key=lambda node: node.number), names)
     inputs = {name: graph.input(name, "sum", node.dims) for name, node in terms.items()}
-    totals: dict[Node, Node] = {node: inputs[name] for name, node in terms.items()}
-    return Sums(terms, inputs, {name: substitute(graph, slopes[name], totals) for name in chosen})
+    totals = {node: inputs[name] for name, node in terms.items()}
+    shared: dict[Node, Node] = {node: totals[node] for node in kept}
+    products = {name: substitute(graph, slopes[name], shared) for name in chosen}
+    return Sums(terms, inputs, products | {name: totals[node] for name, node in alone.items()})
 
 
 def _named(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[str, Node]:

@@ -23,7 +23,7 @@ def under_linear_cost(network: Network) -> Network:
     tree = ast.Equation(span, "cost", ast.Left(span, name, None), ast.Apply(span, name, False, None, None, None))
     cost = Quantity(name.text, graph.add(products, ()), (), tree)
     given = {name: DataInput(node, None, span) for name, node in targets.items()}
-    return replace(network, targets=given, cost=cost, costs={cost.name: cost})
+    return replace(network, targets=given, cost=cost, costs={cost.name: cost}, linear_cost=True)
 
 
 def _product(graph: Graph, a: Node, b: Node) -> Node:

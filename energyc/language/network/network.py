@@ -106,6 +106,13 @@ class Network:
     real_selections: tuple[RealSelection, ...] = ()
     #: Every cost by its name; ``cost`` is their sum.
     costs: Mapping[str, Quantity] = field(default_factory=dict)
+    #: Whether ``cost`` is that of ``under_linear_cost``.
+    linear_cost: bool = False
+
+    @property
+    def hands_on(self) -> bool:
+        """Whether it has no cost of its own: what is around it takes on its slopes by clamps."""
+        return self.cost is None or self.linear_cost
 
     @cached_property
     def reported(self) -> dict[str, Quantity]:

@@ -29,7 +29,7 @@ class ThroughSteps:
     def slopes(ctx: Any, cotangents: list[Tensor]) -> list[dict[str, Tensor]]:
         """Slopes by params and clamps of cotangents ``cotangents`` of the last states."""
         net, fixed, slopes, totals = ctx.net, ctx.fixed, [], StepSums(len(cotangents[0]))
-        apart = [name for name in ctx.names if name not in net.summed]
+        apart = [name for name in ctx.names if name in net.unsummed]
         trajectory = ctx.trajectory
         if net.retraced and not apart:
             trajectory, cotangents = went_back(net, trajectory, cotangents, fixed, ctx.phase, totals)
@@ -39,7 +39,7 @@ class ThroughSteps:
             part = net._clamp_gradient(step.states, step.fixed, step.pushed) if apart else {}
             part = {name: slope for name, slope in part.items() if name in apart}
             slopes.append(spread(part, step.rows, len(cotangents[0])))
-        slopes += [totals.gradient(net, fixed), net._sums_clamp_gradient(fixed, totals.sums) if net.summed else {}]
+        slopes += [totals.gradient(net, fixed), net._sums_clamp_gradient(fixed, totals.sums) if totals.sums else {}]
         if not ctx.starts_by_itself:
             return slopes
         return [*slopes, net._start_vjp(fixed, net._project_adjoint(net._start(fixed), cotangents))]

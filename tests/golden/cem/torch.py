@@ -282,12 +282,15 @@ class AttentionEquations:
         back_x.add_(x * back_x_part[:, :, None], alpha=-1 / D)
         pull_key = torch.einsum("Bkji,Bjkr->Bkir", weights, product_3)
         pull_key.add_(torch.einsum("Bkjr,Bkji->Bkir", q, pull_s), alpha=0.044194173824159216)
+        part_2 = torch.einsum("Bkji,Bjkd->Bid", weights, P_cot_x_2 * self.diag)
+        part_2.add_(torch.einsum("Bji,Bjd->Bid", pull_s.sum(1), product_2 * self.diag), alpha=0.044194173824159216)
+        part_2 += torch.einsum("Bkir,krd->Bid", pull_key, self.W_k)
         product_4 = torch.einsum("Bkjr,Bkij->Bkir", fixed.key, weights)
-        part_2 = pull_s.sum(1)
+        part_3 = pull_s.sum(1)
         total_2 = -torch.einsum("Bkir,krd->Bkid", product_4, self.W_q)
         total_2 -= torch.einsum("Bkij,Bjd->Bkid", weights, fixed.diag_n1_part)
         product_5 = torch.einsum("Bkie,Bid->Bkde", total_2, cot_x_2)
-        return [back_x, pull_key], {
+        return [back_x, pull_key, part_2], {
             "g_u": (product * part.transpose(1, 2)).sum((0, 1)),
             "W_q": (
                 torch.einsum("Bkir,Bikd->krd", product_4, P_cot_x_2)
@@ -301,8 +304,8 @@ class AttentionEquations:
                     fixed.n1.transpose(1, 2)[:, None] * product_2[:, :, :, None],
                 )
             ),
-            "b_self": torch.einsum("Bii->Bi", part_2).sum(1).sum(0),
-            "b_other": (part_2.sum(0) * self.mask_2.to(self.dtype)).sum(),
+            "b_self": torch.einsum("Bii->Bi", part_3).sum(1).sum(0),
+            "b_other": (part_3.sum(0) * self.mask_2.to(self.dtype)).sum(),
             "P_p": -scale * torch.einsum("Bkdd,kd->kd", product_5, fixed.drive),
             "P_u": (
                 -torch.einsum("ked,ker->kdr", product_5.sum(0), self.P_v)
@@ -316,8 +319,13 @@ class AttentionEquations:
 
     def _sums_gradient(self, fixed: AttentionFixed, sums: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dtheta> summed over batch and steps."""
-        (sum_pull_key,) = sums
+        sum_pull_key, _ = sums
         return {"W_k": torch.einsum("Bkir,Bid->krd", sum_pull_key, fixed.n1)}
+
+    def _sums_clamp_gradient(self, fixed: AttentionFixed, sums: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for real clamps, summed over steps."""
+        _, sum_part = sums
+        return {"n1": sum_part}
 
 
 class MlpFixed(NamedTuple):
@@ -464,6 +472,44 @@ class MlpEquations:
         """<cotangents, d readouts> by states, and by params and clamps."""
         (cot_x_2,) = cotangents
         return [cot_x_2], {}
+
+    def _step_vjp(
+        self, states: Tensors, fixed: MlpFixed, cotangents: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T cotangents, and what is added up over steps; <cotangents, dF/dtheta> of the others, summed."""
+        (x,) = states
+        (cot_x_2,) = cotangents
+        total = (x * x).mean(2)
+        total += 1e-06
+        total_rsqrt = total.rsqrt()
+        P_cot_x_2 = cot_x_2 @ fixed.P
+        product = P_cot_x_2 @ self.V.T
+        product_2 = x * total_rsqrt[:, :, None]
+        u = product_2 * self.g_u
+        V_u = u @ self.V.T
+        product_3 = fixed.gate.transpose(1, 2) * product.transpose(1, 2) * silu_slope(V_u).transpose(1, 2)
+        pull_u = torch.einsum("Bmi,md->Bid", product_3, self.V)
+        back_x_part = total ** -1.5 * (x * pull_u @ self.g_u)
+        back_x = pull_u * total_rsqrt[:, :, None] * self.g_u
+        back_x.add_(x * back_x_part[:, :, None], alpha=-1 / D)
+        silu = F.silu(V_u)
+        pull_gate = silu * product
+        part = pull_gate @ self.W
+        product_4 = fixed.gate.transpose(1, 2) * silu.transpose(1, 2)
+        pull_P = torch.einsum("Bid,Bie->Bde", cot_x_2, torch.einsum("Bmi,md->Bid", product_4, self.V))
+        return [back_x, part], {
+            "g_u": (product_2 * pull_u).sum((0, 1)),
+            "W": torch.einsum("Bid,Bim->md", fixed.n2, pull_gate),
+            "V": torch.einsum("Bmi,Bid->md", product_4, P_cot_x_2) + torch.einsum("Bid,Bmi->md", u, product_3),
+            "P_p": scale_2 * torch.einsum("Bdd,d->d", pull_P, fixed.drive),
+            "P_u": pull_P.sum(0).T @ self.P_v + pull_P.sum(0) @ self.P_v,
+            "P_v": pull_P.sum(0) @ self.P_u + pull_P.sum(0).T @ self.P_u,
+        }
+
+    def _sums_clamp_gradient(self, fixed: MlpFixed, sums: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for real clamps, summed over steps."""
+        (sum_part,) = sums
+        return {"n2": sum_part}
 
 
 class CemFixed(NamedTuple):

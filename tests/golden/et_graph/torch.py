@@ -48,6 +48,18 @@ class BlockFixed(NamedTuple):
         )
 
 
+class BlockLets(NamedTuple):
+    """The lets at some states, and parts of them."""
+
+    x_centered: Tensor
+    x_variance: Tensor
+    x_variance_rsqrt: Tensor
+    g_part: Tensor
+    g: Tensor
+    q: Tensor
+    k: Tensor
+
+
 class BlockEquations:
     """The layer `block`: states x[N, D].
 
@@ -81,6 +93,20 @@ class BlockEquations:
         beta_weight_part = weight * self.beta_2
         return BlockFixed(adj, weight, stream, eps, t, offset, offset_2, beta_weight_part)
 
+    def _lets(self, states: Tensors, fixed: BlockFixed) -> BlockLets:
+        """The lets, and parts of them, that _terms, _force, _force_vjp, _clamp_gradient and _step_vjp share."""
+        (x,) = states
+        x_centered = x - x.mean(2)[:, :, None]
+        x_variance = (x_centered * x_centered).mean(2)
+        x_variance += 1e-05
+        x_variance_rsqrt = x_variance.rsqrt()
+        g_part = x_variance_rsqrt * self.gamma
+        g = x_centered * g_part[:, :, None]
+        g += self.delta
+        q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
+        k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
+        return BlockLets(x_centered, x_variance, x_variance_rsqrt, g_part, g, q, k)
+
     def _start(self, fixed: BlockFixed) -> list[Tensor]:
         """Where the states start."""
         return [fixed.stream]
@@ -92,16 +118,9 @@ class BlockEquations:
             * q[h,n,y])))
         energy mem = -1/2 * sum[n,j](relu(sum[d](xi[j,d] * g[n,d]))^2)
         """
-        (x,) = states
-        x_centered = x - x.mean(2)[:, :, None]
-        x_variance = (x_centered * x_centered).mean(2)
-        x_variance += 1e-05
-        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, None]
-        g += self.delta
-        q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
-        k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
+        lets = self._lets(states, fixed)
         logsumexp = or_zero(
-            (torch.einsum("Bhmy,Bhny->Bhnm", q, k).transpose(2, 3) * fixed.beta_weight_part).masked_fill_(
+            (torch.einsum("Bhmy,Bhny->Bhnm", lets.q, lets.k).transpose(2, 3) * fixed.beta_weight_part).masked_fill_(
                 ~(
                     (positions(N, 0, 2, self.device) != positions(N, 1, 2, self.device)) & (
                         fixed.adj[:, positions(N, 1, 2, self.device), positions(N, 0, 2, self.device)] == 1
@@ -111,7 +130,7 @@ class BlockEquations:
             ).logsumexp(3)
         )
         energy_att = -(logsumexp.sum((1, 2)) * fixed.offset)
-        relu = torch.relu_(g @ self.xi.T)
+        relu = torch.relu_(lets.g @ self.xi.T)
         energy_mem = -0.5 * (relu * relu).sum((1, 2))
         return [energy_att, energy_mem]
 
@@ -124,16 +143,9 @@ class BlockEquations:
             k[h,n,y2])) / beta)) - sum[y,h](W_q[y,h,d] * sum[m](k[h,m,y] * beta * weight[h,n,m] * softmax[m | m != n
             and adj[n,m] == 1](beta * weight[h,n,m] * sum[y2](q[h,n,y2] * k[h,m,y2])) / beta))) - eps[t,n,d]
         """
-        (x,) = states
-        x_centered = x - x.mean(2)[:, :, None]
-        x_variance = (x_centered * x_centered).mean(2)
-        x_variance += 1e-05
-        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, None]
-        g += self.delta
-        q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
-        k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
+        lets = self._lets(states, fixed)
         weights = softmax(
-            (torch.einsum("Bhmy,Bhny->Bhnm", q, k).transpose(2, 3) * fixed.beta_weight_part).masked_fill_(
+            (torch.einsum("Bhmy,Bhny->Bhnm", lets.q, lets.k).transpose(2, 3) * fixed.beta_weight_part).masked_fill_(
                 ~(
                     (positions(N, 0, 2, self.device) != positions(N, 1, 2, self.device)) & (
                         fixed.adj[:, positions(N, 1, 2, self.device), positions(N, 0, 2, self.device)] == 1
@@ -144,9 +156,9 @@ class BlockEquations:
             3,
         )
         force_x_part = fixed.beta_weight_part.transpose(2, 3) * (weights * fixed.offset).transpose(2, 3)
-        force_x = torch.relu_(g @ self.xi.T) @ self.xi
-        force_x += torch.einsum("Bhny,yhd->Bnd", torch.einsum("Bhmy,Bhnm->Bhny", q, force_x_part), self.W_k)
-        force_x += torch.einsum("Bhny,yhd->Bnd", torch.einsum("Bhmy,Bhmn->Bhny", k, force_x_part), self.W_q)
+        force_x = torch.relu_(lets.g @ self.xi.T) @ self.xi
+        force_x += torch.einsum("Bhny,yhd->Bnd", torch.einsum("Bhmy,Bhnm->Bhny", lets.q, force_x_part), self.W_k)
+        force_x += torch.einsum("Bhny,yhd->Bnd", torch.einsum("Bhmy,Bhmn->Bhny", lets.k, force_x_part), self.W_q)
         force_x -= fixed.eps[:, fixed.t]
         return [force_x]
 
@@ -162,18 +174,9 @@ class BlockEquations:
         self, states: Tensors, fixed: BlockFixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
-        (x,) = states
         (cot_x_2,) = cotangents
-        x_centered = x - x.mean(2)[:, :, None]
-        x_variance = (x_centered * x_centered).mean(2)
-        x_variance += 1e-05
-        x_variance_rsqrt = x_variance.rsqrt()
-        product = x_variance_rsqrt * self.gamma
-        g = x_centered * product[:, :, None]
-        g += self.delta
-        q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
-        k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
-        q_k = torch.einsum("Bhmy,Bhny->Bhnm", q, k)
+        lets = self._lets(states, fixed)
+        q_k = torch.einsum("Bhmy,Bhny->Bhnm", lets.q, lets.k)
         weights = softmax(
             (q_k.transpose(2, 3) * fixed.beta_weight_part).masked_fill_(
                 ~(
@@ -185,66 +188,62 @@ class BlockEquations:
             ),
             3,
         )
-        product_2 = weights * fixed.offset
-        product_3 = fixed.beta_weight_part.transpose(2, 3) * product_2.transpose(2, 3)
+        product = weights * fixed.offset
+        product_2 = fixed.beta_weight_part.transpose(2, 3) * product.transpose(2, 3)
         W_q_cot_x_2 = torch.einsum("Bnd,yhd->Bnhy", cot_x_2, self.W_q)
         W_k_cot_x_2 = torch.einsum("Bnd,yhd->Bnhy", cot_x_2, self.W_k)
-        total = -torch.einsum("Bhny,Bmhy->Bhnm", k, W_q_cot_x_2)
-        total -= torch.einsum("Bhmy,Bnhy->Bhnm", q, W_k_cot_x_2)
-        product_4 = fixed.beta_weight_part * total.transpose(2, 3)
-        product_5 = weights * (product_4 * fixed.offset)
-        total_2 = weights * product_5.sum(3)[:, :, :, None]
-        total_2 -= product_5
-        product_6 = fixed.beta_weight_part.transpose(2, 3) * total_2.transpose(2, 3)
-        pull_k = torch.einsum("Bhnm,Bmhy->Bhny", product_3, W_q_cot_x_2)
-        pull_k += torch.einsum("Bhmy,Bhnm->Bhny", q, product_6)
-        pull_q = torch.einsum("Bhmn,Bmhy->Bhny", product_3, W_k_cot_x_2)
-        pull_q += torch.einsum("Bhmy,Bhmn->Bhny", k, product_6)
-        xi_g = g @ self.xi.T
-        product_7 = step(xi_g).transpose(1, 2) * (cot_x_2 @ self.xi.T).transpose(1, 2)
+        total = -torch.einsum("Bhny,Bmhy->Bhnm", lets.k, W_q_cot_x_2)
+        total -= torch.einsum("Bhmy,Bnhy->Bhnm", lets.q, W_k_cot_x_2)
+        product_3 = fixed.beta_weight_part * total.transpose(2, 3)
+        product_4 = weights * (product_3 * fixed.offset)
+        total_2 = weights * product_4.sum(3)[:, :, :, None]
+        total_2 -= product_4
+        product_5 = fixed.beta_weight_part.transpose(2, 3) * total_2.transpose(2, 3)
+        pull_k = torch.einsum("Bhnm,Bmhy->Bhny", product_2, W_q_cot_x_2)
+        pull_k += torch.einsum("Bhmy,Bhnm->Bhny", lets.q, product_5)
+        pull_q = torch.einsum("Bhmn,Bmhy->Bhny", product_2, W_k_cot_x_2)
+        pull_q += torch.einsum("Bhmy,Bhmn->Bhny", lets.k, product_5)
+        xi_g = lets.g @ self.xi.T
+        product_6 = step(xi_g).transpose(1, 2) * (cot_x_2 @ self.xi.T).transpose(1, 2)
         pull_g = torch.einsum("Bhny,yhd->Bnd", pull_k, self.W_k)
         pull_g += torch.einsum("Bhny,yhd->Bnd", pull_q, self.W_q)
-        pull_g += torch.einsum("Bjn,jd->Bnd", product_7, self.xi)
-        product_8 = (x_centered * pull_g).sum(2)
-        back_x_part = pull_g * product[:, :, None]
-        back_x_part.add_(x_centered * (x_variance ** -1.5 * (product_8 * self.gamma))[:, :, None], alpha=-1 / D)
+        pull_g += torch.einsum("Bjn,jd->Bnd", product_6, self.xi)
+        product_7 = (lets.x_centered * pull_g).sum(2)
+        back_x_part = pull_g * lets.g_part[:, :, None]
+        back_x_part.add_(
+            lets.x_centered * (lets.x_variance ** -1.5 * (product_7 * self.gamma))[:, :, None],
+            alpha=-1 / D,
+        )
         back_x = back_x_part - back_x_part.mean(2)[:, :, None]
         if not params:
             return [back_x], {}
         return [back_x], {
             "W_q": (
-                torch.einsum("Bhny,Bnd->yhd", torch.einsum("Bhmy,Bhmn->Bhny", k, product_3), cot_x_2)
-                + torch.einsum("Bhny,Bnd->yhd", pull_q, g)
+                torch.einsum("Bhny,Bnd->yhd", torch.einsum("Bhmy,Bhmn->Bhny", lets.k, product_2), cot_x_2)
+                + torch.einsum("Bhny,Bnd->yhd", pull_q, lets.g)
             ),
             "W_k": (
-                torch.einsum("Bhny,Bnd->yhd", torch.einsum("Bhmy,Bhnm->Bhny", q, product_3), cot_x_2)
-                + torch.einsum("Bhny,Bnd->yhd", pull_k, g)
+                torch.einsum("Bhny,Bnd->yhd", torch.einsum("Bhmy,Bhnm->Bhny", lets.q, product_2), cot_x_2)
+                + torch.einsum("Bhny,Bnd->yhd", pull_k, lets.g)
             ),
             "xi": (
                 torch.einsum("Bnd,Bnj->jd", cot_x_2, torch.relu(xi_g))
-                + torch.einsum("Bnd,Bjn->jd", g, product_7)
+                + torch.einsum("Bnd,Bjn->jd", lets.g, product_6)
             ),
-            "gamma": (x_variance_rsqrt * product_8).sum(),
+            "gamma": (lets.x_variance_rsqrt * product_7).sum(),
             "delta": pull_g.sum((0, 1)),
             "beta": (
                 (fixed.weight * (q_k * total_2.transpose(2, 3)).transpose(2, 3)).sum()
-                + (weights * product_4).sum((1, 2, 3)).sum() * fixed.offset_2
-                - (fixed.weight * (product_2 * total.transpose(2, 3))).sum()
+                + (weights * product_3).sum((1, 2, 3)).sum() * fixed.offset_2
+                - (fixed.weight * (product * total.transpose(2, 3))).sum()
             ),
         }
 
     def _clamp_gradient(self, states: Tensors, fixed: BlockFixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp."""
-        (x,) = states
         (cot_x_2,) = cotangents
-        x_centered = x - x.mean(2)[:, :, None]
-        x_variance = (x_centered * x_centered).mean(2)
-        x_variance += 1e-05
-        g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, None]
-        g += self.delta
-        q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
-        k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
-        q_k = torch.einsum("Bhmy,Bhny->Bhnm", q, k)
+        lets = self._lets(states, fixed)
+        q_k = torch.einsum("Bhmy,Bhny->Bhnm", lets.q, lets.k)
         weights = softmax(
             (q_k.transpose(2, 3) * fixed.beta_weight_part).masked_fill_(
                 ~(
@@ -256,8 +255,16 @@ class BlockEquations:
             ),
             3,
         )
-        grad_weight_part = -torch.einsum("Bhny,Bmhy->Bhnm", k, torch.einsum("Bnd,yhd->Bnhy", cot_x_2, self.W_q))
-        grad_weight_part -= torch.einsum("Bhmy,Bnhy->Bhnm", q, torch.einsum("Bnd,yhd->Bnhy", cot_x_2, self.W_k))
+        grad_weight_part = -torch.einsum(
+            "Bhny,Bmhy->Bhnm",
+            lets.k,
+            torch.einsum("Bnd,yhd->Bnhy", cot_x_2, self.W_q),
+        )
+        grad_weight_part -= torch.einsum(
+            "Bhmy,Bnhy->Bhnm",
+            lets.q,
+            torch.einsum("Bnd,yhd->Bnhy", cot_x_2, self.W_k),
+        )
         grad_weight_part_2 = weights * (fixed.beta_weight_part * grad_weight_part.transpose(2, 3) * fixed.offset)
         grad_weight_part_3 = weights * grad_weight_part_2.sum(3)[:, :, :, None]
         grad_weight_part_3 -= grad_weight_part_2
@@ -278,6 +285,81 @@ class BlockEquations:
         """<cotangents, d readouts> by states, and by params and clamps."""
         (cot_x_2,) = cotangents
         return [cot_x_2], {}
+
+    def _step_vjp(
+        self, states: Tensors, fixed: BlockFixed, cotangents: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T cotangents, and what is added up over steps; <cotangents, dF/dtheta> of the others, summed."""
+        (cot_x_2,) = cotangents
+        lets = self._lets(states, fixed)
+        q_k = torch.einsum("Bhmy,Bhny->Bhnm", lets.q, lets.k)
+        weights = softmax(
+            (q_k.transpose(2, 3) * fixed.beta_weight_part).masked_fill_(
+                ~(
+                    (positions(N, 0, 2, self.device) != positions(N, 1, 2, self.device)) & (
+                        fixed.adj[:, positions(N, 1, 2, self.device), positions(N, 0, 2, self.device)] == 1
+                    )
+                ).transpose(1, 2)[:, None],
+                float("-inf"),
+            ),
+            3,
+        )
+        product = weights * fixed.offset
+        product_2 = fixed.beta_weight_part.transpose(2, 3) * product.transpose(2, 3)
+        W_q_cot_x_2 = torch.einsum("Bnd,yhd->Bnhy", cot_x_2, self.W_q)
+        W_k_cot_x_2 = torch.einsum("Bnd,yhd->Bnhy", cot_x_2, self.W_k)
+        total = -torch.einsum("Bhny,Bmhy->Bhnm", lets.k, W_q_cot_x_2)
+        total -= torch.einsum("Bhmy,Bnhy->Bhnm", lets.q, W_k_cot_x_2)
+        product_3 = fixed.beta_weight_part * total.transpose(2, 3)
+        product_4 = weights * (product_3 * fixed.offset)
+        total_2 = weights * product_4.sum(3)[:, :, :, None]
+        total_2 -= product_4
+        product_5 = fixed.beta_weight_part.transpose(2, 3) * total_2.transpose(2, 3)
+        pull_k = torch.einsum("Bhnm,Bmhy->Bhny", product_2, W_q_cot_x_2)
+        pull_k += torch.einsum("Bhmy,Bhnm->Bhny", lets.q, product_5)
+        pull_q = torch.einsum("Bhmn,Bmhy->Bhny", product_2, W_k_cot_x_2)
+        pull_q += torch.einsum("Bhmy,Bhmn->Bhny", lets.k, product_5)
+        xi_g = lets.g @ self.xi.T
+        product_6 = step(xi_g).transpose(1, 2) * (cot_x_2 @ self.xi.T).transpose(1, 2)
+        pull_g = torch.einsum("Bhny,yhd->Bnd", pull_k, self.W_k)
+        pull_g += torch.einsum("Bhny,yhd->Bnd", pull_q, self.W_q)
+        pull_g += torch.einsum("Bjn,jd->Bnd", product_6, self.xi)
+        product_7 = (lets.x_centered * pull_g).sum(2)
+        back_x_part = pull_g * lets.g_part[:, :, None]
+        back_x_part.add_(
+            lets.x_centered * (lets.x_variance ** -1.5 * (product_7 * self.gamma))[:, :, None],
+            alpha=-1 / D,
+        )
+        back_x = back_x_part - back_x_part.mean(2)[:, :, None]
+        product_8 = product * total.transpose(2, 3)
+        product_9 = q_k * total_2.transpose(2, 3)
+        part = (product_9 * self.beta_2).transpose(2, 3) - product_8 * self.beta_2
+        return [back_x, part], {
+            "W_q": (
+                torch.einsum("Bhny,Bnd->yhd", torch.einsum("Bhmy,Bhmn->Bhny", lets.k, product_2), cot_x_2)
+                + torch.einsum("Bhny,Bnd->yhd", pull_q, lets.g)
+            ),
+            "W_k": (
+                torch.einsum("Bhny,Bnd->yhd", torch.einsum("Bhmy,Bhnm->Bhny", lets.q, product_2), cot_x_2)
+                + torch.einsum("Bhny,Bnd->yhd", pull_k, lets.g)
+            ),
+            "xi": (
+                torch.einsum("Bnd,Bnj->jd", cot_x_2, torch.relu(xi_g))
+                + torch.einsum("Bnd,Bjn->jd", lets.g, product_6)
+            ),
+            "gamma": (lets.x_variance_rsqrt * product_7).sum(),
+            "delta": pull_g.sum((0, 1)),
+            "beta": (
+                (fixed.weight * product_9.transpose(2, 3)).sum()
+                + (weights * product_3).sum((1, 2, 3)).sum() * fixed.offset_2
+                - (fixed.weight * product_8).sum()
+            ),
+        }
+
+    def _sums_clamp_gradient(self, fixed: BlockFixed, sums: Tensors) -> dict[str, Tensor]:
+        """<cotangents, dF/dx> for real clamps, summed over steps."""
+        (sum_part,) = sums
+        return {"weight": sum_part}
 
     def _at(self, fixed: BlockFixed, number: int) -> BlockFixed:
         """The quantities that are fixed in one step."""

@@ -103,7 +103,7 @@ def _free_phase(context: Context) -> dict[str, Any]:
         "relax_explosion": relax.explosion,
         "numbered": network.numbered != (),
         "batch_mates": _batch_mates(network),
-        "summed": _summed(context),
+        "unsummed": _unsummed(context),
     }
 
 
@@ -168,11 +168,12 @@ def _constants_of(context: Context, values: Mapping[str, Any]) -> Body:
     return tuple(Assign(Name(name), literal(value)) for name, value in chosen.items())
 
 
-def _summed(context: Context) -> tuple[str, ...]:
-    """The clamps whose slopes are taken of the sums over steps."""
-    return (
-        tuple(name for name in context.derivation.sums.slopes if name in context.network.clamps) if context.sums else ()
-    )
+def _unsummed(context: Context) -> tuple[str, ...]:
+    """The clamps by which a step has slopes that are not taken of the sums over steps."""
+    derivation = context.derivation
+    summed = derivation.sums.slopes if context.sums else ()
+    slopes = derivation.vjp(derivation.smooth, derivation.real_clamps) if derivation.real_clamps else ()
+    return tuple(name for name in slopes if name not in summed)
 
 
 def _batch_mates(network: Network) -> str | None:
