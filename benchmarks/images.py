@@ -3,8 +3,8 @@
 ``python -m benchmarks.images OUT [--data FILE] [--side 32] [--steps 2400] [--seeds 3] [--set KEY=VALUE]...`` trains
 ``specs/et_image.energy --preset small`` and two variants of it into OUT, or continues there, and prints the mean
 squared error of the hidden pixels at the end of training, over the whole test split, beside that of the mean of an
-image's visible pixels. A variant is the spec with one energy struck out, and the params and lets that this energy alone
-reads.
+image's visible pixels. What counts in the test is hidden there. A variant is the spec with one energy struck out, and
+the params and lets that this energy alone reads.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ class EnergyTransformer(Network):
         side = p["W_enc"].shape[-1]
         hid = c["hidden"][:, ::side, ::side, None]
         seen = lax.conv_general_dilated(c["img"], p["W_enc"], (side, side), "VALID").transpose(0, 2, 3, 1) + p["b_enc"]
-        return {"x": hid * p["MASK"] + (1 - hid) * seen + p["pos"], "hid": hid}
+        return {"x": hid * p["MASK"] + (1 - hid) * seen + p["pos"]}
 
     def start(self, p: Arrays, c: Arrays) -> Arrays:
         return {"x": c["x"]}
@@ -218,8 +218,8 @@ class EnergyTransformer(Network):
         out = jnp.einsum("bijd,dcpr->bijcpr", self.norm(z["x"], p), p["W_dec"]) + p["b_dec"]
         batch, tokens, colours, side = len(out), out.shape[1], out.shape[3], out.shape[4]
         aim = t["t"].reshape(batch, colours, tokens, side, tokens, side).transpose(0, 2, 4, 1, 3, 5)
-        hid = c["hid"][..., 0]
-        return ((hid * ((out - aim) ** 2).mean((3, 4, 5))).sum((1, 2)) / hid.sum((1, 2))).sum()
+        counted = t["counted"][:, ::side, ::side]
+        return ((counted * ((out - aim) ** 2).mean((3, 4, 5))).sum((1, 2)) / counted.sum((1, 2))).sum()
 
 
 class Deq(Network):

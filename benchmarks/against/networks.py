@@ -241,7 +241,7 @@ class EnergyTransformer(Network):
         side = p["W_enc"].shape[-1]
         hid = c["hidden"][:, ::side, ::side, None]
         seen = F.conv2d(c["img"], p["W_enc"], p["b_enc"], stride=side).permute(0, 2, 3, 1)
-        return {"x": hid * p["MASK"] + (1 - hid) * seen + p["pos"], "hid": hid}
+        return {"x": hid * p["MASK"] + (1 - hid) * seen + p["pos"]}
 
     def start(self, p: Tensors, c: Tensors) -> Tensors:
         return {"x": c["x"]}
@@ -267,8 +267,8 @@ class EnergyTransformer(Network):
         tokens = out.shape[1]
         aim = t["t"].view(len(out), colours, tokens, side, tokens, side).permute(0, 2, 4, 1, 3, 5)
         miss = (out - aim).square().mean((3, 4, 5))
-        hid = c["hid"][..., 0]
-        return (hid * miss).sum((1, 2)) / hid.sum((1, 2))
+        counted = t["counted"][:, ::side, ::side]
+        return (counted * miss).sum((1, 2)) / counted.sum((1, 2))
 
 
 class Deq(Network):

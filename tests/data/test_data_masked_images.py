@@ -71,7 +71,35 @@ def test_every_patch_is_hidden_equally_often() -> None:
     np.testing.assert_allclose(often, 4 / 9, atol=0.05)  # round(9/2) = 4 of 9; four deviations are 0.051
 
 
+def test_some_of_the_patches_that_count_are_shown_in_training_alone() -> None:
+    dataset = masked_images(None, side=40, masked=Fraction(1, 2), shown=Fraction(1, 10))
+    train, test = (dataset.split(part).batch(np.arange(20), augment=True) for part in ("train", "test"))
+    for batch, hidden in ((train, 45), (test, 50)):
+        np.testing.assert_array_equal(batch["scored"].sum((1, 2)), 16 * 50)
+        np.testing.assert_array_equal(batch["mask"].sum((1, 2)), 16 * hidden)
+        assert (batch["mask"] <= batch["scored"]).all()
+        np.testing.assert_array_equal(batch["masked"], np.where(batch["mask"][:, None] == 1, 0, batch["clean"]))
+    plain = masked_images(None, side=40, masked=Fraction(1, 2)).split("train").batch(np.arange(20))
+    np.testing.assert_array_equal(plain["scored"], plain["mask"])
+    np.testing.assert_array_equal(plain["scored"], train["scored"])
+
+
 # ------------------------------------------------------------------ augmentation
+
+
+def test_a_share_of_the_training_images_is_mirrored() -> None:
+    usual, mirrored, half = (
+        masked_images(None, side=16, mirrored=share).split("train").batch(np.arange(200), augment=True)["clean"]
+        for share in (Fraction(0), Fraction(1), Fraction(1, 2))
+    )
+    np.testing.assert_array_equal(mirrored, usual[..., ::-1])
+    turned = (half == mirrored).all((1, 2, 3)) & (half != usual).any((1, 2, 3))
+    assert (turned | (half == usual).all((1, 2, 3))).all()
+    assert abs(turned.mean() - 1 / 2) < 0.15  # four deviations
+    dataset = masked_images(None, side=16, mirrored=Fraction(1))
+    for part, augment in (("test", True), ("train", False)):
+        found = dataset.split(part).batch(np.arange(5), augment=augment)["clean"]
+        np.testing.assert_array_equal(found, masked_images(None, side=16).split(part).batch(np.arange(5))["clean"])
 
 
 def test_a_random_crop_is_torchvisions() -> None:

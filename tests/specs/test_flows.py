@@ -52,12 +52,14 @@ def slope(energy: Tensor, by: Tensor) -> Tensor:
 
 
 def et_inputs(random: Random, d: dict[str, int]) -> tuple[Tensors, Tensors]:
-    """Images and a mask of patches, at least one of which is hidden."""
-    hidden = (random.uniform(BATCH, d["S"] // d["P"], d["S"] // d["P"]) < 0.5).double()
-    hidden[:, 0, 0] = 1
-    pixels = hidden.repeat_interleave(d["P"], 1).repeat_interleave(d["P"], 2)
+    """Images, a mask of patches and those of which count, at least one of them."""
+    drawn = random.uniform(BATCH, d["S"] // d["P"], d["S"] // d["P"])
+    drawn[:, 0, 0] = 0
+    hidden, counted = (
+        (drawn < share).double().repeat_interleave(d["P"], 1).repeat_interleave(d["P"], 2) for share in (0.5, 0.7)
+    )
     shape = (BATCH, d["C"], d["S"], d["S"])
-    return {"img": random.normal(*shape), "hidden": pixels}, {"t": random.normal(*shape)}
+    return {"img": random.normal(*shape), "hidden": hidden}, {"t": random.normal(*shape), "counted": counted}
 
 
 def patches(image: Tensor, side: int) -> Tensor:
@@ -91,8 +93,8 @@ def et_cost(p: Tensors, clamps: Tensors, targets: Tensors, x: Tensor) -> Tensor:
     g = p["gamma"] * layer_norm(x) + p["delta"]
     out = torch.einsum("dcpr,bijd->bijcpr", p["W_dec"], g) + p["b_dec"]
     miss = (out - patches(targets["t"], side)).square().mean((3, 4, 5))
-    hidden = clamps["hidden"][:, ::side, ::side]
-    return (hidden * miss).sum((1, 2)) / hidden.sum((1, 2))
+    counted = targets["counted"][:, ::side, ::side]
+    return (counted * miss).sum((1, 2)) / counted.sum((1, 2))
 
 
 # -------------------------------------------------------------------- Energy Transformer, anomalies

@@ -2,7 +2,8 @@
 
 After appendix C of the CET paper (Convergent Energy Transformer): crop to the centre square, resize to ``side``, scale
 to [-1, 1], and set a fixed number of the patches of a grid to zero. Training first applies torchvision's
-RandomResizedCrop with scale (0.9, 1.0).
+RandomResizedCrop with scale (0.9, 1.0). Patches that count and stay visible, and mirrored images, are those of the
+Energy Transformer (Hoover et al. 2023, appendix A).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ CROPS_EACH = {"train": 2048, "test": 256}
 LEAST_PICTURE = 96  # side of a picture that is cut into tiles
 AREA = (0.9, 1.0)  # of a random crop, as a share of the square
 RATIO = (3 / 4, 4 / 3)
-CROP, MASK, TEST_MASK = 1, 2, 3  # one random stream for each purpose
+CROP, MASK, TEST_MASK, MIRROR = 1, 2, 3, 4  # one random stream for each purpose
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Masking:
     patch: int
     masked: Fraction
     channels: int
+    shown: Fraction
+    mirrored: Fraction
 
     @property
     def grid(self) -> int:
@@ -62,7 +65,7 @@ class Masking:
 
     @property
     def hidden(self) -> int:
-        """Patches that are hidden in each image."""
+        """Patches that are hidden in each image of the test; in training some of them are shown."""
         return round(self.masked * self.grid**2)
 
 
@@ -70,13 +73,14 @@ class Masking:
 class MaskedImages:
     """Images in [-1, 1] with some of their patches set to 0 (mid grey).
 
-    Fields: ``masked`` and ``clean`` ``[channels, side, side]``; ``mask`` ``[side, side]``, 1 where hidden.
+    Fields: ``masked`` and ``clean`` ``[channels, side, side]``; ``mask`` ``[side, side]``, 1 where hidden; ``scored``
+    ``[side, side]``, 1 where hidden or, by ``shown``, chosen and left as it is, as some patches are in training.
     """
 
     name: str = "masked_images"
 
     def schema(self, options: Options) -> Schema:
-        """Fields masked, clean, mask; sizes channels, side, patch, grid, hidden."""
+        """Fields masked, clean, mask, scored; sizes channels, side, patch, grid, hidden."""
         return _schema(self._read(options))
 
     def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
@@ -95,7 +99,7 @@ class MaskedImages:
         )
 
     def _read(self, options: Options) -> Masking:
-        reader = OptionReader(self.name, options, ("side", "patch", "masked", "channels"))
+        reader = OptionReader(self.name, options, ("side", "patch", "masked", "channels", "shown", "mirrored"))
         side = reader.size("side", least=2, most=LARGEST_SIDE)
         patch = reader.size("patch", most=side)
         if side % patch:
@@ -103,7 +107,8 @@ class MaskedImages:
         channels = reader.size("channels", 3)
         if channels not in (1, 3):
             raise bad_option(self.name, "channels", f"is {channels}", "1 (grey) or 3 (colour)")
-        return Masking(side, patch, reader.fraction("masked", Fraction(1, 2)), channels)
+        masked, none = reader.fraction("masked", Fraction(1, 2)), Fraction(0)
+        return Masking(side, patch, masked, channels, reader.fraction("shown", none), reader.fraction("mirrored", none))
 
 
 @dataclass(frozen=True)
@@ -127,11 +132,11 @@ class MaskedSplit:
     def batch(
         self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
     ) -> dict[str, np.ndarray]:
-        """Masked and clean images with their masks; ``augment`` crops at random, except in a test split."""
+        """Masked and clean images with their masks; ``augment`` crops and mirrors at random, except in a test split."""
         keys = [(seed, epoch, int(index)) for index in indices]
         clean = np.stack([self._image(key, augment and not self.fixed) for key in keys])
-        mask = np.stack([self._mask(key) for key in keys])
-        return {"masked": clean * (1 - mask[:, None]), "clean": clean, "mask": mask}
+        mask, scored = (np.stack(parts) for parts in zip(*(self._masks(key) for key in keys), strict=True))
+        return {"masked": clean * (1 - mask[:, None]), "clean": clean, "mask": mask, "scored": scored}
 
     def _image(self, key: tuple[int, int, int], augment: bool) -> np.ndarray:
         from PIL import Image
@@ -142,14 +147,22 @@ class MaskedSplit:
         picture = picture.convert("L" if self.masking.channels == 1 else "RGB")
         size = (self.masking.side, self.masking.side)
         pixels = np.asarray(picture.resize(size, Image.Resampling.BILINEAR, box), np.float32)
+        if augment and generator(MIRROR, *key).random() < self.masking.mirrored:
+            pixels = pixels[:, ::-1]
         return np.atleast_3d(pixels).transpose(2, 0, 1) / np.float32(127.5) - 1
 
-    def _mask(self, key: tuple[int, int, int]) -> np.ndarray:
+    def _masks(self, key: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
+        """Where the image is hidden, and where it counts."""
         random = generator(TEST_MASK, key[2]) if self.fixed else generator(MASK, *key)
+        chosen = random.permutation(self.masking.grid**2)[: self.masking.hidden]
+        shown = 0 if self.fixed else round(self.masking.shown * len(chosen))
+        return self._pixels(chosen[shown:]), self._pixels(chosen)
+
+    def _pixels(self, patches: np.ndarray) -> np.ndarray:
         grid, patch = self.masking.grid, self.masking.patch
-        hidden = np.zeros(grid * grid, np.float32)
-        hidden[random.permutation(grid * grid)[: self.masking.hidden]] = 1
-        return hidden.reshape(grid, grid).repeat(patch, 0).repeat(patch, 1)
+        within = np.zeros(grid * grid, np.float32)
+        within[patches] = 1
+        return within.reshape(grid, grid).repeat(patch, 0).repeat(patch, 1)
 
 
 def random_crop(random: np.random.Generator, square: Box) -> Box:
@@ -172,7 +185,8 @@ def random_crop(random: np.random.Generator, square: Box) -> Box:
 
 def _schema(masking: Masking) -> Schema:
     image = FieldSchema((masking.channels, masking.side, masking.side))
-    fields = {"masked": image, "clean": image, "mask": FieldSchema((masking.side, masking.side))}
+    mask = FieldSchema((masking.side, masking.side))
+    fields = {"masked": image, "clean": image, "mask": mask, "scored": mask}
     sizes = {"channels": masking.channels, "side": masking.side, "patch": masking.patch, "grid": masking.grid}
     return Schema(fields, {**sizes, **({"hidden": masking.hidden} if masking.hidden else {})})  # no size is 0
 

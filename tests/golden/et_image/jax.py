@@ -1,7 +1,7 @@
 """et_image: Energy Transformer, image completion (Hoover et al. 2023, appendix A, algorithm 1).
 
 Made by energyc 0.2.0 from et_image.energy
-SHA-256 of the spec: ad3bfdc4e647c613f3c32f25e2eb428178d4e4b3ea2b9c81d2df6d3bdb0c8963
+SHA-256 of the spec: ef00e02964648cd59b309ef54378fa4328e6f583dfdc650191116a56199af21c
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments
 """
@@ -51,6 +51,7 @@ class Targets(NamedTuple):
     """The targets of the cost, a row for each sample."""
 
     t: Array
+    counted: Array
 
 
 class States(NamedTuple):
@@ -194,16 +195,16 @@ def readouts(params: Params, states: States, fixed: Fixed) -> Readouts:
 def cost(params: Params, states: States, fixed: Fixed, targets: Targets) -> Array:
     """The cost of each sample.
 
-    cost mse = sum[i,j](hid[i,j] * miss[i,j]) / sum[i,j](hid[i,j])
+    cost mse = sum[i,j](sco[i,j] * miss[i,j]) / sum[i,j](sco[i,j])
     """
-    (t,) = targets
+    t, counted = targets
     lets = lets_at(params, states, fixed)
-    hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
     out = jnp.einsum("Bijd,dcpr->Bijcpr", lets.g, params.W_dec) + params.b_dec
     cost_part = -windows(windows(t, 2, 0, (G, P), (P, 1)), 4, 0, (G, P), (P, 1)).transpose(0, 2, 4, 1, 3, 5)
     cost_part_2 = out + cost_part
+    sco = counted[:, 0:209:16][:, :, 0:209:16]
     cost = 1 / (C * P * P) * (
-        (hid * (cost_part_2 * cost_part_2).sum((3, 4, 5))).sum((1, 2)) * (1 / hid.sum((1, 2)))
+        ((cost_part_2 * cost_part_2).sum((3, 4, 5)) * sco).sum((1, 2)) * (1 / sco.sum((1, 2)))
     )
     return cost
 
@@ -211,31 +212,31 @@ def cost(params: Params, states: States, fixed: Fixed, targets: Targets) -> Arra
 def cost_vjp(params: Params, states: States, fixed: Fixed, targets: Targets) -> tuple[States, Slopes]:
     """dC/dz of each sample; and the direct dC/dtheta.
 
-    dC/dx[i,j,d] = 2 * gamma * mean[c,p,r](W_dec[d,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j] /
-        sum[m,n](hid[m,n])) / sqrt(mean[d2]((x[i,j,d2] - mean[d3](x[i,j,d3]))^2) + 1e-5) - 2 * (x[i,j,d] -
+    dC/dx[i,j,d] = 2 * gamma * mean[c,p,r](W_dec[d,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * sco[i,j] /
+        sum[m,n](sco[m,n])) / sqrt(mean[d2]((x[i,j,d2] - mean[d3](x[i,j,d3]))^2) + 1e-5) - 2 * (x[i,j,d] -
         mean[d2](x[i,j,d2])) * gamma * mean[d2]((x[i,j,d2] - mean[d3](x[i,j,d3])) * mean[c,p,r](W_dec[d2,c,p,r] *
-        (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j] / sum[m,n](hid[m,n]))) / (mean[d2]((x[i,j,d2] -
+        (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * sco[i,j] / sum[m,n](sco[m,n]))) / (mean[d2]((x[i,j,d2] -
         mean[d3](x[i,j,d3]))^2) + 1e-5)^(3/2) - mean[d2](2 * gamma * mean[c,p,r](W_dec[d2,c,p,r] * (out[i,j,c,p,r]
-        - t[c, P*i + p, P*j + r]) * hid[i,j] / sum[m,n](hid[m,n])) / sqrt(mean[d3]((x[i,j,d3] -
+        - t[c, P*i + p, P*j + r]) * sco[i,j] / sum[m,n](sco[m,n])) / sqrt(mean[d3]((x[i,j,d3] -
         mean[d4](x[i,j,d4]))^2) + 1e-5) - 2 * (x[i,j,d2] - mean[d3](x[i,j,d3])) * gamma * mean[d3]((x[i,j,d3] -
-        mean[d4](x[i,j,d4])) * mean[c,p,r](W_dec[d3,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j]
-        / sum[m,n](hid[m,n]))) / (mean[d3]((x[i,j,d3] - mean[d4](x[i,j,d4]))^2) + 1e-5)^(3/2))
-    dC/dW_dec[d,c,p,r] = 2/(C*P^2) * sum[i,j](g[i,j,d] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j] /
-        sum[m,n](hid[m,n]))
-    dC/db_dec[c,p,r] = 2/(C*P^2) * sum[i,j]((out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j] /
-        sum[m,n](hid[m,n]))
+        mean[d4](x[i,j,d4])) * mean[c,p,r](W_dec[d3,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * sco[i,j]
+        / sum[m,n](sco[m,n]))) / (mean[d3]((x[i,j,d3] - mean[d4](x[i,j,d4]))^2) + 1e-5)^(3/2))
+    dC/dW_dec[d,c,p,r] = 2/(C*P^2) * sum[i,j](g[i,j,d] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * sco[i,j] /
+        sum[m,n](sco[m,n]))
+    dC/db_dec[c,p,r] = 2/(C*P^2) * sum[i,j]((out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * sco[i,j] /
+        sum[m,n](sco[m,n]))
     dC/dgamma = 2 * sum[i,j,d](layernorm[d](x[i,j,d]) * mean[c,p,r](W_dec[d,c,p,r] * (out[i,j,c,p,r] - t[c, P*i +
-        p, P*j + r]) * hid[i,j] / sum[m,n](hid[m,n])))
-    dC/ddelta[d] = 2 * sum[i,j](mean[c,p,r](W_dec[d,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j]
-        / sum[m,n](hid[m,n])))
+        p, P*j + r]) * sco[i,j] / sum[m,n](sco[m,n])))
+    dC/ddelta[d] = 2 * sum[i,j](mean[c,p,r](W_dec[d,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * sco[i,j]
+        / sum[m,n](sco[m,n])))
     """
-    (t,) = targets
+    t, counted = targets
     lets = lets_at(params, states, fixed)
     out = jnp.einsum("Bijd,dcpr->Bijcpr", lets.g, params.W_dec) + params.b_dec
     part = -windows(windows(t, 2, 0, (G, P), (P, 1)), 4, 0, (G, P), (P, 1)).transpose(0, 2, 4, 1, 3, 5)
     total = out + part
-    hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
-    product = total * (hid * (1 / hid.sum((1, 2)))[:, None, None])[:, :, :, None, None, None]
+    sco = counted[:, 0:209:16][:, :, 0:209:16]
+    product = total * (sco * (1 / sco.sum((1, 2)))[:, None, None])[:, :, :, None, None, None]
     product_2 = jnp.einsum("Bijcpr,dcpr->Bijd", product, params.W_dec)
     product_3 = (lets.x_centered * product_2).sum(3)
     slope_x_part = (
@@ -390,7 +391,7 @@ class EtImage(Network):
         "params": ("W_enc", "W_dec", "pos", "MASK", "b_enc", "b_dec", "W_q", "W_k", "xi", "gamma", "delta"),
         "states": ("x",),
         "clamps": ("img", "hidden"),
-        "targets": ("t",),
+        "targets": ("t", "counted"),
     }
     rules = {"bptt": bptt, "implicit": implicit}
 

@@ -1,7 +1,7 @@
 """et_image: Energy Transformer, image completion (Hoover et al. 2023, appendix A, algorithm 1).
 
 Made by energyc 0.2.0 from et_image.energy
-SHA-256 of the spec: ad3bfdc4e647c613f3c32f25e2eb428178d4e4b3ea2b9c81d2df6d3bdb0c8963
+SHA-256 of the spec: ef00e02964648cd59b309ef54378fa4328e6f583dfdc650191116a56199af21c
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace
 """
@@ -50,7 +50,7 @@ class EtImageEquations:
 
     Sizes: C = 3, S = 224, P = 16, G = 14, D = 768, H = 12, Y = 64, K = 3072.
 
-    Consts: beta = 0.125, scored = 0.5.
+    Consts: beta = 0.125, scored = 0.5, shown = 0.1.
 
     let hid[i in G, j in G] = hidden[P*i, P*j]
     let seen[i in G, j in G, d] = sum[c,p,r](W_enc[d,c,p,r] * img[c, P*i + p, P*j + r]) + b_enc[d]
@@ -59,6 +59,7 @@ class EtImageEquations:
     let k[h,i,j,y] = sum[d](W_k[y,h,d] * g[i,j,d])
     let out[i,j,c,p,r] = sum[d](W_dec[d,c,p,r] * g[i,j,d]) + b_dec[c,p,r]
     let miss[i,j] = mean[c,p,r]((out[i,j,c,p,r] - t[c, P*i + p, P*j + r])^2)
+    let sco[i in G, j in G] = counted[P*i, P*j]
 
     ``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint.
     """
@@ -66,7 +67,7 @@ class EtImageEquations:
     name = "et_image"
     state_shapes = {"x": (G, G, D)}
     clamp_shapes = {"img": ((C, S, S), None), "hidden": ((S, S), None)}
-    target_shapes = {"t": ((C, S, S), None)}
+    target_shapes = {"t": ((C, S, S), None), "counted": ((S, S), None)}
     term_names = ("att", "mem")
     readout_names = ("patches",)
     relax_steps = 12
@@ -179,17 +180,17 @@ class EtImageEquations:
     def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
         """The cost of each sample.
 
-        cost mse = sum[i,j](hid[i,j] * miss[i,j]) / sum[i,j](hid[i,j])
+        cost mse = sum[i,j](sco[i,j] * miss[i,j]) / sum[i,j](sco[i,j])
         """
-        (t,) = targets
+        t, counted = targets
         lets = self._lets(states, fixed)
-        hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
         out = torch.einsum("Bijd,dcpr->Bijcpr", lets.g, self.W_dec)
         out += self.b_dec
         cost_part = -windows(windows(t, 2, 0, (G, P), (P, 1)), 4, 0, (G, P), (P, 1)).permute(0, 2, 4, 1, 3, 5)
         cost_part_2 = out + cost_part
+        sco = counted[:, 0:209:16][:, :, 0:209:16]
         cost = 1 / (C * P * P) * (
-            (hid * (cost_part_2 * cost_part_2).sum((3, 4, 5))).sum((1, 2)) * hid.sum((1, 2)).reciprocal()
+            ((cost_part_2 * cost_part_2).sum((3, 4, 5)) * sco).sum((1, 2)) * sco.sum((1, 2)).reciprocal()
         )
         return [cost]
 
@@ -198,32 +199,32 @@ class EtImageEquations:
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
 
-        dC/dx[i,j,d] = 2 * gamma * mean[c,p,r](W_dec[d,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j] /
-            sum[m,n](hid[m,n])) / sqrt(mean[d2]((x[i,j,d2] - mean[d3](x[i,j,d3]))^2) + 1e-5) - 2 * (x[i,j,d] -
+        dC/dx[i,j,d] = 2 * gamma * mean[c,p,r](W_dec[d,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * sco[i,j] /
+            sum[m,n](sco[m,n])) / sqrt(mean[d2]((x[i,j,d2] - mean[d3](x[i,j,d3]))^2) + 1e-5) - 2 * (x[i,j,d] -
             mean[d2](x[i,j,d2])) * gamma * mean[d2]((x[i,j,d2] - mean[d3](x[i,j,d3])) * mean[c,p,r](W_dec[d2,c,p,r] *
-            (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j] / sum[m,n](hid[m,n]))) / (mean[d2]((x[i,j,d2] -
+            (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * sco[i,j] / sum[m,n](sco[m,n]))) / (mean[d2]((x[i,j,d2] -
             mean[d3](x[i,j,d3]))^2) + 1e-5)^(3/2) - mean[d2](2 * gamma * mean[c,p,r](W_dec[d2,c,p,r] * (out[i,j,c,p,r]
-            - t[c, P*i + p, P*j + r]) * hid[i,j] / sum[m,n](hid[m,n])) / sqrt(mean[d3]((x[i,j,d3] -
+            - t[c, P*i + p, P*j + r]) * sco[i,j] / sum[m,n](sco[m,n])) / sqrt(mean[d3]((x[i,j,d3] -
             mean[d4](x[i,j,d4]))^2) + 1e-5) - 2 * (x[i,j,d2] - mean[d3](x[i,j,d3])) * gamma * mean[d3]((x[i,j,d3] -
-            mean[d4](x[i,j,d4])) * mean[c,p,r](W_dec[d3,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j]
-            / sum[m,n](hid[m,n]))) / (mean[d3]((x[i,j,d3] - mean[d4](x[i,j,d4]))^2) + 1e-5)^(3/2))
-        dC/dW_dec[d,c,p,r] = 2/(C*P^2) * sum[i,j](g[i,j,d] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j] /
-            sum[m,n](hid[m,n]))
-        dC/db_dec[c,p,r] = 2/(C*P^2) * sum[i,j]((out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j] /
-            sum[m,n](hid[m,n]))
+            mean[d4](x[i,j,d4])) * mean[c,p,r](W_dec[d3,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * sco[i,j]
+            / sum[m,n](sco[m,n]))) / (mean[d3]((x[i,j,d3] - mean[d4](x[i,j,d4]))^2) + 1e-5)^(3/2))
+        dC/dW_dec[d,c,p,r] = 2/(C*P^2) * sum[i,j](g[i,j,d] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * sco[i,j] /
+            sum[m,n](sco[m,n]))
+        dC/db_dec[c,p,r] = 2/(C*P^2) * sum[i,j]((out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * sco[i,j] /
+            sum[m,n](sco[m,n]))
         dC/dgamma = 2 * sum[i,j,d](layernorm[d](x[i,j,d]) * mean[c,p,r](W_dec[d,c,p,r] * (out[i,j,c,p,r] - t[c, P*i +
-            p, P*j + r]) * hid[i,j] / sum[m,n](hid[m,n])))
-        dC/ddelta[d] = 2 * sum[i,j](mean[c,p,r](W_dec[d,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j]
-            / sum[m,n](hid[m,n])))
+            p, P*j + r]) * sco[i,j] / sum[m,n](sco[m,n])))
+        dC/ddelta[d] = 2 * sum[i,j](mean[c,p,r](W_dec[d,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * sco[i,j]
+            / sum[m,n](sco[m,n])))
         """
-        (t,) = targets
+        t, counted = targets
         lets = self._lets(states, fixed)
         out = torch.einsum("Bijd,dcpr->Bijcpr", lets.g, self.W_dec)
         out += self.b_dec
         part = -windows(windows(t, 2, 0, (G, P), (P, 1)), 4, 0, (G, P), (P, 1)).permute(0, 2, 4, 1, 3, 5)
         total = out + part
-        hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
-        product = total * (hid * hid.sum((1, 2)).reciprocal()[:, None, None])[:, :, :, None, None, None]
+        sco = counted[:, 0:209:16][:, :, 0:209:16]
+        product = total * (sco * sco.sum((1, 2)).reciprocal()[:, None, None])[:, :, :, None, None, None]
         product_2 = torch.einsum("Bijcpr,dcpr->Bijd", product, self.W_dec)
         product_3 = (lets.x_centered * product_2).sum(3)
         slope_x_part = 2 / (C * P * P) * (product_2 * lets.g_part[:, :, :, None])
