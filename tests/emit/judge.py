@@ -167,7 +167,7 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
         "force_gradient": (m._force_vjp(states, fixed, seeds)[1], Summed(d.vjp(d.smooth, d.params))),
         "steps_clamp_gradient": (
             m._sums_clamp_gradient(fixed, summed(j, fixed)),
-            only(d.vjp(d.smooth, clamps).keys() - set(m.unsummed), at_two_steps(d, clamps)),
+            only(set(m.summed) & d.vjp(d.smooth, clamps).keys(), at_two_steps(d, clamps)),
         ),
         "clamp_gradient": (m._clamp_gradient(states, fixed, seeds), d.vjp(d.smooth, clamps)),
         "start_gradient": (only(d.params, start_slopes), Summed(d.vjp(d.start, d.params))),

@@ -8,6 +8,8 @@ import pytest
 import torch
 
 import energyc
+from energyc import pipeline
+from energyc.language.diagnostics import Source
 from tests.interface.test_calls import LAYERS, SPEC, inputs, loaded
 
 FEW = "relax { step = 1/2, steps = 3 }"
@@ -54,6 +56,18 @@ def test_a_rule_that_is_biased_is_not_taken_by_itself() -> None:
     net, x = loaded(spec), inputs()
     assert net.rules[:2] == ("ep", "bptt") and "ep" in net.biased
     torch.testing.assert_close(slopes(net, x), slopes(net, x, rule="bptt"), rtol=0, atol=0)
+
+
+def test_slopes_by_clamps_do_not_hang_on_the_rules_that_a_module_is_made_for() -> None:
+    network, found = pipeline.resolve(Source("spec.energy", SPEC)), []
+    for rules in (["centered-ep"], ["bptt"], None):
+        net = pipeline.instantiate(pipeline.emit(network, rules, runtime="import"), "cpu", torch.float64, 0)
+        x = inputs().double().requires_grad_()
+        net({"x": x}, rule="bptt", steps=5)["out"].square().sum().backward()
+        assert x.grad is not None
+        found.append(x.grad)
+    for other in found[1:]:
+        torch.testing.assert_close(found[0], other, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("spec", [SPEC, LAYERS], ids=["plain", "layers"])

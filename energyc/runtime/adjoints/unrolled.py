@@ -29,7 +29,7 @@ class ThroughSteps:
     def slopes(ctx: Any, cotangents: list[Tensor]) -> list[dict[str, Tensor]]:
         """Slopes by params and clamps of cotangents ``cotangents`` of the last states."""
         net, fixed, slopes, totals = ctx.net, ctx.fixed, [], StepSums(len(cotangents[0]))
-        apart = [name for name in ctx.names if name in net.unsummed]
+        apart = [name for name in ctx.names if name not in net.summed]
         trajectory = ctx.trajectory
         if net.retraced and not apart:
             trajectory, cotangents = went_back(net, trajectory, cotangents, fixed, ctx.phase, totals)

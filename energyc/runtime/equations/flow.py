@@ -15,8 +15,8 @@ from energyc.runtime.tensors.states import Rate, Tensors
 class Flow(NetworkFacts):
     """The equations of a spec, on lists of tensors in the order of states, targets and readouts."""
 
-    #: The clamps by which a step has slopes that ``_clamp_gradient`` gives and ``_sums_clamp_gradient`` does not.
-    unsummed: tuple[str, ...] = ()
+    #: The real clamps by which steps have no slopes but those that ``_sums_clamp_gradient`` gives.
+    summed: tuple[str, ...] = ()
     #: Params that only terms without an energy read.
     force_params: tuple[str, ...] = ()
     #: Whether a state is kept in a set, or has a kink that it moves by a proximal step.

@@ -63,7 +63,6 @@ class NBlocksEquations:
     block_slopes = {0: None, 1: None, 2: 1.5}
     cost_slopes = {2: 1.0}
     relax_chunk = 2
-    unsummed = ("x",)
     beta = "auto"
     nudge_steps = 8
 

@@ -66,6 +66,7 @@ class AttentionEquations:
     readout_names = ("x",)
     relax_steps = 2
     relax_step = (1.0,)
+    summed = ("n1",)
     param_names = ("g_u", "W_q", "W_k", "diag", "b_self", "b_other", "P_p", "P_u", "P_v")
 
     def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
@@ -362,6 +363,7 @@ class MlpEquations:
     readout_names = ("x",)
     relax_steps = 2
     relax_step = (1.0,)
+    summed = ("n2",)
     param_names = ("g_u", "W", "V", "P_p", "P_u", "P_v")
 
     def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:

@@ -61,6 +61,7 @@ class CemLiteralEquations:
     readout_names = ("y",)
     relax_steps = 2
     relax_step = (1.0,)
+    summed = ("h",)
     nudge_steps = 10
 
     def __init__(

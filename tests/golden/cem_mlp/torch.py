@@ -69,7 +69,6 @@ class CemMlpEquations:
     readout_names = ("y",)
     relax_steps = 2
     relax_step = (1.0,)
-    unsummed = ("input",)
     nudge_steps = 10
 
     def __init__(

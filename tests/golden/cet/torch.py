@@ -63,7 +63,6 @@ class CetEquations:
     relax_step = (1.0, 1.0)
     relax_tolerance = 0.0001
     relax_max_steps = 150
-    unsummed = ("x",)
     beta = "auto"
     nudge_steps = 5
 

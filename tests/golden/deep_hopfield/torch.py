@@ -52,7 +52,6 @@ class DeepHopfieldEquations:
     relax_steps = 30
     relax_step = (0.5, 0.5, 0.5)
     relax_tolerance = 0.0001
-    unsummed = ("x",)
     beta = "auto"
     nudge_steps = 12
 

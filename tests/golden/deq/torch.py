@@ -49,7 +49,6 @@ class DeqEquations:
     relax_steps = 50
     relax_step = (1.0,)
     relax_tolerance = 1e-05
-    unsummed = ("x",)
     nudge_steps = 10
 
     def __init__(

@@ -83,6 +83,7 @@ class BlockEquations:
     relax_step = (0.01,)
     relax_max_steps = 2
     numbered = True
+    summed = ("weight", "stream")
     param_names = ("W_q", "W_k", "xi", "gamma", "delta", "beta")
 
     def _prepare(self, adj: Tensor, weight: Tensor, stream: Tensor, eps: Tensor) -> BlockFixed:

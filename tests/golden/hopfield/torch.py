@@ -52,7 +52,6 @@ class HopfieldEquations:
     relax_steps = 20
     relax_step = (0.5, 0.5)
     relax_tolerance = 0.0001
-    unsummed = ("x",)
     beta = "auto"
     nudge_steps = 8
 

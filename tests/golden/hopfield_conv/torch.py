@@ -61,7 +61,6 @@ class HopfieldConvEquations:
     relax_steps = 40
     relax_step = (0.5, 0.5, 0.5)
     relax_tolerance = 0.0001
-    unsummed = ("x",)
     beta = "auto"
     nudge_steps = 12
 

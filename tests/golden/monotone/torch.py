@@ -58,7 +58,6 @@ class MonotoneEquations:
     relax_steps = 50
     relax_step = (0.2350780532572594,)
     relax_tolerance = 1e-05
-    unsummed = ("x",)
     nudge_steps = 10
 
     def __init__(

@@ -48,7 +48,6 @@ class CodeEquations:
     relax_steps = 20
     relax_step = (0.3,)
     relax_tolerance = 0.0001
-    unsummed = ("x",)
     beta = 0.01
     nudge_steps = 12
     param_names = ("b", "V", "S")
@@ -181,7 +180,6 @@ class CellEquations:
     relax_steps = 20
     relax_step = (0.3,)
     relax_tolerance = 0.0001
-    unsummed = ("h",)
     beta = "auto"
     nudge_steps = 12
     force_params = ("W", "g", "S")

@@ -61,7 +61,6 @@ class PredictiveCodingEquations:
     relax_steps = 10
     relax_step = (0.2, 0.2, 0.5)
     relax_tolerance = 0.0001
-    unsummed = ("x",)
     beta = "auto"
     nudge_steps = 50
 

@@ -58,7 +58,6 @@ class ResistiveEquations:
     relax_steps = 20
     relax_step = (0.02, 0.15)
     relax_tolerance = 1e-06
-    unsummed = ("source",)
     beta = "auto"
     nudge_steps = 20
 

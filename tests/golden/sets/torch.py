@@ -59,7 +59,6 @@ class SetsEquations:
     constrained = True
     relax_steps = 30
     relax_step = (0.5,)
-    unsummed = ("x",)
     beta = 0.5
     nudge_steps = 10
     force_params = ("W",)

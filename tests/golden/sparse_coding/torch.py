@@ -75,7 +75,6 @@ class SparseCodingEquations:
     relax_tolerance = 0.001
     relax_exit = "early"
     relax_max_steps = 1000
-    unsummed = ("x", "hidden")
     beta = "auto"
     nudge_steps = 50
 

@@ -69,6 +69,7 @@ class TelEquations:
     relax_max_steps = 5
     numbered = True
     batch_mates = "training"
+    summed = ("x",)
     nudge_steps = 10
 
     def __init__(

@@ -73,6 +73,7 @@ class TelDigitsEquations:
     relax_max_steps = 5
     numbered = True
     batch_mates = "training"
+    summed = ("x",)
     nudge_steps = 10
 
     def __init__(

@@ -103,7 +103,7 @@ def _free_phase(context: Context) -> dict[str, Any]:
         "relax_explosion": relax.explosion,
         "numbered": network.numbered != (),
         "batch_mates": _batch_mates(network),
-        "unsummed": _unsummed(context),
+        "summed": _summed(context),
     }
 
 
@@ -168,12 +168,13 @@ def _constants_of(context: Context, values: Mapping[str, Any]) -> Body:
     return tuple(Assign(Name(name), literal(value)) for name, value in chosen.items())
 
 
-def _unsummed(context: Context) -> tuple[str, ...]:
-    """The clamps by which a step has slopes that are not taken of the sums over steps."""
+def _summed(context: Context) -> tuple[str, ...]:
+    """The real clamps whose slopes through steps, where there are any, are taken of the sums over them."""
+    if not context.sums:
+        return ()
     derivation = context.derivation
-    summed = derivation.sums.slopes if context.sums else ()
-    slopes = derivation.vjp(derivation.smooth, derivation.real_clamps) if derivation.real_clamps else ()
-    return tuple(name for name in slopes if name not in summed)
+    apart = derivation.vjp(derivation.smooth, derivation.real_clamps).keys() - derivation.sums.slopes.keys()
+    return tuple(name for name in derivation.real_clamps if name not in apart)
 
 
 def _batch_mates(network: Network) -> str | None:
