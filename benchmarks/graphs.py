@@ -5,12 +5,14 @@ FOLDER; with ``--energy`` the network of ``et_graph_bags.energy`` is trained int
 have the same folds, those of ``train.folds = 10`` with ``train.validation = 1/9`` on ``graph_bags``: of the training
 samples of a fold a ninth chooses the checkpoint, and the fold itself is measured once. A sample is a few whole graphs.
 The MLP reads the sum and the mean of the features of a graph's nodes, standardised over the training graphs; it knows
-no edge.
+no edge. With ``--energy`` the MLP is trained a second time as the network is, by its rate, decay and schedule, on as
+many graphs an update for as many epochs.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +22,14 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.trained import spread, trained
+from energyc.language.settings import TrainOptions
 from energyc.running.data import find_adapter
 from energyc.running.training.division import Division
+from energyc.running.training.schedule import rate_factor
 
 SPEC = Path(__file__).parent / "et_graph_bags.energy"
 FOLDS, VALIDATION = 10, "1/9"
-HIDDEN, RATE, EPOCHS, EVERY = 64, 1e-2, 200, 5
+HIDDEN, WARMUP = 64, 100
 
 SIZES = {
     "MUTAG": {"G": 5, "N": 80, "E": 300, "F": 7, "Z": 2},
@@ -42,11 +46,30 @@ SETTINGS = {
     "block.relax.step": 0.1,
     "train.lr": 3e-3,
     "train.weight_decay": 1,
-    "train.schedule": "cosine(warmup = 100)",
+    "train.schedule": f"cosine(warmup = {WARMUP})",
 }
 
 Bags = tuple[Tensor, Tensor]
 """Features ``[graphs, 2 inputs]`` and labels ``[graphs]``."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """How the MLP is trained: AdamW on so many ``graphs`` an update (None: all), the rate constant or after a cosine."""
+
+    rate: float = 1e-2
+    decay: float = 0.0
+    steps: int = 200
+    graphs: int | None = None
+    every: int = 5
+    warmup: int | None = None
+
+    def rate_at(self, step: int) -> float:
+        """The rate of an update, as ``train.schedule`` has it."""
+        if self.warmup is None:
+            return self.rate
+        options = TrainOptions(lr=self.rate, schedule="cosine", warmup=self.warmup)
+        return self.rate * rate_factor(options, step, self.steps)
 
 
 @dataclass(frozen=True)
@@ -102,11 +125,11 @@ def majority(train: Bags, test: Bags) -> float:
     return float((test[1] == torch.bincount(train[1]).argmax()).float().mean())
 
 
-def mlp(train: Bags, validation: Bags, test: Bags, classes: int, seed: int) -> float:
+def mlp(parts: Sequence[Bags], classes: int, seed: int, training: Training) -> float:
     """Test accuracy of an MLP of two hidden layers at its best checkpoint on the validation part."""
     torch.manual_seed(seed)
-    mean, deviation = train[0].mean(0), train[0].std(0).clamp(min=1e-6)
-    train, validation, test = (((x - mean) / deviation, y) for x, y in (train, validation, test))
+    mean, deviation = parts[0][0].mean(0), parts[0][0].std(0).clamp(min=1e-6)
+    train, validation, test = (((x - mean) / deviation, y) for x, y in parts)
     net = nn.Sequential(
         nn.Linear(train[0].shape[1], HIDDEN),
         nn.ReLU(),
@@ -114,15 +137,26 @@ def mlp(train: Bags, validation: Bags, test: Bags, classes: int, seed: int) -> f
         nn.ReLU(),
         nn.Linear(HIDDEN, classes),
     )
-    optimizer = torch.optim.Adam(net.parameters(), lr=RATE)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=training.rate, weight_decay=training.decay)
     best, kept = -1.0, 0.0
-    for epoch in range(1, EPOCHS + 1):
+    for step in range(training.steps):
+        chosen = torch.randperm(len(train[1]))[: training.graphs]
+        for group in optimizer.param_groups:
+            group["lr"] = training.rate_at(step)
         optimizer.zero_grad()
-        nn.functional.cross_entropy(net(train[0]), train[1]).backward()
+        nn.functional.cross_entropy(net(train[0][chosen]), train[1][chosen]).backward()
         optimizer.step()
-        if epoch % EVERY == 0 and (value := accuracy(net, validation)) > best:
+        if (step + 1) % training.every == 0 and (value := accuracy(net, validation)) > best:
             best, kept = value, accuracy(net, test)
     return kept
+
+
+def alike(graphs: Graphs, name: str, epochs: int) -> Training:
+    """The training of the Energy Transformer, on as many graphs as its unions have on average."""
+    size = round(BATCH[name] * len(graphs.y) / (graphs.sample.max() + 1))
+    learned = len(graphs.y) * (1 - 1 / FOLDS) * (1 - 1 / 9)
+    steps = epochs * math.ceil(learned / size)
+    return Training(SETTINGS["train.lr"], SETTINGS["train.weight_decay"], steps, size, EVALUATE[name], WARMUP)
 
 
 def energy_transformer(out: Path, path: str, name: str, seed: int, epochs: int) -> tuple[list[float], list[float]]:
@@ -148,9 +182,13 @@ def row(given: argparse.Namespace, name: str) -> Sequence[str]:
     folds, seeds = graphs.folds(), range(given.seeds)
     most = [majority(train, test) for train, _, test in folds]
     classes = SIZES[name]["Z"]
-    learned = [mlp(*parts, classes, seed=FOLDS * seed + k) for seed in seeds for k, parts in enumerate(folds)]
-    cells = [name, f"{len(graphs.y):,}", spread(most), spread(learned)]
+
+    def learned(training: Training) -> str:
+        return spread([mlp(parts, classes, FOLDS * s + k, training) for s in seeds for k, parts in enumerate(folds)])
+
+    cells = [name, f"{len(graphs.y):,}", spread(most), learned(Training())]
     if given.energy is not None:
+        cells.append(learned(alike(graphs, name, given.epochs)))
         runs = [energy_transformer(given.energy, path, name, seed, given.epochs) for seed in seeds]
         means = ", ".join(f"{100 * float(np.mean(test)):.1f}" for test, _ in runs)
         held_out = [rate for _, validation in runs for rate in validation]
@@ -169,7 +207,7 @@ def main() -> None:
     given = parser.parse_args()
     heads = ["data", "graphs", "majority", "MLP on bags of nodes"]
     if given.energy is not None:
-        heads += ["Energy Transformer", "by seed", "its validation parts"]
+        heads += ["MLP, trained alike", "Energy Transformer", "by seed", "its validation parts"]
     print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|", flush=True)
     for name in given.names:
         print(f"| {' | '.join(row(given, name))} |", flush=True)
