@@ -55,7 +55,7 @@ Bags = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True)
 class Training:
-    """How the MLP is trained: AdamW on so many ``graphs`` an update (None: all), the rate constant or after a cosine."""
+    """How the MLP is trained: AdamW on ``graphs`` (None: all) an update; with a warm-up the rate falls by a cosine."""
 
     rate: float = 1e-2
     decay: float = 0.0
