@@ -1,12 +1,13 @@
 """Graph classification by ten folds: the majority, an MLP on bags of nodes, and the Energy Transformer.
 
-``python -m benchmarks.graphs FOLDER NAME... [--energy OUT] [--seeds 1] [--epochs 40]`` with the zips of TUDataset in
-FOLDER; with ``--energy`` the network of ``et_graph_bags.energy`` is trained into OUT, or continued there. All three
-have the same folds, those of ``train.folds = 10`` with ``train.validation = 1/9`` on ``graph_bags``: of the training
-samples of a fold a ninth chooses the checkpoint, and the fold itself is measured once. A sample is a few whole graphs.
-The MLP reads the sum and the mean of the features of a graph's nodes, standardised over the training graphs; it knows
-no edge. With ``--energy`` the MLP is trained a second time as the network is, by its rate, decay and schedule, on as
-many graphs an update for as many epochs.
+``python -m benchmarks.graphs FOLDER NAME... [--energy OUT] [--readout cls] [--seeds 1] [--epochs 40]`` with the zips
+of TUDataset in FOLDER; with ``--energy`` the network of ``et_graph_bags.energy`` (``cls``) or of
+``et_graph_pooled.energy`` (``pooled``) is trained into OUT, or continued there. All three have the same folds, those of
+``train.folds = 10`` with ``train.validation = 1/9`` on ``graph_bags``: of the training samples of a fold a ninth
+chooses the checkpoint, and the fold itself is measured once. A sample is a few whole graphs. The MLP reads the sum and
+the mean of the features of a graph's nodes, standardised over the training graphs; it knows no edge. With ``--energy``
+the MLP is trained a second time as the network is, by its rate, decay and schedule, on as many graphs an update for as
+many epochs.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from energyc.running.data import find_adapter
 from energyc.running.training.division import Division
 from energyc.running.training.schedule import rate_factor
 
-SPEC = Path(__file__).parent / "et_graph_bags.energy"
+HERE = Path(__file__).parent
 FOLDS, VALIDATION = 10, "1/9"
 HIDDEN, WARMUP = 64, 100
 
@@ -44,9 +45,13 @@ SETTINGS = {
     "Y": 16,
     "K": 128,
     "block.relax.step": 0.1,
-    "train.lr": 3e-3,
-    "train.weight_decay": 1,
     "train.schedule": f"cosine(warmup = {WARMUP})",
+}
+
+#: The spec of a readout, by CLS alone or by CLS and the sum of the tokens, and its rate and decay.
+READOUTS: dict[str, tuple[str, dict[str, float]]] = {
+    "cls": ("et_graph_bags", {"train.lr": 3e-3, "train.weight_decay": 1.0}),
+    "pooled": ("et_graph_pooled", {"train.lr": 1e-2, "train.weight_decay": 0.1}),
 }
 
 Bags = tuple[Tensor, Tensor]
@@ -151,21 +156,23 @@ def mlp(parts: Sequence[Bags], classes: int, seed: int, training: Training) -> f
     return kept
 
 
-def alike(graphs: Graphs, name: str, epochs: int) -> Training:
+def alike(graphs: Graphs, name: str, epochs: int, readout: str) -> Training:
     """The training of the Energy Transformer, on as many graphs as its unions have on average."""
     size = round(BATCH[name] * len(graphs.y) / (graphs.sample.max() + 1))
     learned = len(graphs.y) * (1 - 1 / FOLDS) * (1 - 1 / 9)
     steps = epochs * math.ceil(learned / size)
-    return Training(SETTINGS["train.lr"], SETTINGS["train.weight_decay"], steps, size, EVALUATE[name], WARMUP)
+    rate, decay = READOUTS[readout][1].values()
+    return Training(rate, decay, steps, size, EVALUATE[name], WARMUP)
 
 
-def energy_transformer(out: Path, path: str, name: str, seed: int, epochs: int) -> tuple[list[float], list[float]]:
+def energy_transformer(given: argparse.Namespace, path: str, name: str, seed: int) -> tuple[list[float], list[float]]:
     """The accuracies of the folds, of the test and of the validation part, at the best checkpoint on the latter."""
-    settings = SIZES[name] | SETTINGS | {"train.batch": BATCH[name], "train.epochs": epochs}
+    spec, training = READOUTS[given.readout]
+    settings = SIZES[name] | SETTINGS | training | {"train.batch": BATCH[name], "train.epochs": given.epochs}
     settings["train.eval_every"] = EVALUATE[name]
     settings |= {"train.folds": FOLDS, "train.validation": VALIDATION}
-    run = out / f"{name}-{seed}"
-    result = trained(run, SPEC, settings, "--data", path, "--seed", str(seed), "--quiet")
+    run = given.energy / f"{name}-{seed}"
+    result = trained(run, HERE / f"{spec}.energy", settings, "--data", path, "--seed", str(seed), "--quiet")
     return rates(result["best"]), rates(result["validation"])
 
 
@@ -188,8 +195,8 @@ def row(given: argparse.Namespace, name: str) -> Sequence[str]:
 
     cells = [name, f"{len(graphs.y):,}", spread(most), learned(Training())]
     if given.energy is not None:
-        cells.append(learned(alike(graphs, name, given.epochs)))
-        runs = [energy_transformer(given.energy, path, name, seed, given.epochs) for seed in seeds]
+        cells.append(learned(alike(graphs, name, given.epochs, given.readout)))
+        runs = [energy_transformer(given, path, name, seed) for seed in seeds]
         means = ", ".join(f"{100 * float(np.mean(test)):.1f}" for test, _ in runs)
         held_out = [rate for _, validation in runs for rate in validation]
         cells += [spread([rate for test, _ in runs for rate in test]), means, spread(held_out)]
@@ -204,6 +211,7 @@ def main() -> None:
     parser.add_argument("--energy", type=Path)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--readout", choices=READOUTS, default="cls", help="what the Energy Transformer's head reads")
     given = parser.parse_args()
     heads = ["data", "graphs", "majority", "MLP on bags of nodes"]
     if given.energy is not None:
