@@ -129,15 +129,15 @@ def test_a_wrong_adjoint_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def broken(*arguments: object) -> object:
         net = instantiate(*arguments)  # type: ignore[arg-type]
-        original = type(net.settle)._force_vjp
+        original = type(net.settle)._step_vjp
         if original.__name__ == "wrong":  # networks of the same text share their classes
             return net
 
         def wrong(self: Any, *given: Any, **more: Any) -> Any:
             back, slopes = original(self, *given, **more)
-            return [-part for part in back], slopes
+            return [None if part is None else -part for part in back], slopes
 
-        monkeypatch.setattr(type(net.settle), "_force_vjp", wrong)
+        monkeypatch.setattr(type(net.settle), "_step_vjp", wrong)
         return net
 
     monkeypatch.setattr(verification, "instantiate", broken)
