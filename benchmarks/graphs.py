@@ -1,8 +1,8 @@
 """Graph classification by ten folds: the majority, an MLP on bags of nodes, and the Energy Transformer.
 
 ``python -m benchmarks.graphs FOLDER NAME... [--energy OUT] [--readout cls] [--seeds 1] [--epochs 40]`` with the zips
-of TUDataset in FOLDER; with ``--energy`` the network of ``et_graph_bags.energy`` (``cls``) or of
-``et_graph_pooled.energy`` (``pooled``) is trained into OUT, or continued there. All three have the same folds, those of
+of TUDataset in FOLDER; with ``--energy`` the network of ``et_graph_bags.energy`` (``cls``), or one whose head reads the
+sum of the tokens too (``pooled``), is trained into OUT, or continued there. All three have the same folds, those of
 ``train.folds = 10`` with ``train.validation = 1/9`` on ``graph_bags``: of the training samples of a fold a ninth
 chooses the checkpoint, and the fold itself is measured once. A sample is a few whole graphs. The MLP reads the sum and
 the mean of the features of a graph's nodes, standardised over the training graphs; it knows no edge. With ``--energy``
@@ -23,12 +23,13 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.trained import spread, trained
+from benchmarks.variants import rewritten
 from energyc.language.settings import TrainOptions
 from energyc.running.data import find_adapter
 from energyc.running.training.division import Division
 from energyc.running.training.schedule import rate_factor
 
-HERE = Path(__file__).parent
+SPEC = Path(__file__).parent / "et_graph_bags.energy"
 FOLDS, VALIDATION = 10, "1/9"
 HIDDEN, WARMUP = 64, 100
 
@@ -48,10 +49,25 @@ SETTINGS = {
     "train.schedule": f"cosine(warmup = {WARMUP})",
 }
 
-#: The spec of a readout, by CLS alone or by CLS and the sum of the tokens, and its rate and decay.
-READOUTS: dict[str, tuple[str, dict[str, float]]] = {
-    "cls": ("et_graph_bags", {"train.lr": 3e-3, "train.weight_decay": 1.0}),
-    "pooled": ("et_graph_pooled", {"train.lr": 1e-2, "train.weight_decay": 0.1}),
+#: CLS and the sum of all tokens of a graph, in units of 32, through a hidden layer of 64; and first weights that keep
+#: standardised features as large as they are.
+POOLED = {
+    "dim L = 2,": "dim U = 64\ndim L = 2,",
+    "param W_in[F, D], CLS[D], W_pos[V, D], W_out[D, Z] ~ normal(0.02)\n": (
+        "param W_in[F, D] ~ normal(1/sqrt(F))\nparam CLS[D], W_pos[V, D] ~ normal(0.1)\nparam b_hid[U] = 0\n"
+        "param W_out[U, Z] ~ normal(1/sqrt(U))\nparam W_cls[D, U], W_sum[D, U] ~ normal(1/sqrt(D))\n"
+    ),
+    "param conv[H, R, R] ~ normal(0.02)": "param conv[H, R, R] ~ normal(0.1)",
+    "let score[g,z] = sum[d](stream[cls[g], d] * W_out[d,z]) + b_out[z]\n": (
+        "let pooled[g,d] = sum[n | graph[n] == g](stream[n,d]) / 32\n"
+        "let hidden[g,u] = relu(sum[d](pooled[g,d] * W_sum[d,u] + stream[cls[g], d] * W_cls[d,u]) + b_hid[u])\n"
+        "let score[g,z] = sum[u](hidden[g,u] * W_out[u,z]) + b_out[z]\n"
+    ),
+}
+#: What the head of the network reads: how its spec differs, its rate and decay.
+READOUTS: dict[str, tuple[dict[str, str], dict[str, float]]] = {
+    "cls": ({}, {"train.lr": 3e-3, "train.weight_decay": 1.0}),
+    "pooled": (POOLED, {"train.lr": 1e-2, "train.weight_decay": 0.1}),
 }
 
 Bags = tuple[Tensor, Tensor]
@@ -167,12 +183,15 @@ def alike(graphs: Graphs, name: str, epochs: int, readout: str) -> Training:
 
 def energy_transformer(given: argparse.Namespace, path: str, name: str, seed: int) -> tuple[list[float], list[float]]:
     """The accuracies of the folds, of the test and of the validation part, at the best checkpoint on the latter."""
-    spec, training = READOUTS[given.readout]
+    pieces, training = READOUTS[given.readout]
+    given.energy.mkdir(parents=True, exist_ok=True)
+    spec = given.energy / f"{given.readout}.energy"
+    spec.write_text(rewritten(SPEC, pieces), encoding="utf-8")
     settings = SIZES[name] | SETTINGS | training | {"train.batch": BATCH[name], "train.epochs": given.epochs}
     settings["train.eval_every"] = EVALUATE[name]
     settings |= {"train.folds": FOLDS, "train.validation": VALIDATION}
     run = given.energy / f"{name}-{seed}"
-    result = trained(run, HERE / f"{spec}.energy", settings, "--data", path, "--seed", str(seed), "--quiet")
+    result = trained(run, spec, settings, "--data", path, "--seed", str(seed), "--quiet")
     return rates(result["best"]), rates(result["validation"])
 
 

@@ -16,9 +16,11 @@ import numpy as np
 
 from benchmarks.completion import Errors, complete_by_mean
 from benchmarks.trained import spread, trained
-from energyc.resources import resource
+from benchmarks.variants import rewritten
+from energyc.resources import folder
 from energyc.running.data import find_adapter
 
+SPEC = folder("specs") / "et_image.energy"
 ATTENTION = (
     "const beta = 1/sqrt(Y), ",
     "W_q[Y, H, D], W_k[Y, H, D], ",
@@ -34,12 +36,7 @@ CONST = {"const beta = 1/sqrt(Y), ": "const "}
 
 def variant(name: str) -> str:
     """The spec's text without the pieces of a variant; raises ``ValueError`` if one is not there exactly once."""
-    text = resource("specs", "et_image.energy").read_text(encoding="utf-8")
-    for piece in VARIANTS[name]:
-        if text.count(piece) != 1:
-            raise ValueError(f"specs/et_image.energy has {text.count(piece)} times: {piece!r}")
-        text = text.replace(piece, CONST.get(piece, ""))
-    return text
+    return rewritten(SPEC, {piece: CONST.get(piece, "") for piece in VARIANTS[name]})
 
 
 def visible_mean(data: str | None, side: int, patch: int) -> float:
