@@ -88,7 +88,7 @@ class Context:
         known: Sequence[Symbols] = (),
         words: Collection[str] = (),
     ) -> None:
-        """``names`` are those free at the top of the module, ``known`` what its other classes call their sizes.
+        """``names`` are free at the top of the module, ``known`` is what its other classes call sizes and their roots.
 
         ``words`` are names that methods of the target read beside those of the runtime: nothing of a spec takes one.
         """

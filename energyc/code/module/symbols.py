@@ -41,14 +41,15 @@ class Symbols:
     sizes: dict[str, Extent]
     values: Mapping[str, float]
     scales: dict[Powers, str] = field(default_factory=dict)
+    known: Sequence[Symbols] = ()
 
     @staticmethod
-    def of(network: Network, names: Identifiers, known: Iterable[Symbols] = ()) -> Symbols:
-        """Names for all sizes, which are then taken; a size that another class of the module has keeps its name."""
+    def of(network: Network, names: Identifiers, known: Sequence[Symbols] = ()) -> Symbols:
+        """Names for all sizes, which are then taken; what another class of the module has keeps its name."""
         before = {(dim, int(size)): size for other in known for dim, size in other.sizes.items()}
         extents = network.extents.items()
         sizes = {dim: before.get((dim, size)) or Extent(size, ((names.new(dim), size),)) for dim, size in extents}
-        return Symbols(sizes, network.values)
+        return Symbols(sizes, network.values, known=known)
 
     @property
     def names(self) -> set[str]:
@@ -61,10 +62,15 @@ class Symbols:
 
     def name_roots(self, nodes: Iterable[Node], names: Naming) -> None:
         """Names for the roots of sizes that are coefficients in nodes, which are then taken."""
+        before = {each._by_name(roots): name for each in self.known for roots, name in each.scales.items()}
         for coefficient in _coefficients(nodes):
             roots = tuple((s, p) for s, p in coefficient.powers if p.denominator > 1)
             if roots and roots not in self.scales and all(symbol in self.sizes for symbol, _ in roots):
-                self.scales[roots] = names.new("scale")
+                self.scales[roots] = before.get(self._by_name(roots)) or names.new("scale")
+
+    def _by_name(self, roots: Powers) -> Powers:
+        """A product of roots by the names of its sizes, which are those of all classes of a module."""
+        return tuple((self.name(symbol), power) for symbol, power in roots)
 
     def factor(self, coefficient: Coefficient) -> float:
         """A coefficient as a number, which is written by names where that gives the very same number."""

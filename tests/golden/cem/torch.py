@@ -23,7 +23,6 @@ from energyc.runtime.tensors.states import Tensors
 J, D, K, R, M, Ra, Rm, L = 256, 512, 8, 64, 1408, 4, 16, 6
 Z = 65
 scale = D ** 0.5
-scale_2 = D ** 0.5
 
 
 class AttentionFixed(NamedTuple):
@@ -373,10 +372,10 @@ class MlpEquations:
     def _prepare(self, n2: Tensor) -> MlpFixed:
         """The quantities that depend on clamps and params alone."""
         gate = n2 @ self.W.T
-        P = self.mask.to(self.dtype) * softplus(scale_2 * self.P_p)[:, None]
+        P = self.mask.to(self.dtype) * softplus(scale * self.P_p)[:, None]
         P += self.P_u @ self.P_v.T
         P += self.P_v @ self.P_u.T
-        drive = torch.sigmoid_(scale_2 * self.P_p)
+        drive = torch.sigmoid_(scale * self.P_p)
         return MlpFixed(n2, gate, P, drive)
 
     def _start(self, fixed: MlpFixed) -> list[Tensor]:
@@ -447,7 +446,7 @@ class MlpEquations:
             "g_u": (product_2 * pull_u).sum((0, 1)),
             "W": torch.einsum("Bid,Bim->md", fixed.n2, pull_gate),
             "V": torch.einsum("Bmi,Bid->md", product_4, P_cot_x_2) + torch.einsum("Bid,Bmi->md", u, product_3),
-            "P_p": scale_2 * torch.einsum("Bdd,d->d", pull_P, fixed.drive),
+            "P_p": scale * torch.einsum("Bdd,d->d", pull_P, fixed.drive),
             "P_u": pull_P.sum(0).T @ self.P_v + pull_P.sum(0) @ self.P_v,
             "P_v": pull_P.sum(0) @ self.P_u + pull_P.sum(0).T @ self.P_u,
         }
@@ -503,7 +502,7 @@ class MlpEquations:
             "g_u": (product_2 * pull_u).sum((0, 1)),
             "W": torch.einsum("Bid,Bim->md", fixed.n2, pull_gate),
             "V": torch.einsum("Bmi,Bid->md", product_4, P_cot_x_2) + torch.einsum("Bid,Bmi->md", u, product_3),
-            "P_p": scale_2 * torch.einsum("Bdd,d->d", pull_P, fixed.drive),
+            "P_p": scale * torch.einsum("Bdd,d->d", pull_P, fixed.drive),
             "P_u": pull_P.sum(0).T @ self.P_v + pull_P.sum(0) @ self.P_v,
             "P_v": pull_P.sum(0) @ self.P_u + pull_P.sum(0).T @ self.P_u,
         }
