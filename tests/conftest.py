@@ -66,14 +66,23 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> dict[str, Figure]:
     return seen
 
 
-#: Rooms whose tests use networks and judge no proofs: there the same network is classified once by each worker.
-REMEMBERING = frozenset({"cli", "interface", "layers", "runtime", "train", "verify"})
+@pytest.fixture(autouse=True, scope="module")
+def without_pictures(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Pictures take longer than a short run: only modules of tests that are marked with ``pictures`` draw them."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.get_closest_marker("pictures") is None:
+            patch.setattr("energyc.surfaces.cli.train_command._draw_pictures", lambda *_: [])
+        yield
+
+
+#: Rooms whose tests judge proofs. In all others the same network is classified once by each worker.
+JUDGING = frozenset({"analysis", "checker", "symbolic"})
 
 
 @pytest.fixture(autouse=True)
 def classified_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Proofs are a fifth of the time of such rooms. A network is the same by its text, sizes and settings."""
-    if REMEMBERING.isdisjoint(request.path.relative_to(ROOT).parts):
+    """Proofs are a fifth of the time of the other rooms. A network is the same by its text, sizes and settings."""
+    if not JUDGING.isdisjoint(request.path.relative_to(ROOT).parts):
         return
     from energyc.proofs.verdicts import in_notation
 

@@ -209,7 +209,7 @@ def test_a_network_of_forces_alone_trains_and_is_drawn(tmp_path: Path, capfd: Ca
     path = written(tmp_path, SMALL.replace("\n".join(energies), forces))
     flags = ("--rule", "aep", "--out", tmp_path / "run")
     assert energyc(capfd, "train", path, *flags).status == 0
-    assert (tmp_path / "run" / "pictures" / "energy.png").exists()
+    assert "energy.png" in energyc(capfd, "plot", tmp_path / "run").out
 
 
 TURN = "param T[J, J] ~ normal(0.1)\nforce turn on s[j] = sum[i in J](T[j,i] * s[i])\nrelax {"

@@ -11,6 +11,8 @@ import pytest
 from tests.cli.run import energyc
 
 Capture = pytest.CaptureFixture[str]
+pytestmark = pytest.mark.pictures
+
 SIZES = ["S=12", "D=8", "H=3", "Y=4", "K=10"]
 
 

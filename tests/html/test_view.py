@@ -35,6 +35,8 @@ from tests.html.hostile import ATTACKS, harmless
 from tests.html.test_markup import read
 
 Capture = pytest.CaptureFixture[str]
+pytestmark = pytest.mark.pictures
+
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c626001000000ffff030000060005"
     "57bfabd40000000049454e44ae426082"

@@ -19,6 +19,8 @@ from energyc.surfaces.report import curves, relaxation
 from energyc.surfaces.report.plots import Choice, plot_run
 from tests.train.tiny import make_session
 
+pytestmark = pytest.mark.pictures
+
 SETTINGS = {"steps": 30, "batch": 10, "eval_every": 10}
 IMAGE = (3, 4, 4)
 

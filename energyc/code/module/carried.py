@@ -111,7 +111,7 @@ class Classes:
             is_own = place in self.bases
             values = self.values[place] if is_own else dict(self.found.definitions[place].defaults)
             if name in values:
-                return (values[name],)
+                return (_hashable(values[name]),)
             if name in (self.defines[place] if is_own else self.found.definitions[place].ending):
                 return None
         return None
@@ -122,6 +122,11 @@ class Classes:
         inherited = {base for bases in self.bases.values() for base in bases}
         orders = [self.order(name) for name in self.bases if name not in inherited]
         return [order for order in orders if any(name in self.found.definitions for name in order)]
+
+
+def _hashable(value: object) -> object:
+    """Plain data as they are asked about: whether there are any, and whether they are the same."""
+    return tuple(value.items()) if isinstance(value, dict) else value
 
 
 def _defined(node: Class) -> Iterator[str]:

@@ -15,7 +15,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 #: The most characters of a line.
 LONGEST = 120
@@ -30,6 +30,8 @@ DECIDED = frozenset(
 #: What is false of everything that has it where an attribute of the network is: whether samples are coupled, and
 #: whether a phase chooses its steps itself.
 FOLLOWS: Mapping[str, str] = {"coupled": "batch_mates", "auto": "relax_auto"}
+#: The attributes that choose parts of the runtime.
+CHOOSING = frozenset({"relax_solver", "relax_measure", "relax_exit"})
 #: The decorators that tell the compiler what a definition is, and do nothing else.
 DECLARING = frozenset({"part", "rule"})
 
@@ -39,6 +41,9 @@ _CLOSES = re.compile(r"\)\s*(?:[,)\]}:]|if\b|else\b|$)", re.MULTILINE)
 _GROUPS = re.compile(r"(?:\b(?:and|or|not|in|if|else|return)|[-+*/=,([{:])\s*\($")
 #: A piece of a text: the places where it begins and ends, and what stands there instead.
 Edit = tuple[int, int, str]
+#: What a text asks for of the facts that are settled.
+Values = tuple[tuple[str, object], ...]
+Parts = tuple[tuple[tuple[str, str], str], ...]
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Decided:
     @cached_property
     def apart(self) -> bool:
         """Whether a part is looked up when the module runs."""
-        return not {"relax_solver", "relax_measure", "relax_exit"} <= self.values.keys()
+        return not self.values.keys() >= CHOOSING
 
     @cached_property
     def words(self) -> re.Pattern[str]:
@@ -74,13 +79,29 @@ class Decided:
     def of(self, text: str, of_network: bool) -> str:
         """The text of a definition with what is decided put in; ``of_network``: ``self`` is a network."""
         owners, ends = ("net", "self.net", *["self"] * of_network), text.endswith("\n")
-        while self.words.search(text) and (changed := _Text(text, self, owners).changed()) != text:
-            text = changed
+        if about := self._about(text):
+            text = _decided(text, owners, *about)
         return text if ends else text.rstrip("\n")
+
+    def _about(self, text: str) -> tuple[Values, Parts] | None:
+        """The values and parts that a text asks for; None: nothing in it may be decided."""
+        found = {word.strip(".@(") for word in self.words.findall(text)}
+        names = found | {FOLLOWS[name] for name in found & FOLLOWS.keys()} | CHOOSING
+        values = tuple(item for item in self.values.items() if item[0] in names)
+        return (values, () if found.isdisjoint({"chosen", "carries"}) else tuple(self.parts.items())) if found else None
 
     def of_head(self, head: str) -> str:
         """The head of a class without decorators that only tell the compiler something."""
         return head if head.startswith("class") else self.of(f"{head}\n    pass", False).removesuffix("\n    pass")
+
+
+@cache
+def _decided(text: str, owners: tuple[str, ...], values: Values, parts: Parts) -> str:
+    """A text with what is decided put in. Modules made in one process share most texts and most of their facts."""
+    decided = Decided(dict(values), dict(parts))
+    while decided.words.search(text) and (changed := _Text(text, decided, owners).changed()) != text:
+        text = changed
+    return text
 
 
 class _Text:

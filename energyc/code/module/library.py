@@ -28,8 +28,9 @@ class Reads:
     attributes: frozenset[str]
 
     @staticmethod
+    @cache
     def of(text: str) -> Reads:
-        """Of a whole text."""
+        """Of a whole text. Modules made in one process share most of what they carry: each text is read once."""
         nodes = list(ast.walk(ast.parse(text)))
         return Reads(frozenset(_unbound(text) | _in_annotations(nodes)), frozenset(_attributes(nodes)))
 
