@@ -19,6 +19,7 @@ from energyc.resources import resource
 from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.kernels.library import DIED, built, kept_library
 from energyc.runtime.networks.network import EnergyNetwork
+from tests.drawing import draws
 from tests.emit.judge import resolved
 from tests.emit.kernels import (
     BATCH,
@@ -120,7 +121,7 @@ def test_random_specs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_compiler
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 160))
+@pytest.mark.parametrize("seed", range(100, 100 + draws(60)))
 def test_random_specs_at_length(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O0")
     random_case(seed, real=bool(seed % 2))

@@ -14,6 +14,7 @@ from torch import Tensor
 from energyc.language.diagnostics import SpecError, UserError
 from energyc.runtime.kernels.phases import KernelNetwork
 from energyc.runtime.relaxation.stretches import Stretch, last_stretches
+from tests.drawing import draws
 from tests.emit.judge import resolved
 from tests.emit.kernels import (
     MODELS,
@@ -284,7 +285,7 @@ def test_random_specs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_compiler
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(300, 340))
+@pytest.mark.parametrize("seed", range(300, 300 + draws(40)))
 def test_random_specs_at_length(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O0")
     random_case(seed)

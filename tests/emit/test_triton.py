@@ -25,6 +25,7 @@ from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.kernels import triton_functions
 from energyc.runtime.kernels.triton_kernels import TritonKernels, interpreted
 from energyc.runtime.relaxation.graphs import MOST_GRAPHS, Graphs
+from tests.drawing import draws
 from tests.emit.judge import resolved
 from tests.emit.kernels import (
     BATCH,
@@ -45,6 +46,7 @@ from tests.emit.kernels import (
     shipped,
 )
 from tests.emit.random_specs import random_spec
+from tests.quick import few
 
 #: Quick to interpret, and between them every kind of block: boxes, masks, spheres, windows, gathers.
 QUICK = ("hopfield", "cet", "thick", "hopfield_conv", "cem", "et_anomaly")
@@ -170,7 +172,7 @@ def random_network(seed: int) -> Network:
 @needs_interpreter
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(100, 160))])
+@pytest.mark.parametrize("seed", few([*range(4), *range(100, 100 + draws(60))], range(4)))
 def test_random_specs(seed: int) -> None:
     found = differences(kernel_module(random_network(seed), target="triton"), seed)
     assert max(found.values()) < TOLERANCE, found

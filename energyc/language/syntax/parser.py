@@ -7,6 +7,7 @@ mistake is judged on its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lark import Token, Tree
 from lark.exceptions import UnexpectedInput
@@ -47,8 +48,12 @@ def parse(source: Source) -> ast.Spec:
     return parsed.spec
 
 
+@lru_cache(maxsize=16)
 def parse_partly(source: Source) -> Parsed:
-    """The tree of what parses, and all syntax errors: for an editor, where a text is broken most of the time."""
+    """The tree of what parses, and all syntax errors: for an editor, where a text is broken most of the time.
+
+    A text is read anew for each preset, variant and question of an editor; the last ones are kept.
+    """
     pieces = scan(source)
     if (bracket := too_many_brackets(pieces)) is not None:
         return Parsed(None, (bracket,))
