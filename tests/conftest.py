@@ -26,6 +26,8 @@ for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 # Building kernels takes seconds for each network: only the tests of kernels build them.
 os.environ.setdefault("ENERGYC_TARGET", "torch")
+# Programs of JAX run once or twice: their optimisation takes longer than they do.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 # Workers inherit the seed, so that they collect the same tests.
 os.environ.setdefault("ENERGYC_SEED", str(random.SystemRandom().randrange(2**32)))
 # Triton decides when it is imported whether it interprets its kernels, which it has to without a GPU.

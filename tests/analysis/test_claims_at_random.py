@@ -186,7 +186,7 @@ def step_of(generator: np.random.Generator) -> tuple[str, float, bool]:
 def test_steps_of_known_slopes() -> None:
     print(f"ENERGYC_SEED={SEED}")
     generator, verdicts = np.random.default_rng(SEED), Counter[str]()
-    for _ in range(draws(40)):
+    for _ in range(draws(40, least=40)):
         text, steepest, contracts = step_of(generator)
         for claim in claims(text):
             if claim.claim == "contraction":

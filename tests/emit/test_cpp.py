@@ -19,7 +19,7 @@ from energyc.resources import resource
 from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.kernels.library import DIED, built, kept_library
 from energyc.runtime.networks.network import EnergyNetwork
-from tests.drawing import draws
+from tests.drawing import draws, share
 from tests.emit.judge import resolved
 from tests.emit.kernels import (
     BATCH,
@@ -80,7 +80,7 @@ def test_shipped_specs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_compiler
 @pytest.mark.slow
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", share(MODELS), ids=lambda path: path.stem)
 def test_models_of_the_literature(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O0")
     found = differences(kernel_module(shipped(path)))

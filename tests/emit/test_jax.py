@@ -27,7 +27,7 @@ from energyc.resources import shipped
 from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.tensors import indexing, reductions, segments
 from energyc.surfaces.doctor.trial import SPEC
-from tests.drawing import seeds
+from tests.drawing import seeds, share
 from tests.emit.kernels import NUMBERED
 from tests.emit.kernels import shipped as small
 from tests.emit.random_specs import random_spec
@@ -349,7 +349,9 @@ nudge { steps = 10 }
 
 @needs_jax
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", ["conv_digits", "conv_hopfield", "deep_hopfield3", "hopfield_resnet", "small"])
+@pytest.mark.parametrize(
+    "spec", [*share(["conv_digits", "conv_hopfield", "deep_hopfield3", "hopfield_resnet"]), "small"]
+)
 def test_blocks_move_to_their_minimisers(spec: str, float64: None) -> None:
     """By every rule that there is in torch and has a form; one that goes back through steps has none through sweeps."""
     pair = Pair(pipeline.resolve(pipeline.read(BLOCKS)) if spec == "small" else spec)
@@ -389,7 +391,7 @@ def test_the_slope_of_a_cost_may_be_a_number(float64: None) -> None:
 
 @needs_jax
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", sorted(set(shipped()) - OTHERS))
+@pytest.mark.parametrize("spec", share(sorted(set(shipped()) - OTHERS)))
 def test_other_specs(spec: str, float64: None) -> None:
     try:
         pair = Pair(spec)

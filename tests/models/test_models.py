@@ -18,6 +18,7 @@ from energyc import pipeline
 from energyc.language.network import Network
 from energyc.proofs.verdicts.admission import available
 from energyc.studies.verify import Probe, measure_fidelity, random_probe
+from tests.drawing import share
 
 MODELS = Path(__file__).parents[2] / "specs" / "zoo"
 
@@ -69,7 +70,8 @@ CLASSES = {
 }
 EACH = pytest.mark.parametrize("name", sorted(CLASSES))
 #: Those of `akorn` turn for ever, by frequencies of their own: it is trained through its steps.
-RESTING = pytest.mark.parametrize("name", sorted(CLASSES.keys() - {"akorn"}))
+RESTING = pytest.mark.parametrize("name", share(sorted(CLASSES.keys() - {"akorn"})))
+SOME = pytest.mark.parametrize("name", share(sorted(CLASSES)))
 #: One rule of each kind; the shipped specs test the others. All phases of a large circle diverge on `kuramoto`.
 RULES = ("centered-ep", "tracking-aep", "holomorphic-ep", "implicit")
 COSINE = 0.999
@@ -150,7 +152,7 @@ def difference(net: Any, param: str, way: Tensor, cost: Any, size: float = 1e-5)
 
 
 @pytest.mark.slow
-@EACH
+@SOME
 def test_exact_rules_are_faithful_in_the_limit(name: str) -> None:
     classes = pipeline.classify(network(name))
     rules = tuple(rule for rule in RULES if rule in available(classes) and classes.rules[rule].verdict == "exact")
@@ -164,7 +166,7 @@ def test_exact_rules_are_faithful_in_the_limit(name: str) -> None:
 
 
 @pytest.mark.slow
-@EACH
+@SOME
 def test_training_leaves_a_finite_cost(name: str) -> None:
     """On drawn inputs, so that no data are opened; by the rule of the spec."""
     rule = network(name).train.trained_by

@@ -17,7 +17,6 @@ from energyc.language.diagnostics import UserError
 from energyc.studies.verify.reference import SHIPPED, apart, hold, read_reference
 from tests.cli.run import energyc
 from tests.independent import ALL, Network
-from tests.quick import few
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "reference"
@@ -35,7 +34,7 @@ def test_every_shipped_spec_has_a_reference_and_they_are_small() -> None:
     assert sum(path.stat().st_size for path in files) < 2_000_000
 
 
-@pytest.mark.parametrize("name", few(NAMES, ("hopfield", "cet", "thick", "deq", "resistive", "tel")))
+@pytest.mark.parametrize("name", NAMES)
 def test_the_compiler_agrees(name: str) -> None:
     held = hold(spec(name), str(FOLDER))
     assert held.passed, [row for row in held.rows if not row.passed]
