@@ -10,6 +10,7 @@ import torch
 
 from energyc import pipeline
 from energyc.resources import folder
+from tests.drawing import share
 from tests.emit.kernels import TOLERANCE, differences, drawn, kernel_module
 from tests.emit.random_products import check_products, every_product
 
@@ -45,7 +46,7 @@ def rounded_gradients() -> None:
 def main() -> None:
     os.environ["CXXFLAGS"] = f"-O1 -fsanitize={sys.argv[1]} -fno-sanitize-recover=all"
     torch.set_num_threads(3)
-    for name, dims in CASES:
+    for name, dims in share(CASES):
         network = pipeline.resolve(
             pipeline.read(folder("specs") / f"{name}.energy"),
             pipeline.Choices.of(dims=dims),

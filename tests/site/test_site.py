@@ -8,13 +8,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urldefrag
+from urllib.parse import unquote, urldefrag, urljoin
 
 import pytest
 
 from benchmarks.gallery import GALLERY
+from tests.drawing import share
 from tests.quick import few
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,20 +184,22 @@ def searching(quick: Path, browser: Any) -> Iterator[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("window", WINDOWS, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_pages_open_without_an_error(site: Path, browser: Any, window: tuple[int, int]) -> None:
+def test_pages_open_without_an_error(site: Path, browser: Any) -> None:
     """From the disk: no message on the console, nothing asked of a network, formulas that take up room."""
-    page = browser.new_page(viewport={"width": window[0], "height": window[1]})
+    page = browser.new_page()
     messages = listening(page)
-    formulas = 0
-    for path in pages(site):
+    all_pages = pages(site)
+    opened, formulas = share(all_pages), 0
+    for path in opened:
         page.goto(path.as_uri())
+        for width, height in WINDOWS:
+            page.set_viewport_size({"width": width, "height": height})
+            assert beyond(page) <= 1, f"{path} is wider than a window of {width}"
         sizes = page.eval_on_selector_all("math", "all => all.map(m => m.getBoundingClientRect().width)")
         formulas += len(sizes)
         assert all(size > 0 for size in sizes), path
         assert page.locator("merror").count() == 0, path
-        assert beyond(page) <= 1, f"{path} is wider than a window of {window[0]}"
-    assert formulas > 500
+    assert formulas > 500 * len(opened) / len(all_pages) / 2
     assert not messages, "\n".join(messages[:20])
 
 
@@ -231,23 +235,39 @@ def _note_request(url: str, messages: list[str]) -> None:
         messages.append(f"asked for {url}")
 
 
+class Links(HTMLParser):
+    """The addresses that a page refers to, and the places in it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path, self.base = path, path.as_uri()
+        self.addresses: set[str] = set()
+        self.places: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "base" and given.get("href"):
+            self.base = urljoin(self.base, str(given["href"]))
+        if place := given.get("id"):
+            self.places.add(place)
+        address = given.get("src" if tag == "img" else "href") if tag in ("a", "link", "img") else None
+        if address and (whole := urljoin(self.base, address)).startswith("file:"):
+            self.addresses.add(whole)
+
+
 @pytest.mark.slow
-def test_every_link_leads_to_a_place(site: Path, browser: Any) -> None:
-    """Links to pages and to places in them, as the browser resolves them."""
-    page = browser.new_page()
-    links: dict[str, set[str]] = {}
-    places: dict[Path, set[str]] = {}
-    for path in pages(site):
-        page.goto(path.as_uri())
-        hrefs = page.eval_on_selector_all("a[href], link[href], img[src]", "all => all.map(a => a.href || a.src)")
-        links[path.name] = {href for href in hrefs if href.startswith("file:")}
-        places[path] = set(page.eval_on_selector_all("[id]", "all => all.map(e => e.id)"))
+def test_every_link_leads_to_a_place(site: Path) -> None:
+    """Links to pages and to places in them."""
+    found = {path: Links(path) for path in pages(site)}
+    assert sum(len(links.addresses) for links in found.values()) > 1000
     broken = []
-    for name, hrefs in links.items():
-        for href in hrefs:
-            url, place = urldefrag(href)
+    for path, links in found.items():
+        for address in links.addresses:
+            url, place = urldefrag(address)
             target = Path(unquote(url.removeprefix("file://")))
             target = target / "index.html" if target.is_dir() else target
-            if not target.exists() or (place and place not in places.get(target, {place})):
-                broken.append(f"{name}: {href.removeprefix(site.as_uri())}")
+            known = found[target].places if target in found else {place}
+            if not target.exists() or (place and unquote(place) not in known):
+                broken.append(f"{path.name}: {address.removeprefix(site.as_uri())}")
     assert not broken, "\n".join(sorted(set(broken))[:40])
