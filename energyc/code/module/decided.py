@@ -15,7 +15,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 
 #: The most characters of a line.
 LONGEST = 120
@@ -95,7 +95,7 @@ class Decided:
         return head if head.startswith("class") else self.of(f"{head}\n    pass", False).removesuffix("\n    pass")
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _decided(text: str, owners: tuple[str, ...], values: Values, parts: Parts) -> str:
     """A text with what is decided put in. Modules made in one process share most texts and most of their facts."""
     decided = Decided(dict(values), dict(parts))

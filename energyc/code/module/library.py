@@ -10,7 +10,7 @@ import symtable
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -28,7 +28,7 @@ class Reads:
     attributes: frozenset[str]
 
     @staticmethod
-    @cache
+    @lru_cache(maxsize=4096)
     def of(text: str) -> Reads:
         """Of a whole text. Modules made in one process share most of what they carry: each text is read once."""
         nodes = list(ast.walk(ast.parse(text)))
