@@ -248,11 +248,6 @@ def _defaults(statement: ast.stmt) -> Iterator[tuple[str, object]]:
         yield name, ast.literal_eval(value)
 
 
-def free_names(text: str) -> frozenset[str]:
-    """The names that a text reads and does not bind, those in its annotations among them."""
-    return Reads.of(text).names
-
-
 def _unbound(text: str) -> set[str]:
     """The names that a text reads and does not bind, but for annotations, which are postponed."""
     top = symtable.symtable(text, "<definition>", "exec")
