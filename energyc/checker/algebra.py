@@ -428,19 +428,28 @@ def at_sizes(poly: Poly, sizes: Mapping[str, int]) -> Poly:
 def solved(poly: Poly) -> Iterator[list[tuple[Atom, Poly]]]:
     """The atoms that a polynomial is linear in, each with what it is where the polynomial is 0.
 
-    Where that is said of ``|z| = z sign(z)``, z is as much times a sign.
+    Where that is said of ``|z| = z sign(z)``, z is as much times a sign; and where it is of z^2, by the root of that.
     """
     for (bound, factors), value in poly:
-        if bound or any(exponent != 1 for _, exponent in factors):
-            continue
         rest = Poly([(((), factors), 1)]) - poly.scaled(Fraction(1) / value)
-        for atom in (atom for atom, _ in factors if exchanged(rest, atom, number(0)) == rest):
-            sign = Atom("function", "sign", (lone(atom),))
-            if {each for each, _ in factors} == {atom}:
+        atoms, powers = {atom for atom, _ in factors}, {exponent for _, exponent in factors}
+        for atom in (atom for atom in atoms if not bound and exchanged(rest, atom, number(0)) == rest):
+            sign, either = Atom("function", "sign", (lone(atom),)), function("sign", lone(new_index("")))
+            root = _root(rest.constant()) if powers == {2} else None
+            if powers == {1} and atoms == {atom}:
                 yield [(atom, rest)]
-            elif {each for each, _ in factors} == {atom, sign}:
-                either = function("sign", lone(new_index("")))
+            elif powers == {1} and atoms == {atom, sign}:
                 yield [(sign, either), (atom, rest * either)]
+            elif atoms == {atom} and root is not None:
+                yield [(sign, either), (atom, either.scaled(root))]
+
+
+def _root(value: Fraction | None) -> Fraction | None:
+    """The square root of a number that has one as a fraction."""
+    if value is None or value < 0:
+        return None
+    root = Fraction(isqrt(value.numerator), isqrt(value.denominator))
+    return root if root**2 == value else None
 
 
 def _each(poly: Poly, new: Callable[[Atom], Poly]) -> Poly:

@@ -8,6 +8,7 @@ import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 from energyc.checker.algebra import EXPONENT, Atom, Poly, exchanged, lone, new_index, seen, solved
@@ -20,6 +21,8 @@ from energyc.checker.syntax import Left, NotCovered, expression, items, same
 CONVEX, COMPACT_SETS = ("", "box", "nonnegative", "simplex"), ("simplex", "sphere", "standardized")
 Scope = Mapping[str, Any]
 _FREE = Facts(continuous=True, top=True, bottom=True)
+#: How far beyond the edge of a condition what it chooses has to be smooth for it to be so at the edge.
+NEAR = Fraction(1, 2**20)
 
 
 def sets_of(left: Left) -> list[tuple[str, list[str]]]:
@@ -287,8 +290,9 @@ class Bounds:
             joined = one.joined(other)
             if decides == NONE:
                 return joined
-            meet = self.meet(arguments[0], arguments[1:], scope) or None
-            return joined._replace(continuous=meet, top=None, bottom=None, reads=max(joined.reads, decides)).settled()
+            meet, smooth = (known or None for known in self.meet(arguments[0], arguments[1:], scope))
+            reads = max(joined.reads, decides)
+            return joined._replace(continuous=meet, top=smooth, bottom=smooth, reads=reads).settled()
         values = [self.of(each, scope) for each in arguments]
         self.partial |= own is None and (
             (name == "log" and not values[0].positive) or (name == "sqrt" and values[0].low < 0)
@@ -316,36 +320,57 @@ class Bounds:
                 return own == "sum" and two and bool(self.of(square.left, {**indices, **scope}).smooth)
         return False
 
-    def side(self, condition: ast.expr, holds: bool, tree: ast.expr, scope: Scope) -> Facts | None:
-        """The facts of an expression where a condition holds, or does not; None where that is nowhere."""
+    def side(
+        self, condition: ast.expr, holds: bool, tree: ast.expr, scope: Scope, near: Fraction = Fraction(0)
+    ) -> Facts | None:
+        """The facts of an expression where a condition holds, or does not; None where that is nowhere.
+
+        And that ``near`` the edges of comparisons.
+        """
         if isinstance(condition, ast.BoolOp) and holds != isinstance(condition.op, ast.And):
-            parts = [self.side(part, holds, tree, scope) for part in condition.values]
+            parts = [self.side(part, holds, tree, scope, near) for part in condition.values]
             somewhere = [part for part in parts if part is not None]
             return reduce(Facts.joined, somewhere) if somewhere else None
         before, known = self.assumed, dict(self.assumed[1]) if self.assumed[0] is scope else {}
         self.assumed = scope, known
         try:
             for larger, smaller, strict in compared(condition, holds):
-                a, b = self.of(larger, scope), self.of(smaller, scope)
-                if a.high < b.low or (strict and a.high <= b.low):
+                a, b, strict = self.of(larger, scope), self.of(smaller, scope), strict and not near
+                if a.high < b.low - near or (strict and a.high <= b.low):
                     return None
-                self.assume(larger, scope, b._replace(high=math.inf, above=False), strict)
-                self.assume(smaller, scope, a._replace(low=-math.inf, below=False), strict)
+                self.assume(larger, scope, b._replace(low=b.low - near, high=math.inf, above=False), strict)
+                self.assume(smaller, scope, a._replace(low=-math.inf, high=a.high + near, below=False), strict)
             return self.of(tree, scope)
         finally:
             self.assumed = before
 
-    def meet(self, condition: ast.expr, pair: list[ast.expr], scope: Scope) -> bool:
-        """Whether two continuous expressions are equal wherever the sides of a comparison are, which are continuous."""
-        if not isinstance(condition, ast.Compare) or len(condition.ops) != 1:
-            return False
-        sides = [condition.left, *condition.comparators, *pair]
-        if not all(self.of(tree, dict(scope)).continuous for tree in sides):
-            return False
-        plain = {name: place for name, place in scope.items() if isinstance(place, str)}
-        atoms = {name: new_index(plain[name]) if name in plain else lone(new_index("")) for name in scope}
-        left, right, a, b = (self.formulas.value(tree, atoms) for tree in sides)
-        return any(not reduce(lambda gap, each: exchanged(gap, *each), pairs, a - b) for pairs in solved(left - right))
+    def meet(self, condition: ast.expr, pair: list[ast.expr], scope: Scope) -> tuple[bool, bool]:
+        """Whether two expressions, and whether their slopes, are equal wherever a comparison changes.
+
+        Its sides are continuous, and so is each expression, or its slope, where it is chosen and near there.
+        """
+        compare = [each for each in ast.walk(condition) if isinstance(each, ast.Compare)]
+        sides = [each for one in compare for each in pairwise([one.left, *one.comparators])]
+        sides = [each for each in sides if any(self.of(tree, scope).reads != NONE for tree in each)]
+        near = [self.side(condition, not k, tree, scope, NEAR) for k, tree in enumerate(pair)]
+        known = [*near, *(self.of(tree, scope) for each in sides for tree in each)]
+        if not sides or not all(each and each.continuous for each in known):
+            return False, False
+        parameters = [new_index("") for place in scope.values() if not isinstance(place, str)]
+        others = iter(map(lone, parameters))
+        atoms = {name: new_index(at) if isinstance(at, str) else next(others) for name, at in scope.items()}
+        # lets that are read as names, as the slope by one may jump where none by a state does
+        named, meet = Formulas(self.spec, [*self.spec["states"], *self.spec["lets"]], ()), False
+        named.exchange, named.vectors = self.formulas.exchange, self.formulas.vectors
+        for formulas in (named, self.formulas):
+            gap = formulas.value(pair[0], atoms) - formulas.value(pair[1], atoms)
+            edges = [[*solved(formulas.value(a, atoms) - formulas.value(b, atoms))] for a, b in sides]
+            meet = meet or all(any(vanishing([gap], way) for way in ways) for ways in edges)
+            if formulas is named and all(each and each.smooth for each in near):
+                gaps = [gap, *(named.differential(gap, by) for by in (None, *parameters))]
+                if all(any(vanishing(gaps, way) for way in ways) for ways in edges):
+                    return True, True
+        return meet, False
 
     def assume(self, tree: ast.expr, scope: Scope, by: Facts, strict: bool) -> None:
         """That an expression lies between the ends of ``by``, which one that is ``strict`` does not reach.
@@ -362,6 +387,12 @@ class Bounds:
         match tree:
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 self.assume(inner, scope, -by, strict)
+            case ast.Call(args=[inner]) if self.is_call(tree, "abs"):
+                self.assume(inner, scope, Facts(-high, high, below=above, above=above), False)
+                smooth = self.keep_off(inner, scope, low).smooth
+                self.assumed[1][ast.dump(tree)] = self.of(tree, scope)._replace(top=smooth, bottom=smooth)
+            case ast.BinOp(left=inner, op=ast.Pow(), right=right) if self.of(right, scope).low > 0:
+                self.keep_off(inner, scope, low)
             case ast.BinOp(left=inner, op=ast.Add() | ast.Sub() as sign, right=other):
                 if (value := self.of(other, scope)).is_number:
                     self.assume(inner, scope, by + (value if isinstance(sign, ast.Sub) else -value), False)
@@ -372,6 +403,13 @@ class Bounds:
                 if self.is_call(tree, head[3:]) and head[:3] == "p0_" and FUNCTIONS[head[3:]].shape == RISING:
                     ends = preimage(head[3:], by.low, -1), preimage(head[3:], by.high, 1)
                     self.assume(inner, scope, Facts(*ends, below=ends[0] > -math.inf, above=ends[1] < math.inf), False)
+
+    def keep_off(self, tree: ast.expr, scope: Scope, low: Any) -> Facts:
+        """That an expression is not near 0 where a function of it, which is 0 at 0, is above a number above 0."""
+        known = self.of(tree, scope)
+        if low > 0:
+            known = self.assumed[1][ast.dump(tree)] = known._replace(zero=False, away=True).settled()
+        return known
 
     def gradient(self, arguments: list[Any]) -> Facts:
         """The slope of energies by a state or a let, which is continuous where theirs is.
@@ -418,6 +456,11 @@ class Bounds:
         eps = self.of(options[0].value, scope) if options else number(1)
         self.partial |= guarded and name == "logsumexp"
         return reduction(name, u, guarded, eps)
+
+
+def vanishing(polys: Iterable[Poly], pairs: Iterable[tuple[Atom, Poly]]) -> bool:
+    """Whether polynomials are 0 with others in the place of some atoms."""
+    return not any(reduce(lambda poly, each: exchanged(poly, *each), pairs, poly) for poly in polys)
 
 
 def compared(condition: ast.AST, holds: bool) -> Iterator[tuple[ast.expr, ast.expr, bool]]:

@@ -63,7 +63,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class ContinuityCondition:
-    """A sufficient condition for the sides of a selection to be equal at an edge.
+    """A sufficient condition for the sides of a selection, or these and their slopes, to be equal at an edge.
 
     They are if all ``gaps`` are 0, and all that must be ``positive`` is: then the sides have a value there.
     """
@@ -76,9 +76,11 @@ class ContinuityCondition:
 class RealSelection:
     """``where(condition, a, b)`` of a ``condition`` on real values, which is computed by the ``masks``.
 
-    It is continuous, where its sides are, if at each of its ``edges`` one of the conditions holds.
+    It is continuous, where its sides are, if at each of its ``edges`` one of the conditions holds, and has continuous
+    slopes, where these have, if one of those of ``slopes`` does; there are none where its sides meet by construction.
     """
 
     masks: frozenset[Node]
     condition: str
     edges: tuple[tuple[ContinuityCondition, ...], ...]
+    slopes: tuple[tuple[ContinuityCondition, ...], ...] | None = None

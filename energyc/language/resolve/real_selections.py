@@ -4,6 +4,10 @@ At an edge of the condition ``a - b`` must be 0. An edge is solved for a part of
 ``z = -c`` for ``abs(z) < c``, and what it is solved for is put into ``a - b``. If that is 0 for all values of
 everything in it, it is 0 at the edge. A product is solved as a whole, or for a factor where it is not 0, and where it
 is 0 one of its factors is; a function that rises everywhere, by its inverse.
+
+The slopes meet too if ``a - b`` does not change to first order beside the edge: as the condition is ``beside`` 0 and
+not 0, what a part is then is put into ``a - b``, and the slope of that by ``beside`` is to be 0 as well. Along an edge
+at which ``a - b`` is 0 it has no slope, so that this one, across the edge, is all of it.
 """
 
 from __future__ import annotations
@@ -39,6 +43,7 @@ from energyc.language.resolve.terms import (
     Term,
     Whole,
 )
+from energyc.mathematics.calculus import substitute, tangent
 from energyc.mathematics.functions import FUNCTIONS
 from energyc.mathematics.ir import Function, Map, Node, walk
 
@@ -69,7 +74,9 @@ class _Selected:
         masks = frozenset(n for n in walk(values) if isinstance(n, Map) and n.function.name in ("above", "reached"))
         if place is None:
             return RealSelection(masks, "", ())
-        return RealSelection(masks, source.slice(place), tuple(self._conditions(edge) for edge in self.selection.edges))
+        edges = tuple(self._conditions(edge) for edge in self.selection.edges)
+        slopes = tuple(self._conditions(edge, self._beside) for edge in self.selection.edges)
+        return RealSelection(masks, source.slice(place), edges, slopes)
 
     @cached_property
     def _sides(self) -> tuple[Term, Term]:
@@ -77,12 +84,38 @@ class _Selected:
         written = AtEdge(self.context, self.lowering, ())
         return written.term(self.selection.if_true), written.term(self.selection.if_false)
 
-    def _conditions(self, edge: Term) -> tuple[ContinuityCondition, ...]:
-        """The ways to show that the sides are equal where an edge is 0."""
+    @cached_property
+    def _beside(self) -> Element:
+        """How far a condition is from its edge."""
+        return Element(self.selection.if_true.span, self.lowering.graph.input("beside", "argument"), ())
+
+    def _conditions(self, edge: Term, value: Term | None = None) -> tuple[ContinuityCondition, ...]:
+        """The ways to show that the sides are equal where an edge is 0; with a ``value`` beside 0, their slopes too."""
         if self._is_large():
             return ()
-        solutions = islice(self._solved(edge, number(0, edge.span)), MOST_WAYS)
-        return tuple(self._condition(cases) for cases in solutions)
+        solutions = islice(self._solved(edge, value or number(0, edge.span)), MOST_WAYS)
+        conditions = (self._condition(cases) for cases in solutions)
+        return tuple(conditions if value is None else map(self._with_slopes, conditions))
+
+    def _with_slopes(self, condition: ContinuityCondition) -> ContinuityCondition:
+        """A condition beside an edge at the edge, and that what is 0 there has no slope across it."""
+        graph, beside = self.lowering.graph, self._beside.node
+        slopes = tangent(graph, condition.gaps, {beside: graph.constant(1)})
+        gaps, positive = (
+            tuple(substitute(graph, node, {beside: graph.zero(())}) for node in nodes)
+            for nodes in ((*condition.gaps, *slopes), condition.positive)
+        )
+        return ContinuityCondition(gaps, positive)
+
+    def _exact(self, value: Term) -> Fraction | None:
+        """The value of a number at the edge."""
+        return exact_value(self.context, self._at_edge(value))
+
+    def _is_positive(self, value: Term) -> bool:
+        return is_positive(self.context, self._at_edge(value))
+
+    def _at_edge(self, value: Term) -> Term:
+        return AtEdge(self.context, self.lowering, ((self._beside, number(0, value.span)),)).term(value)
 
     def _is_large(self) -> bool:
         return sum(1 for side in (self.selection.if_true, self.selection.if_false) for _ in _parts(side)) > MOST_PARTS
@@ -91,7 +124,7 @@ class _Selected:
         gaps: list[Node] = []
         positive: list[Node] = []
         for case in cases:
-            at_edge = AtEdge(self.context, self.lowering, case)
+            at_edge = AtEdge(self.context, self.lowering, case, self._beside)
             a, b = (at_edge.term(side) for side in self._sides)
             gaps.append(self.lowering.value(add([(1, a), (-1, b)], a.span)).node)
             positive += [self.lowering.value(argument).node for argument in at_edge.positive]
@@ -115,51 +148,72 @@ class _Selected:
             case Whole(value=inner) | Chosen(argument=inner):
                 yield from self._solved(inner, value)
             case Call(function=Function(name="abs", slope=None), argument=inner, slope=False):
-                yield from self._of_both_signs(term, inner, value, value)
+                yield from (_with(term, value, cases) for cases in self._of_both_signs(inner, value))
             case Power(base=inner, exponent=exponent) if exponent == 2:
-                root = power(value, HALF, term.span, positive=is_positive(self.context, value))
-                yield from self._of_both_signs(term, inner, value, root)
+                yield from self._of_square(term, inner, value)
             case _:
-                for argument, inside in self._inverted(term, value):
-                    yield from (_with(term, value, cases) for cases in self._solved(argument, inside))
+                for argument, inside, known in self._inverted(term, value):
+                    solutions = self._solved(argument, inside)
+                    yield from (_with(term, value, cases) for cases in solutions) if known else solutions
                 yield (((term, value),),)
 
-    def _of_both_signs(self, term: Term, inner: Term, value: Term, root: Term) -> Iterator[tuple[Solution, ...]]:
-        for right, left in product(self._solved(inner, root), self._solved(inner, negate(root))):
-            yield _with(term, value, (*right, *left))
+    def _of_square(self, term: Term, inner: Term, value: Term) -> Iterator[tuple[Solution, ...]]:
+        """The ways to read a square; beside a known one its root is as far off."""
+        beside = exact_value(self.context, value) is None and self._exact(value) is not None
+        known = self._at_edge(value) if beside else value
+        root = power(known, HALF, term.span, positive=self._is_positive(known))
+        if beside:
+            root = add([(1, root), (1, value), (-1, known)], term.span)
+        for cases in self._of_both_signs(inner, root):
+            yield cases if beside else _with(term, value, cases)
+
+    def _of_both_signs(self, inner: Term, value: Term) -> Iterator[tuple[Solution, ...]]:
+        for right, left in product(self._solved(inner, value), self._solved(inner, negate(value))):
+            yield (*right, *left)
 
     def _of_product(self, factors: Sequence[Term], value: Term) -> Iterator[tuple[Solution, ...]]:
         """The ways to read a product of several factors."""
         span = factors[0].span
         yield (((multiply(factors, span), value),),)
-        known = exact_value(self.context, value)
+        known = self._exact(value)
         if known == 0:
             yield from (tuple(chain(*ways)) for ways in product(*(self._solved(f, value) for f in factors)))
-        elif known is not None or is_positive(self.context, value):
+        elif known is not None or self._is_positive(value):
             for k, factor in enumerate(factors):
                 yield from self._solved(factor, divide(value, multiply([*factors[:k], *factors[k + 1 :]], span), span))
 
-    def _inverted(self, term: Term, value: Term) -> Iterator[tuple[Term, Term]]:
-        """The argument of a function that never takes a value twice, each with what it is where the function is one."""
+    def _inverted(self, term: Term, value: Term) -> Iterator[tuple[Term, Term, bool]]:
+        """The argument of a function that never takes a value twice, with what it is where the function is one.
+
+        And whether the function has that value then. Beside an edge at which the inverse is known alone, the argument
+        moves by as much as the value, and the function is what it then is.
+        """
         match term:
             case Power(base=base, exponent=exponent):
-                if exact_value(self.context, value) == 0 and exponent > 0:
-                    yield base, number(0, term.span)
+                if self._exact(value) == 0 and exponent > 0:
+                    beside = self._is_beside(value, 0)
+                    yield base, value if beside else number(0, term.span), not beside
                 elif exponent.denominator > 1 or exponent == -1:
-                    yield base, power(value, 1 / exponent, term.span)
+                    yield base, power(value, 1 / exponent, term.span), True
             case Call(function=Function(slope=None) as function, argument=argument, slope=False):
                 entry = FUNCTIONS[function.name]
                 if not entry.strictly_monotone:
                     return
                 if isinstance(value, Call) and value.function == function and not value.slope:
-                    yield argument, value.argument
+                    yield argument, value.argument, True
                 elif function.name in INVERSES:
-                    yield argument, applied(self.context, Function(INVERSES[function.name]), value, term.span)
+                    yield argument, applied(self.context, Function(INVERSES[function.name]), value, term.span), True
                 else:
                     zero = number(0, term.span)
                     known = value_of(self.context, function, zero)
-                    if known is not None and exact_value(self.context, value) == known:
-                        yield argument, zero
+                    if known is not None and self._exact(value) == known:
+                        beside = self._is_beside(value, known)
+                        gap = add([(1, value), (-1, number(known, term.span))], term.span)
+                        yield argument, gap if beside else zero, not beside
+
+    def _is_beside(self, value: Term, known: Fraction | int) -> bool:
+        """Whether a value is a number at the edge, but not beside it."""
+        return exact_value(self.context, value) is None and self._exact(value) == known
 
 
 def _with(term: Term, value: Term, cases: Sequence[Solution]) -> tuple[Solution, ...]:
@@ -169,7 +223,7 @@ def _with(term: Term, value: Term, cases: Sequence[Solution]) -> tuple[Solution,
 
 @dataclass
 class AtEdge:
-    """Terms where some of their parts have the values that a solution gives them.
+    """Terms where some of their parts have the values that a solution gives them, which may read how far ``beside``.
 
     ``positive`` collects what must be positive there for a function of it to have a value.
     """
@@ -177,6 +231,7 @@ class AtEdge:
     context: Context
     lowering: Lowering
     solution: Solution
+    beside: Element | None = None
     positive: list[Term] = field(default_factory=list)
     _known: dict[int, tuple[Term, Term]] = field(default_factory=dict)
 
@@ -244,7 +299,22 @@ class AtEdge:
         """A function of what it is applied to at the edge; its value where that is a number."""
         if function.slope is None and FUNCTIONS[function.name].domain is not None:
             self.positive.append(argument)
+        if self.beside is not None and function.slope is None and not slope:
+            at_edge = AtEdge(self.context, self.lowering, ((self.beside, number(0, term.span)),)).term(argument)
+            known = known_value(self.context, at_edge)
+            if known and (there := on_one_side(function, argument, known > 0)) is not None:
+                return there
         return applied(self.context, function, argument, term.span) if not slope else replace(term, argument=argument)
+
+
+def on_one_side(function: Function, argument: Term, positive: bool) -> Term | None:
+    """What a function with an edge at 0 is on the one side of it; None for any other."""
+    span = argument.span
+    if function.name in ("above", "reached"):
+        return number(int(positive), span)
+    if function.name in ("abs", "relu"):
+        return argument if positive else number(0, span) if function.name == "relu" else negate(argument)
+    return None
 
 
 def applied(context: Context, function: Function, argument: Term, span: Span) -> Term:

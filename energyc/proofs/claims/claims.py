@@ -19,7 +19,7 @@ from energyc.proofs.claims.energy import whole_forces
 from energyc.proofs.claims.judgement import Judgement, Step, at_sizes, undecided
 from energyc.proofs.claims.monotone import CONVERGES, UNIQUE, Monotone
 from energyc.proofs.claims.norms import Norms
-from energyc.proofs.claims.sets import enclosures_of, on_charts, simplexes, with_spheres
+from energyc.proofs.claims.sets import of_forces, on_charts, simplexes, with_spheres
 from energyc.proofs.conservativeness.classify import Classification, field_from
 from energyc.proofs.conservativeness.decide import decide
 from energyc.proofs.conservativeness.descent import SEED, Descent, by_let, lets_of, only_through
@@ -53,8 +53,8 @@ class Judge:
 
     @cached_property
     def enclosures(self) -> Enclosures:
-        """The enclosures of nodes as the states move on their sets."""
-        return enclosures_of(self.network, self.base)
+        """The enclosures of nodes of forces as the states move on their sets."""
+        return of_forces(self.network, self.base)
 
     @cached_property
     def notation(self) -> Notation:

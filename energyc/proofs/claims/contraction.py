@@ -20,7 +20,6 @@ from energyc.mathematics.ir import TRUTHS, Add, Einsum, Indicator, Input, Map, N
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.proofs.claims.judgement import Judgement, Step
 from energyc.proofs.claims.sets import enclosures_of, is_convex
-from energyc.proofs.conservativeness.selections import continuous_masks
 from energyc.proofs.enclosures.exact import Evaluation, Intervals
 from energyc.proofs.enclosures.intervals import Interval, NoEnclosure, number
 from energyc.proofs.enclosures.nodes import Enclosures, gathered
@@ -60,19 +59,13 @@ def contraction_of(
         bounds = _by_pieces(network, state.node, slope, step, base) or bounds
     numbers = {"low": bounds.low, "high": bounds.high}
     because = f"dS/dz lies in [{bounds.low:.9g}, {bounds.high:.9g}]"
-    if bounds.size < 1 and (enclosures.of(force).continuous or _meets(network, force, base)):
+    if bounds.size < 1 and enclosures.of(force).continuous:
         proof = Step("slope", f"two {name} are closer after a step", (Step("range", because),), (name,))
         return Judgement("proved", because, proof, numbers)
     pair = Expansion(field, state.node, slope, step).pair()
     if pair is not None:
         return Judgement("refuted", pair.text(name), numbers={**numbers, **pair.numbers(name)})
     return Judgement("undecided", because, numbers=numbers) if bounds.finite else None
-
-
-def _meets(network: Network, force: Node, base: ForceField) -> bool:
-    """Whether a force is continuous where the sides of its selections meet."""
-    meeting = continuous_masks(network.real_selections, force, base)[0]
-    return enclosures_of(network, base, harmless=meeting).continuous([force])
 
 
 def _by_pieces(network: Network, state: Input, slope: Node, step: float, base: ForceField) -> Range | None:

@@ -20,7 +20,7 @@ from energyc.proofs.claims.energy import whole_forces
 from energyc.proofs.claims.judgement import Judgement, Step, undecided
 from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.rest import Rest
-from energyc.proofs.claims.sets import NONE, enclosures_of, is_convex, simplexes
+from energyc.proofs.claims.sets import NONE, enclosures_of, is_convex, of_forces, simplexes
 from energyc.proofs.conservativeness.classify import field_from, force_of
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField, field_of
@@ -43,7 +43,7 @@ class Monotone:
         base = field_from(network)
         terms = {name: force_of(network, term, base) for name, term in network.terms.items()}
         forces = whole_forces(network, base, terms)
-        return Monotone(Rest(network, base, forces, enclosures_of(network, base), None, False), terms)
+        return Monotone(Rest(network, base, forces, of_forces(network, base), None, False), terms)
 
     @property
     def network(self) -> Network:
@@ -84,7 +84,7 @@ class Monotone:
 
     @cached_property
     def _enclosures(self) -> Enclosures:
-        return enclosures_of(self.network, self.base) if self._proximal else self.rest.enclosures
+        return of_forces(self.network, self.base) if self._proximal else self.rest.enclosures
 
     def norms(
         self,

@@ -15,7 +15,7 @@ from energyc.proofs.claims.energy import has_cuts, summands, whole_energy
 from energyc.proofs.claims.floor import Floor
 from energyc.proofs.claims.judgement import Judgement, Step, undecided
 from energyc.proofs.claims.kinks import bend_down
-from energyc.proofs.claims.sets import enclosures_of, is_compact, is_convex, size_along
+from energyc.proofs.claims.sets import is_compact, is_convex, of_forces, size_along
 from energyc.proofs.conservativeness.classify import surfaces_of
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField
@@ -113,7 +113,7 @@ class Rest:
         if not derivation.proximal or not all(is_convex(s.constraint) for s in self.network.states.values()):
             return False
         base = replace(self.base, graph=derivation.network.graph)
-        return enclosures_of(self.network, base).continuous(derivation.smooth.values())
+        return of_forces(self.network, base).continuous(derivation.smooth.values())
 
     def _bends_down(self, enclosures: Enclosures) -> bool:
         energy = whole_energy(self.network, self.base)

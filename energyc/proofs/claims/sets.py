@@ -11,6 +11,7 @@ from energyc.language.network import ConstraintSet, Network, State, Structure
 from energyc.mathematics.calculus import Bounds, substitute
 from energyc.mathematics.ir import Input, Node
 from energyc.proofs.conservativeness.classify import surfaces_of
+from energyc.proofs.conservativeness.selections import steady_masks
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField, fork
 from energyc.proofs.fields.structured import Structures
@@ -52,6 +53,11 @@ def enclosures_of(
     """
     known = {**base.ranges, **dict(_surface_ranges(network)), **narrower}
     return Enclosures(base.graph, {**network.values, **extents}, known, base.states, roaming(network), harmless)
+
+
+def of_forces(network: Network, base: ForceField) -> Enclosures:
+    """Those of the nodes of its whole force, which is continuous where the sides of selections meet as they must."""
+    return enclosures_of(network, base, harmless=steady_masks(network, base))
 
 
 def with_spheres(network: Network, structures: Structures) -> dict[Input, tuple[Structure, ...]]:

@@ -1,11 +1,11 @@
-"""Whether an energy with selections by real values jumps where a condition changes sides."""
+"""Whether an energy with selections by real values, or its slope, jumps where a condition changes sides."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from energyc.language.network import ContinuityCondition, RealSelection
+from energyc.language.network import ContinuityCondition, Network, RealSelection
 from energyc.mathematics.calculus import depends
 from energyc.mathematics.calculus.substitute import rebuilt
 from energyc.mathematics.ir import Graph, Map, Node, walk
@@ -33,6 +33,26 @@ def continuous_masks(
     return known & masks, [*dict.fromkeys(doubts), *([_UNNAMED] if masks - known - jumping else [])]
 
 
+def steady_masks(network: Network, field: ForceField) -> frozenset[Node]:
+    """The masks at whose edges the whole force is proved not to jump.
+
+    The sides of a selection meet there, and where it is in an energy their slopes do. Slopes by a let may jump where
+    those by states do not.
+    """
+    steady, jumping = set[Node](), set[Node]()
+    slopes = [slope for flow in network.flows.values() for slope in flow.slopes]
+    by_lets = {name for slope in slopes if slope.by not in network.states for name in slope.energies}
+    for term in network.terms.values() if network.real_selections else ():
+        meets = is_smooth if term.name in network.energies else is_continuous
+        masks = {node for node in walk([term.node]) if is_mask(node)}
+        known = [selection for selection in network.real_selections if selection.masks & masks]
+        steadily = [s for s in known if term.name not in by_lets and meets(s, field)]
+        apart = masks.difference(*(s.masks for s in steadily)).union(*(s.masks for s in known if s not in steadily))
+        steady |= masks - apart
+        jumping |= apart
+    return frozenset(steady - jumping)
+
+
 def is_mask(node: Node) -> bool:
     """Whether a node is 1 where a condition on real values holds, else 0."""
     return isinstance(node, Map) and (node.function.named("above") or node.function.named("reached"))
@@ -41,6 +61,12 @@ def is_mask(node: Node) -> bool:
 def is_continuous(selection: RealSelection, field: ForceField) -> bool:
     """Whether the two sides of a selection are proved to be equal wherever its condition changes."""
     return all(any(_holds(condition, field) for condition in edge) for edge in selection.edges)
+
+
+def is_smooth(selection: RealSelection, field: ForceField) -> bool:
+    """Whether the slopes of the two sides are proved to be equal there too."""
+    edges = selection.slopes
+    return edges is not None and all(any(_holds(condition, field) for condition in edge) for edge in edges)
 
 
 def _holds(condition: ContinuityCondition, field: ForceField) -> bool:

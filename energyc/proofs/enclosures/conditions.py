@@ -17,6 +17,8 @@ REACH, HALVINGS = 64.0, 60
 #: The most cases of one product.
 CASES = 64
 HOLDS = Enclosure(exactly(1.0), BOUNDED, ABSENT, away=True, continuous=True)
+#: How far beyond the edge of a condition what it chooses has to be continuous for it to be so at the edge.
+BESIDE = 2.0**-20
 POSITIVE, NONNEGATIVE = (Enclosure(Range(0.0, math.inf, low_open=strict), down=BOUNDED) for strict in (True, False))
 
 
@@ -38,7 +40,8 @@ def elements_of(node: Node) -> tuple[Node, ...]:
 def by_case(factors: Sequence[Operand]) -> list[tuple[Sequence[Coefficient], Sequence[Operand]]]:
     """A product with each term of a sum of conditions in the place of that, and before it what is before the term.
 
-    ``a or b`` is such a sum, ``a`` plus ``not a and b``, and so is what selects between a number and its negative.
+    ``a or b`` is such a sum, ``a`` plus ``not a and b``, and so is what selects between a number and its negative. A
+    product with a condition in it is one of its factors.
     """
     cases: list[tuple[Sequence[Coefficient], Sequence[Operand]]] = [((), ())]
     for factor in factors:
@@ -50,7 +53,10 @@ def by_case(factors: Sequence[Operand]) -> list[tuple[Sequence[Coefficient], Seq
 
 
 def _cases(factor: Operand) -> list[tuple[Sequence[Coefficient], Sequence[Operand]]]:
-    """The terms of a sum of conditions, each with its coefficient; none of any other factor."""
+    """The terms of a sum of conditions, or a product with one in it, with coefficients; none of any other factor."""
+    if isinstance(factor.node, Einsum) and any(map(is_condition, elements_of(factor.node))):
+        parts = tuple(Operand(each.node, factor.axes) for each in factor.node.operands)
+        return [((factor.node.coefficient,), parts)]
     found: list[tuple[Sequence[Coefficient], Sequence[Operand]]] = []
     for coefficient, node in factor.node.terms if isinstance(factor.node, Add) else ():
         several = isinstance(node, Einsum) and node.coefficient == ONE
@@ -61,19 +67,25 @@ def _cases(factor: Operand) -> list[tuple[Sequence[Coefficient], Sequence[Operan
     return found
 
 
-def where(conditions: Sequence[Node], known: Callable[[Node], Enclosure]) -> dict[Node, Enclosure]:
+def where(conditions: Sequence[Node], known: Callable[[Node], Enclosure], beside: float = 0.0) -> dict[Node, Enclosure]:
     """The enclosures where conditions hold of what is in them, by those that are ``known`` everywhere.
 
-    Each is of an element of a node at the indices of the conditions, which are 1.
+    Each is of an element of a node at the indices of the conditions, which are 1; or are that ``beside`` their edges.
     """
     narrowed: dict[Node, Enclosure] = dict.fromkeys(conditions, HOLDS)
     maps = [node for node in conditions if isinstance(node, Map)]
-    pending = [(node.argument, POSITIVE if node.function.named("above") else NONNEGATIVE) for node in maps]
+    near = replace(NONNEGATIVE, range=Range(-beside, math.inf))
+    bounds = [near if beside else POSITIVE if node.function.named("above") else NONNEGATIVE for node in maps]
+    pending = [(node.argument, bound) for node, bound in zip(maps, bounds, strict=True)]
     while pending:
         node, bound = pending.pop()
         old = narrowed.get(node) or known(node)
         inside = replace(
-            old, range=old.range.within(bound.range), up=min(old.up, bound.up), down=min(old.down, bound.down)
+            old,
+            range=old.range.within(bound.range),
+            up=min(old.up, bound.up),
+            down=min(old.down, bound.down),
+            away=old.away or bound.away,
         )
         if inside.range.low <= inside.range.high:
             narrowed[node] = inside.cut()
@@ -91,6 +103,12 @@ def _of_parts(node: Node, bound: Enclosure, known: Callable[[Node], Enclosure]) 
                 yield from _scaled(factor, part, rest)
         case Einsum(operands=(operand,)) if elements_of(node):
             yield from _scaled(node.coefficient, operand.node, bound)
+        case Einsum(operands=(operand, other)) if elements_of(node) and operand == other:
+            if (times(_number(node.coefficient), bound)).range.low > 0:
+                yield operand.node, Enclosure(away=True)
+        case Map() if node.function.named("abs"):
+            high = bound.range.high
+            yield node.argument, Enclosure(Range(-high, high), away=bound.range.low > 0)
         case Map() if node.function.slope is None and node.function.entry.domain is None:
             entry = node.function.entry
             if entry.monotone and entry.exponent is None:

@@ -29,7 +29,7 @@ from energyc.mathematics.ir import (
     Stop,
     walk,
 )
-from energyc.proofs.enclosures.conditions import by_case, elements_of, is_condition, where
+from energyc.proofs.enclosures.conditions import BESIDE, by_case, elements_of, is_condition, where
 from energyc.proofs.enclosures.enclosure import (
     ABSENT,
     BOUNDED,
@@ -47,6 +47,15 @@ from energyc.proofs.enclosures.enclosure import (
 from energyc.proofs.enclosures.functions import mapped_range, powered, right_of_zero
 from energyc.proofs.enclosures.polynomials import polynomial, range_of
 from energyc.proofs.enclosures.ranges import ANY, Range, exactly
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A product of what is chosen where ``conditions`` hold, at the same indices, the ``rest``, and of others."""
+
+    conditions: tuple[Node, ...]
+    rest: Node
+    others: tuple[Operand, ...]
 
 
 @dataclass
@@ -179,36 +188,49 @@ class Enclosures:
         picked = gathered(node) if node.contracted else None
         found = self.of_product(node.operands if picked is None else picked, _normalised(node))
         cases = by_case(node.operands if picked is None else picked)
-        known = [(before, self._where_it_holds(factors)) for before, factors in cases]
-        held = None
-        if all(case is not None for _, case in known):
-            held = summed([self._times(before, case) for before, case in known if case is not None])
-        return found if held is None else replace(held, continuous=found.continuous)
+        chosen = [(before, self._chosen(factors)) for before, factors in cases]
+        known = [(before, self._where_it_holds(case)) for before, case in chosen if case is not None]
+        if len(known) < len(cases):
+            return found
+        held = summed([self._times(before, case) for before, case in known])
+        continuous = found.continuous or all(case is not None and self._goes_on(case) for _, case in chosen)
+        return replace(held, continuous=continuous)
 
     def _times(self, coefficients: Sequence[Coefficient], known: Enclosure) -> Enclosure:
         for coefficient in coefficients:
             known = times(self.number(coefficient), known)
         return known
 
-    def _where_it_holds(self, factors: Sequence[Operand]) -> Enclosure | None:
-        """0, or a product where conditions among its factors hold; None without them.
-
-        What they say is of elements at their own indices, and is used of what is made of these element by element.
-        """
+    def _chosen(self, factors: Sequence[Operand]) -> Chosen | None:
+        """A product in which conditions at the same indices choose between 0 and others; None without them."""
         masks = [f for f in factors if is_condition(f.node)]
         masks = [f for f in masks if f.axes == masks[0].axes and len({*f.axes}) == len(f.axes)]
         beside = [f for f in factors if f not in masks and masks and f.axes == masks[0].axes]
         if not beside:
             return None
-        narrowed = where([f.node for f in masks], self.of)
         labels = {axis: dim for f in beside for axis, dim in zip(f.axes, f.node.dims, strict=True)}
         rest = self.graph.einsum(ONE, [(f.node, f.axes) for f in beside], labels, masks[0].axes)
-        others = self.of_product([f for f in factors if f not in masks and f not in beside])
-        found = multiplied(self._narrowed(rest, narrowed), others)
-        if all(self.range(f.node).positive for f in masks):  # they hold
+        others = tuple(f for f in factors if f not in masks and f not in beside)
+        return Chosen(tuple(f.node for f in masks), rest, others)
+
+    def _where_it_holds(self, chosen: Chosen) -> Enclosure:
+        """0, or the product where its conditions hold.
+
+        What they say is of elements at their own indices, and is used of what is made of these element by element.
+        """
+        rest = self._narrowed(chosen.rest, where(chosen.conditions, self.of))
+        found = multiplied(rest, self.of_product(chosen.others))
+        if all(self.range(node).positive for node in chosen.conditions):  # they hold
             return found
         nothing = Range(min(found.range.low, 0.0), max(found.range.high, 0.0))
         return Enclosure(nothing, max(found.up, ABSENT), max(found.down, ABSENT)).cut()
+
+    def _goes_on(self, chosen: Chosen) -> bool:
+        """Whether the product is continuous where its conditions hold and near there, and their edges are harmless."""
+        if not all(node in self.harmless for node in chosen.conditions):
+            return False
+        rest = self._narrowed(chosen.rest, where(chosen.conditions, self.of, BESIDE))
+        return rest.continuous and self.of_product(chosen.others).continuous
 
     def of_product(self, factors: Sequence[Operand], bounded: Collection[int] = ()) -> Enclosure:
         """The product of factors. One that stands there twice is squared; those ``bounded``, by identity, are."""
@@ -279,7 +301,7 @@ class Enclosures:
 
     def _stays_inside(self, node: Map, entry: ScalarFunction, u: Enclosure) -> bool:
         """Whether a function of the table is finite and continuous at all that its argument can be."""
-        if not entry.continuous and node not in self.harmless and not u.range.nonzero:
+        if not entry.continuous and node not in self.harmless and not (u.range.nonzero or u.away):
             return False
         if entry.exponent is not None and entry.exponent.denominator == 1 and entry.exponent < 0:
             return u.range.nonzero

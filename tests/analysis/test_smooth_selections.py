@@ -1,0 +1,155 @@
+"""Energies with selections by real values whose sides meet, or do not, with their slopes: claims, and the checker."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from energyc.checker.claims import reader
+from energyc.checker.syntax import expression
+from energyc.language.diagnostics import Source
+from energyc.pipeline import Choices, resolve
+from energyc.proofs.claims.classes import Claim
+from energyc.proofs.conservativeness.classify import field_from
+from energyc.proofs.conservativeness.selections import is_smooth
+from energyc.proofs.verdicts.in_notation import classes_of
+from tests.drawing import SEED, draws
+
+HEAD = """network n
+dim D = 3
+const c = 2
+clamp x[D]
+param a[D] = 1 in [1/2, 2], W[D, D] ~ normal(0.02)
+state z[D]
+energy own = sum[d](1/2 * z[d]^2 - x[d] * z[d])
+readout r = sum[d,k in D](a[d] * W[d,k])
+relax { step = 1/5, tolerance = 1e-4 }
+"""
+#: Of convex energies with bounded slopes.
+CONVEX = [
+    "where(abs(z[d]) < 1, z[d]^2/2, abs(z[d]) - 1/2)",
+    "where(abs(z[d]) < a[d], z[d]^2/2, a[d]*abs(z[d]) - a[d]^2/2)",
+    "where(z[d]^2 < 4, z[d]^2/4, abs(z[d]) - 1)",
+    "where(z[d] > -1 and z[d] < 1, z[d]^2/2, abs(z[d]) - 1/2)",
+    "where(z[d] > 1, z[d] - 1/2, where(z[d] < -1, -z[d] - 1/2, z[d]^2/2))",
+    "where(z[d] >= 0, a[d]*z[d]^2/2, z[d]^2/20)",
+    "where(z[d] > x[d], (z[d] - x[d])^2/2, 0)",
+    "where(z[d] > c, z[d]^2/2, where(z[d] > 0, z[d]^2/2, z[d]^2/20))",
+]
+#: Of others.
+SMOOTH = [
+    "where(z[d] > 0, z[d]^2/2 + z[d], exp(z[d]) - 1)",
+    "where(z[d] > 0, log(1 + exp(-z[d])) + z[d], log(1 + exp(z[d])))",
+    "where(z[d] > 0, z[d]^3, 0)",
+]
+KINKED = [
+    "where(z[d] > 0, z[d], z[d]/2)",
+    "where(z[d] > 0, z[d]^2/2 + 1, z[d]^2/2)",
+    "where(z[d] > 0, z[d]^2/2 + z[d]/1000000, z[d]^2/20)",
+    "where(abs(z[d]) < 1, z[d]^2/2, 2*abs(z[d]) - 3/2)",
+    "where(z[d]^2 > 0, z[d]^2, z[d])",
+    "where(z[d] > 0, relu(z[d]), 0)",
+    "where(z[d] > 0, 2*relu(z[d]), z[d])",
+    "where(z[d] >= 1, 2*relu(z[d] - 1), z[d] - 1)",
+    "where(z[d] < 1, 1 - z[d], 2*relu(1 - z[d]))",
+    "where(z[d] > 0, abs(z[d]), z[d]/2)",
+    "where(tanh(z[d]) > 0, tanh(z[d]), z[d]/2)",
+    "where(sigmoid(z[d]) > 1/2, sigmoid(z[d]) - 1/2, z[d])",
+    "where(exp(z[d]) > 1, z[d], 0)",
+    "where(z[d] > 0, z[d]^2, 0) + where(z[d] > 0, z[d], 0)",
+    "where(z[d] > 0, z[d], 0) * z[k]",
+]
+FUNCTIONS = {
+    "fn h(u) = where(abs(u) < 1, u^2/2, abs(u) - 1/2)\nenergy e = sum[d](h(z[d] - x[d]))\n": True,
+    "fn h(u, b) = where(abs(u) < b, u^2/2, b*abs(u) - b^2/2)\nenergy e = sum[d](h(z[d] - x[d], 2))\n": True,
+    "fn h(u) = where(u > 0, 2*u, u)\nenergy e = sum[d](h(z[d]))\n": False,
+    "let u[d] = sum[k in D](W[d,k]*z[k])\nenergy e = sum[d](where(u[d] > 0, u[d]^2/2, 0))\n": True,
+    "let u[d] = sum[k in D](W[d,k]*z[k])\nenergy e = sum[d](where(u[d] > 0, u[d], 0))\n": False,
+}
+
+
+def piece(text: str) -> str:
+    return HEAD + f"energy e = sum[{'d,k in D' if 'z[k]' in text else 'd'}]({text})\n"
+
+
+def claims(text: str) -> dict[str, Claim]:
+    return {claim.claim: claim for claim in classes_of(resolve(Source("spec.energy", text), Choices())).claims}
+
+
+@pytest.mark.parametrize("text", CONVEX)
+def test_a_convex_energy_of_pieces_has_one_equilibrium(text: str) -> None:
+    assert {claim.verdict for claim in claims(piece(text)).values()} == {"proved"}
+
+
+@pytest.mark.parametrize("text", [*map(piece, SMOOTH), *(HEAD + text for text, smooth in FUNCTIONS.items() if smooth)])
+def test_steps_rest_where_slopes_meet(text: str) -> None:
+    assert claims(text)["an equilibrium exists"].verdict == "proved"
+
+
+@pytest.mark.parametrize(
+    "text", [*map(piece, KINKED), *(HEAD + text for text, smooth in FUNCTIONS.items() if not smooth)]
+)
+def test_nothing_is_claimed_where_they_do_not(text: str) -> None:
+    """The least value may lie on the kink, where no step rests."""
+    found = claims(text)
+    assert found["an equilibrium exists"].verdict == "undecided"
+    assert all("a bug in energyc" not in claim.evidence for claim in found.values())
+
+
+def test_the_slope_by_a_let_may_jump_where_none_by_a_state_does() -> None:
+    """``let u = z^3``: relu(u) has a continuous slope by z, and a jump in that by u."""
+    text = HEAD.replace("energy own = sum[d](1/2 * z[d]^2 - x[d] * z[d])\n", "let u[d] = z[d]^3\n")
+    text += "energy e = sum[d](where(u[d] > 0, u[d], 0))\nflow z[d] = -z[d] - grad(e, u[d])\n"
+    claim = claims(text)["an equilibrium exists"]
+    assert claim.verdict == "undecided" and "a bug in energyc" not in claim.evidence
+    huber = "energy e = sum[d](where(abs(z[d]) < 1, z[d]^2/2, abs(z[d]) - 1/2))\nflow z[d] = -z[d] - grad(e, z[d])\n"
+    assert claims(text[: text.index("energy e")] + huber)["an equilibrium exists"].verdict == "proved"
+
+
+def test_the_force_of_an_energy_needs_slopes_that_meet_and_a_force_sides() -> None:
+    kinked = "where(z[d] > 0, z[d]/2, z[d]/4)"
+    field = HEAD.replace("energy own = sum[d](1/2 * z[d]^2 - x[d] * z[d])", "force own on z[d] = x[d] - z[d]")
+    assert claims(field + f"force f on z[d] = {kinked}\n")["an equilibrium exists"].verdict == "proved"
+    both = field + f"force f on z[d] = {kinked}\nenergy e = sum[d]({kinked})\n"
+    assert claims(both)["an equilibrium exists"].verdict == "undecided"
+
+
+EDGES = {
+    "z[d] > {c}": ("(z[d] - {c})",),
+    "{c} <= z[d]": ("(z[d] - {c})",),
+    "not z[d] < {c}": ("(z[d] - {c})",),
+    "z[d] > x[d]": ("(z[d] - x[d])",),
+    "z[d] > {c} or z[d] > x[d]": ("(z[d] - {c})", "(z[d] - x[d])"),
+    "-{c} < z[d] < {c}": ("(z[d] - {c})", "(z[d] + {c})"),
+    "z[d]^2 > {c}^2": ("(z[d] - {c})", "(z[d] + {c})"),
+}
+OTHERS = ("z[d]^2", "tanh(z[d])", "exp(z[d])", "z[d]*x[d]", "sum[k in D](W[d,k]*z[k])")
+
+
+def drawn(generator: np.random.Generator) -> tuple[str, bool]:
+    """A selection, and whether its slopes meet: its sides differ by a product of powers of what is 0 at its edges."""
+    condition, gaps = [*EDGES.items()][generator.integers(len(EDGES))]
+    powers = [int(power) for power in generator.integers(1, 4, len(gaps))]
+    other, scale = OTHERS[generator.integers(len(OTHERS))], ("1", "-2", "a[d]")[generator.integers(3)]
+    difference = " * ".join(f"{gap}^{power}" for gap, power in zip(gaps, powers, strict=True))
+    text = f"where({condition}, {other} + {scale} * {difference}, {other})"
+    return text.replace("{c}", ("1", "2", "c")[generator.integers(3)]), min(powers) > 1
+
+
+def test_drawn_selections_are_smooth_by_both_where_they_are() -> None:
+    print(f"ENERGYC_SEED={SEED}")
+    generator = np.random.default_rng(SEED)
+    shown = [0, 0]
+    for _ in range(draws(40, least=8)):
+        text, smooth = drawn(generator)
+        spec = piece(text)
+        network = resolve(Source("spec.energy", spec), Choices())
+        (selection,) = network.real_selections
+        checker = reader(None, spec, ())
+        found = (
+            is_smooth(selection, field_from(network)),
+            bool(checker.bounds.of(expression(text), {"d": "D"}).smooth),
+        )
+        assert smooth or not any(found), text
+        shown = [count + each for count, each in zip(shown, found, strict=True)]
+    assert min(shown) > 0
