@@ -153,3 +153,26 @@ def test_drawn_selections_are_smooth_by_both_where_they_are() -> None:
         assert smooth or not any(found), text
         shown = [count + each for count, each in zip(shown, found, strict=True)]
     assert min(shown) > 0
+
+
+def bent(generator: np.random.Generator) -> tuple[str, dict[str, bool | None]]:
+    """An energy of two parabolas that differ by a power beyond a place, and whether claims about it are true.
+
+    By a first power with a negative factor it bends down, so that the least value is not there. By one with a positive
+    factor it need not rest where it is.
+    """
+    power, sign = int(generator.integers(1, 4)), (1, -1)[generator.integers(2)]
+    place, (factor, size) = (
+        ("1", "x[d]", "-1/2", "0")[generator.integers(4)],
+        (("1/3", 1 / 3), ("a[d]", 2.0))[generator.integers(2)],
+    )
+    condition = ("z[d] > {c}", "not z[d] <= {c}", "{c} < z[d]")[generator.integers(3)].replace("{c}", place)
+    side = f"z[d]^2/4 {'-+'[sign > 0]} {factor} * (z[d] - {place})^{power}"
+    text = piece(f"where({condition}, {side}, z[d]^2/4)")
+    if power == 1:
+        return text, {"bounded below": True, "an equilibrium exists": None if sign > 0 else True}
+    if power == 2:
+        convex = sign > 0 or 1.5 - 2 * size > 0
+        one = {"an equilibrium exists": True, "there is only one equilibrium": True, "it converges": None}
+        return text, {"bounded below": convex, **(one if convex else {})}
+    return text, {"bounded below": sign > 0, **({"an equilibrium exists": True} if sign > 0 else {})}

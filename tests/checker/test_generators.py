@@ -19,6 +19,7 @@ from tests.analysis import test_rest_at_random as rests
 from tests.analysis.test_conditions import drawn as selection
 from tests.analysis.test_conditions import falls
 from tests.analysis.test_floors_at_random import drawn as on_sets
+from tests.analysis.test_smooth_selections import bent
 from tests.analysis.written_forces import FAMILIES
 from tests.drawing import SEED, draws
 
@@ -72,6 +73,10 @@ def selections(rng: Rng) -> Draw:
     return text, {FLOOR: not falls(condition, sides)}
 
 
+def slopes(rng: Rng) -> Draw:
+    return bent(rng)
+
+
 def sets(rng: Rng) -> Draw:
     return on_sets(rng)[0], {}
 
@@ -83,7 +88,7 @@ def forces(rng: Rng) -> Draw:
 
 
 GENERATORS: tuple[Callable[[Rng], Draw], ...] = (
-    floors, steps, flows, resting, norms, metrics, heads, spheres, selections, sets, forces,
+    floors, steps, flows, resting, norms, metrics, heads, spheres, selections, slopes, sets, forces,
 )  # fmt: skip
 
 
