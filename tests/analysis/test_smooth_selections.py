@@ -114,6 +114,19 @@ def test_the_force_of_an_energy_needs_slopes_that_meet_and_a_force_sides() -> No
     assert claims(both)["an equilibrium exists"].verdict == "undecided"
 
 
+@pytest.mark.parametrize(
+    ("left", "norm", "m", "most"), [("50*z[d]^2", "1/2", 0.5, 100.5), ("z[d]^2/20", "1/20", 0.05, 1.05)]
+)
+def test_leaky_units_are_as_curved_as_the_flatter_side(left: str, norm: str, m: float, most: float) -> None:
+    text = HEAD.replace("energy own = sum[d](1/2 * z[d]^2 - x[d] * z[d])\n", "").replace(
+        "normal(0.02)", f"normal(0.02) in symmetric and norm[{norm}]"
+    )
+    text += f"energy own = sum[d](where(z[d] > 0, z[d]^2/2, {left}) - x[d]*z[d])\n"
+    claim = claims(text + "energy pull = -1/2 * sum[d,k](z[d] * W[d,k] * z[k])\n")["there is only one equilibrium"]
+    assert claim.verdict == "proved"
+    assert [claim.numbers["m"], claim.numbers["L"]] == pytest.approx([m, most], rel=1e-8)  # rounded outwards
+
+
 EDGES = {
     "z[d] > {c}": ("(z[d] - {c})",),
     "{c} <= z[d]": ("(z[d] - {c})",),

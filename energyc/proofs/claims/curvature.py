@@ -18,7 +18,7 @@ import numpy as np
 from energyc.mathematics.calculus import tangent
 from energyc.mathematics.ir import ONE, Input, Node, Operand
 from energyc.proofs.claims.norms import Norms
-from energyc.proofs.claims.products import collected
+from energyc.proofs.claims.products import collected, with_one_side
 from energyc.proofs.claims.squares import squared, squares
 from energyc.proofs.fields.problem import ForceField, direction_of, linearise
 from energyc.proofs.fields.sampling import Array
@@ -204,11 +204,26 @@ def _form(field: ForceField) -> Node:
 
 
 def _bounded(form: Node, field: ForceField, norms: Norms) -> tuple[Array, Array]:
-    """The bounds of a form in v: on the diagonal both, beside it how large a mixed product is, halved."""
-    count, products = len(field.states), collected(form, field)
-    low, high = np.zeros((count, count)), np.zeros((count, count))
+    """The bounds of a form in v: on the diagonal both, beside it how large a mixed product is, halved.
+
+    What a condition selects is bounded side by side, and as one side and what it has more; the tighter counts.
+    """
+    products = collected(form, field)
     if products is None:
-        return np.full_like(low, -math.inf), np.full_like(high, math.inf)
+        nothing = np.full((len(field.states), len(field.states)), math.inf)
+        return -nothing, nothing
+    turned = with_one_side(products, field)
+    lows, highs = zip(
+        *(_by_products(each, field, norms) for each in (products, turned) if each is not None), strict=True
+    )
+    low = max(lows, key=lambda low: least_eigenvalue(low) if np.isfinite(low).all() else -math.inf)
+    return low, min(highs, key=np.linalg.norm)
+
+
+def _by_products(products: Sequence[Product], field: ForceField, norms: Norms) -> tuple[Array, Array]:
+    """The same, product by product."""
+    count = len(field.states)
+    low, high = np.zeros((count, count)), np.zeros((count, count))
     for product in products:
         (first, s), (second, t) = _directions(product, field)
         found = norms.of_form(product, first, second)
