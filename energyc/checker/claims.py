@@ -62,6 +62,9 @@ class Claims(Slopes):
         require(isinstance(attained, bool), "the statement does not say whether the least value is taken")
         energies = [self.spec["terms"][name] for name in names]
         require(all(energy.word == "energy" for energy in energies), "these are no energies")
+        if node["rule"] == "convex":
+            self.convex(node, energies)
+            return list(names)
         confined: set[str] = set()
         listed: Counter[tuple[str, str]] = Counter()
         for premise in node["premises"]:
@@ -74,6 +77,18 @@ class Claims(Slopes):
             require(confined >= self.free, f"the rule sum: {min(self.free - confined, default='')} is not confined")
             require(all(self.facts(energy).continuous for energy in energies), "the rule sum: it is not continuous")
         return list(names)
+
+    def convex(self, node: Node, energies: Sequence[Left]) -> None:
+        """That all energies together are strongly convex with continuous slopes, on convex sets of all states."""
+        (premise,), terms = node["premises"], self.motion("convex")
+        whole = {each.key for each in energies} == {each.key for each in terms}
+        require(whole and node["statement"]["attained"], "the rule convex: other energies, or the least value is taken")
+        plain = (
+            premise["statement"]["steps"] == "plain" and premise["statement"]["lengths"].keys() == self.states.keys()
+        )
+        require(plain, "the rule convex: other steps")
+        self.steady("convex", terms)
+        require(self.curved(premise, terms, {}) > 0, "the rule convex: m is not above 0")
 
     def part(self, node: Node, energies: Sequence[Left], confined: set[str]) -> tuple[list[tuple[str, str]], set[str]]:
         """That parts of energies are bounded below together, and confine states where those ``given`` are bounded."""

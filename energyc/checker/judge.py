@@ -14,7 +14,7 @@ from energyc.checker.forms import sized
 from energyc.checker.ranges import NONE
 from energyc.checker.syntax import Left, NotCovered, expression, left_side
 
-FORMAT, VERSION = "energyc certificates", 7
+FORMAT, VERSION = "energyc certificates", 8
 #: For what a statement holds: everywhere, or on sets.
 QUANTIFIERS = "all params, inputs, states and sizes at which the formulas have a value and a slope"
 ON_SETS = "all params and states on their sets, inputs and sizes at which the formulas have a value and a slope"

@@ -48,6 +48,7 @@ class Rule(NamedTuple):
 #: The rules that show a statement, by its kind.
 RULES = {
     "floor sum": Rule("part", any=True),
+    "floor convex": Rule("curved"),
     **{f"part {rule}": Rule() for rule in ("range", "outgrown", "norms", "alone")},
     "rest least": Rule("floor", steps="plain"),
     "rest proximal": Rule("floor", "kinks", "proximal"),

@@ -42,6 +42,14 @@ class Forger:
         """By each rule, and by all powers of the states that may be claimed."""
         statement = {"kind": "floor", "of": self.energies, "attained": attained, "layer": None, "for": FOR["floor"]}
         yield node("sum", statement, [self.part([part], {}, []) for part in self.parts])
+        curved = {
+            "kind": "curved",
+            "steps": "plain",
+            "lengths": dict.fromkeys(self.states, "1"),
+            "m": "1e-9",
+            "L": None,
+        }
+        yield node("convex", statement, [node("form", curved, facts={"squares": []})])
         for some in range(2 ** len(self.states)):
             confines = {name: "2" for k, name in enumerate(self.states) if some >> k & 1}
             yield node("sum", statement, [self.part(self.parts, confines, [], "norms")])

@@ -93,6 +93,9 @@ FALSE_FLOORS = {
     "a power times an exponential": "state z[D]\n"
     "energy e = sum[d](exp(-z[d]) + z[d]^2*exp(-2*z[d])*tanh(z[d]) + z[d]^2)",
     "a bounded factor of any sign": "state z[D]\nenergy e = sum[d](z[d]^4*sin(z[d]) + z[d]^2)",
+    "convex, but for a jump": "state z[D]\nenergy e = sum[d](z[d]^2 - where(z[d] > 0, 0, 2*z[d]^2))",
+    "convex in one state": "state y, z\nenergy e = y^2 - y*z",
+    "convex beside a force": "state z[D]\nenergy e = sum[d](-z[d])\nforce f on z[d] = -3*z[d]",
     "an integral of what falls": "fn S'(u) = tanh(u) - 2\nstate z\nenergy e = S(z)",
 }
 #: Steps that need not rest.
@@ -227,6 +230,7 @@ def test_no_tree_shows_a_false_floor_of_a_known_piece(piece: str) -> None:
         ("state z[D]\nenergy e = sum[d](exp(2*z[d]) + exp(-z[d]) - x[d]*z[d]^3)", "floor"),
         ("state z[D]\nenergy e = sum[d](z[d]^3 - x[d]*abs(z[d]))\nenergy f = sum[d](exp(-z[d]))", "floor"),
         ("state z[D] in nonnegative\nenergy e = sum[d](z[d]^3 - x[d]*z[d]^2)", "floor"),
+        ("state z[D]\nenergy e = sum[d](where(z[d] > 0, z[d]^2/2, 50*z[d]^2)) - sum[d](x[d]*z[d])", "floor"),
     ],
 )
 def test_forged_trees_of_what_is_true_are_accepted(body: str, kind: str) -> None:

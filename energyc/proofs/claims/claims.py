@@ -102,6 +102,7 @@ class Judge:
         network = self.network
         least = floor.floor_of(network, self.base, self.notation.text) if network.energies else None
         if least is not None:
+            least = self._by_curvature(least)
             judged = self.adversary.against_floor(least.judgement)
             yield _claim(" + ".join(network.energies), floor.CLAIM, judged)
             least = replace(least, judgement=judged, attained=least.attained and judged.verdict == "proved")
@@ -124,6 +125,18 @@ class Judge:
             yield _claim(self.called, UNIQUE, unique)
         if unique.verdict == "proved":
             yield from (_claim(about, CONVERGES, each) for about, each in monotone.steps())
+
+    def _by_curvature(self, least: floor.Floor) -> floor.Floor:
+        """A floor that no other rule shows, of an energy that is strongly convex; else the same."""
+        monotone, about = self.monotone, " + ".join(self.network.energies)
+        smooth = self.resting.is_gradient and not monotone.barred and not monotone.moves_proximally
+        if least.judgement.verdict != "undecided" or not smooth or self.adversary.pushes_apart():
+            return least
+        found = monotone.judged(self.called)
+        if found.proof is None or found.proof.rule != "monotone":
+            return least
+        proof = Step("convex", f"{about} is bounded below", found.proof.premises, by=monotone)
+        return floor.Floor(Judgement("proved", "it is strongly convex", proof), attained=True)
 
     def _of_scales(self, scales: Scales) -> Claim:
         """That the forces are one gradient once each is divided by its factor, and what a contrast makes of it."""

@@ -29,7 +29,7 @@ from energyc.proofs.verdicts.slopes import Slopes, TooWeak
 Json = dict[str, Any]
 #: A part of an energy: the name of that, and the part.
 Part = tuple[str, str]
-FLOORS = ("compact", "sum", "outgrown", "norms", "alone")
+FLOORS = ("compact", "sum", "outgrown", "norms", "alone", "convex")
 RESTS = ("least", "proximal", "flows", "brouwer", "monotone", "rims", "banach")
 
 
@@ -211,6 +211,10 @@ class Trees:
     def _floor(self, proof: Step, energies: Sequence[str]) -> Json:
         if proof.rule not in FLOORS:
             raise NoTree(f"the format has no rule {proof.rule}")
+        if proof.rule == "convex":
+            premises, _, _ = self._single(proof, {})
+            statement = {"kind": "floor", "of": [*energies], "attained": True, **self._quantified("floor")}
+            return _node("convex", statement, premises)
         if "floor" not in self._known:
             parts = [*parts_of(self.equations, energies)]
             if proof.rule in ("norms", "alone"):
