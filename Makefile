@@ -8,7 +8,7 @@ WORKERS ?= -n auto --maxprocesses 8
 help:            ## list the targets
 	@grep -E '^[a-z]+: .*##' Makefile | sed -E 's/:.*## /\t/'
 
-test:            ## the tests, with linting and typing
+test:            ## the tests, with linting
 	$(PYTHON) -m pytest $(WORKERS)
 
 slow:            ## the tests that take minutes

@@ -39,6 +39,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files and the output in the pages")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test that is ``abridged`` the first of its cases is in the default run; the others are slow."""
+    met = set[str]()
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if item.get_closest_marker("abridged") is None or item.get_closest_marker("slow") is not None:
+            continue
+        if name in met:
+            item.add_marker(pytest.mark.slow)
+        met.add(name)
+
+
 def pytest_collection_finish() -> None:
     """Modules and tests stay: the garbage collector, a quarter of the time, need not look at them again and again."""
     gc.collect()

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).parents[2] / "energyc"
 
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
@@ -62,6 +64,7 @@ def flags(text: str) -> Iterator[str]:
             yield node.value
 
 
+@pytest.mark.slow
 def test_no_text_that_a_program_may_read_has_words_of_the_command_line() -> None:
     named: dict[str, list[str]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):

@@ -237,6 +237,7 @@ def test_extreme_settings_that_do_harm(name: str, status: int, tmp_path: Path, c
     assert done.status == status and f"look at {name} = 1e+300" in done.out + done.err
 
 
+@pytest.mark.slow
 def test_a_warning_of_python_is_one_line_without_a_place_in_the_code(tmp_path: Path) -> None:
     shared = tmp_path / "cache" / "energyc"
     shared.mkdir(parents=True)

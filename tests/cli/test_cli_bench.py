@@ -39,6 +39,7 @@ def test_what_is_no_gradient_has_no_energy_to_differentiate() -> None:
     assert "thick: one step, batch 2" in report.to_text()
 
 
+@pytest.mark.slow
 def test_steps_that_are_numbered_are_timed_outside_of_training() -> None:
     report = bench(pipeline.resolve(pipeline.read(ROOT / "specs" / "tel.energy")), batch=2, seconds=0)
     assert [t.way for t in report.timings] == ["generated", "without passes", *IN_KERNELS]
@@ -53,6 +54,7 @@ def test_both_ways_take_the_same_step() -> None:
         assert float((own - other).abs().max()) < 1e-4
 
 
+@pytest.mark.slow
 def test_own_data_are_timed_at_their_sizes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Three test samples in a batch of four; an image of nine pixels."""
     (tmp_path / "own.py").write_text(

@@ -34,6 +34,7 @@ def test_a_kink_is_named(tmp_path: Path, capfd: Capture) -> None:
     assert "force jumps" in energyc(capfd, "verify", tmp_path / "run").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", few(["implicit", "centered-ep"], ["centered-ep"]))
 def test_an_energy_without_a_floor_is_named(rule: str, tmp_path: Path, capfd: Capture) -> None:
     path = written(tmp_path, FALLING.replace("centered-ep", rule))

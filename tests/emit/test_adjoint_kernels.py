@@ -71,6 +71,7 @@ def _counted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[obj
     return calls
 
 
+@pytest.mark.abridged
 @needs_compiler
 @pytest.mark.parametrize("kernels", [True, False])
 @pytest.mark.parametrize(("weight", "krylov"), [("1/8", False), ("7/8", True), ("3", True)])
@@ -113,6 +114,7 @@ def test_a_slow_iteration_is_given_up_early() -> None:
     assert products == iterated.TOLD_AFTER
 
 
+@pytest.mark.abridged
 @needs_compiler
 @pytest.mark.parametrize("name", ["hopfield", "deq"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])

@@ -30,6 +30,7 @@ def case(seed: int, passes: Passes = Passes(), timed: bool = False, real: bool =
     return judged(network, np.random.default_rng(seed), passes)
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("seed", few(QUICK, range(1, 16)))
 def test_every_routine(seed: int) -> None:
     assert disagreements(case(seed)) == {}

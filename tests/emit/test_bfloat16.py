@@ -74,6 +74,7 @@ def laid(random: np.random.Generator, sizes: Sequence[int], order: int) -> tuple
     return numbers, places[0].astype(np.int64), places[1].astype(np.int64)
 
 
+@pytest.mark.abridged
 @needs_compiler
 @pytest.mark.parametrize("flags", ["", PORTABLE, "-O1 -fsanitize=undefined -fno-sanitize-recover=all"])
 def test_they_are_products_of_rounded_operands(flags: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,6 +168,7 @@ def step_of(net: Any, way: Any, mode: Any = nullcontext) -> Tensor:
     return torch.cat([x.flatten().double() for x in states])
 
 
+@pytest.mark.abridged
 @needs_compiler
 @pytest.mark.parametrize("flags", ["-O1", f"-O1 {PORTABLE}"])
 @pytest.mark.parametrize("name", list(SIZES))
@@ -187,6 +189,7 @@ def gradients(net: Any, rule: str, **options: Any) -> dict[str, Tensor]:
     return {name: x.double().flatten() for name, x in found.params.items()}
 
 
+@pytest.mark.abridged
 @needs_compiler
 @pytest.mark.parametrize("rule", ["tracking-aep", "implicit", "bptt", "aep"])
 def test_gradients_of_each_param_are_those_in_float32(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:

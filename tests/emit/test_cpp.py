@@ -112,6 +112,7 @@ def random_case(seed: int, *, real: bool = False) -> None:
     assert max(found.values()) < 1e-9, found
 
 
+@pytest.mark.abridged
 @needs_compiler
 @pytest.mark.parametrize("seed", range(4))
 def test_random_specs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,6 +227,7 @@ def test_steps_that_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
     assert numbered_phases(net) < TOLERANCE
 
 
+@pytest.mark.abridged
 @needs_compiler
 @pytest.mark.parametrize("spec", EDGES)
 def test_reductions_over_edges(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ print(peaks[2] - peaks[1], states)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", few(["thick", "deep_hopfield"], ["deep_hopfield"]))
 def test_memory_does_not_grow_with_the_steps(spec: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}

@@ -153,6 +153,7 @@ class Shapes(TorchDispatchMode):
         return made
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("text", [PLAIN, SCORES], ids=["plain", "scores"])
 def test_no_tensor_of_nodes_by_edges_is_made(text: str) -> None:
     """Sizes that no other dim has; forward, force, Jv, J^T v, energies' gradients and a whole gradient of each rule."""

@@ -62,6 +62,7 @@ def test_it_imports_torch_alone(path: Path) -> None:
         assert all(name in ALLOWED or name.split(".")[0] == "torch" for name in names), names
 
 
+@pytest.mark.slow
 def test_modules_with_every_rule_lint_clean(tmp_path: Path) -> None:
     for path in SPECS:
         (tmp_path / f"{path.stem}_torch.py").write_text(text_of(path))

@@ -276,6 +276,7 @@ def random_case(seed: int) -> None:
     assert max(found.values()) < 1e-9, found
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("seed", range(1))
 def test_random_specs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,6 +110,7 @@ def test_the_call_that_makes_a_run_on_data_of_a_program_again(tmp_path: Path) ->
     assert again.rows == first.rows
 
 
+@pytest.mark.slow
 def test_what_is_recorded_is_how_the_network_relaxes(made: Path) -> None:
     """Beside the network of ``energyc.load``, at the weights of the last checkpoint, one step after the other."""
     prepared = reopen(made / "one")

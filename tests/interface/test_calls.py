@@ -107,6 +107,7 @@ def test_a_network_of_layers_is_called_alike() -> None:
 # -------------------------------------------------------------------- one derivative
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("target", ["torch", "cpp"])
 @pytest.mark.parametrize("rule", ["implicit", "bptt"])
 @pytest.mark.parametrize("spec", [SPEC, LAYERS], ids=["plain", "layers"])

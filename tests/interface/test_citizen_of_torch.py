@@ -273,6 +273,7 @@ def test_copies_have_operators_of_their_own() -> None:
         torch.testing.assert_close(found, net(x)["out"], rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_an_exported_program_takes_no_network_that_would_answer_otherwise() -> None:
     net, x = network(), inputs()
     want = net.eval()(x)["out"].detach()
@@ -339,6 +340,7 @@ def test_one_sample_alone_still_has_its_axis() -> None:
         net({**EDGES, "src": torch.zeros(4).long(), "x": torch.zeros(3, 5, dtype=torch.float64)})
 
 
+@pytest.mark.slow
 def test_data_share_what_is_given_without_samples(tmp_path: Path) -> None:
     x = torch.randn(40, 5, generator=torch.Generator().manual_seed(0)).numpy()
     edges = {name: value.numpy() for name, value in EDGES.items()}

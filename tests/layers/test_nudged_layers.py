@@ -95,6 +95,7 @@ def error(found: Tensors, expected: Tensors) -> float:
     return (off / sum(float(value.square().sum()) for value in expected.values())) ** 0.5
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("rule", ANY)
 def test_a_rule_for_any_force_is_exact_in_the_stack(rule: str) -> None:
     net = network()
@@ -115,6 +116,7 @@ def test_the_bias_is_of_the_order_of_the_rule(rule: str, order: int) -> None:
     assert 0.8 * 2**order < coarse / fine < 1.25 * 2**order
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("rule", ["ep", "centered-ep", "vf", "holomorphic-ep", "tracking-aep"])
 def test_a_rule_for_gradients_is_exact_where_each_layer_has_an_energy(rule: str) -> None:
     for text, transcription in ((ONE, of_one), (STREAM, lambda p, c, t: streamed(p, c, t, 300))):
@@ -169,6 +171,7 @@ def test_the_strength_follows_what_comes_back() -> None:
     close({name: slope / 1e8 for name, slope in slopes(1e8).items()}, plain, 1e-7)
 
 
+@pytest.mark.slow
 def test_each_sample_is_nudged_by_its_own_cost() -> None:
     """A strength that is set does not depend on how many samples there are."""
     net = network()

@@ -149,6 +149,7 @@ def test_related_places_are_told(editor: Editor) -> None:
     assert all(each["location"]["uri"] == URI for each in clash["relatedInformation"])
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32", None])
 def test_positions_count_in_the_units_that_were_agreed_on(tmp_path: Path, encoding: str | None) -> None:
     pytest.importorskip("pygls")
@@ -305,6 +306,7 @@ def children_of(process: int) -> set[int]:
     return found
 
 
+@pytest.mark.abridged
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
 @pytest.mark.parametrize("end", ["change", "close", "shutdown"])
 def test_an_analysis_that_is_no_longer_wanted_is_killed(tmp_path: Path, end: str) -> None:

@@ -25,6 +25,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_the_data_folders_are_in_the_wheel(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     for folder in ("grammar", "codegen", "specs", "reference"):
@@ -49,6 +50,7 @@ def test_the_installed_wheel_compiles_a_shipped_spec(wheel: Path, tmp_path: Path
     assert (tmp_path / "out" / "hopfield_torch.py").is_file()
 
 
+@pytest.mark.slow
 def test_the_bare_wheel_lists_copies_and_trains_by_name(wheel: Path, tmp_path: Path) -> None:
     """Without the extras, away from the checkout."""
     target = tmp_path / "site"

@@ -87,6 +87,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "COLUMNS": "200"}
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("page", [case(page) for page in PAGES if runs(page)])
 def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path) -> None:
     for folder in ("specs", "reference"):

@@ -192,6 +192,7 @@ def by_target(spec: str, rule: str, target: str, dtype: torch.dtype) -> Any:
     return pipeline.instantiate(compiled, "cpu", dtype, 3)
 
 
+@pytest.mark.abridged
 @needs_compiler
 @pytest.mark.parametrize(
     ("spec", "rule"),
@@ -274,6 +275,7 @@ def test_the_order_of_declaration_does_not_matter() -> None:
     assert verdicts("\n".join(lines))["dual-propagation"] == ("exact", "")
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("rule", ["predictive-coding", "dual-propagation"])
 def test_families_of_predictions(rule: str) -> None:
     """An energy for each unit, and two in one line, are the sums that they stand for."""

@@ -51,6 +51,7 @@ def test_dyads_of_an_energy_are_both_phases_of_centred_ep() -> None:
     assert distance(dyadic, gradient(net, "centered-ep", data, beta=0.1, nudge_steps=None)) < 1e-9
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(("alpha", "order"), [(0.5, 2), (0.2, 1), (1.0, 1)])
 def test_dyads_are_exact_for_any_force_as_beta_vanishes(alpha: float, order: int) -> None:
     net = loaded(TURNED, nudge__alpha=alpha)

@@ -63,6 +63,7 @@ def by_plain_steps(seed: int) -> tuple[Any, Any, Any]:
     return probe, gradients.states, gradients.params
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("seed", SEEDS)
 @EVERY
 def test_sweeps_rest_where_plain_steps_do(seed: int, target: str) -> None:
@@ -160,6 +161,7 @@ relax { step = 1/2, steps = 20, tolerance = 1e-4, max_steps = 3000 }
 """
 
 
+@pytest.mark.abridged
 @EVERY
 def test_large_weights_oscillate_under_plain_steps_and_settle_under_sweeps(target: str) -> None:
     plain, blocks = (loaded(RIVALS, solver, target) for solver in ("gradient", "blocks"))
@@ -342,6 +344,7 @@ train { rule = implicit }
 """
 
 
+@pytest.mark.abridged
 @EVERY
 def test_a_layer_relaxes_by_blocks(target: str) -> None:
     found = []

@@ -121,6 +121,7 @@ def test_what_cannot_be_recorded_runs_as_it_is_and_says_so() -> None:
 # -------------------------------------------------------------------- networks
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_are_the_same(name: str) -> None:
     plain, net = loaded(name), recording(loaded(name))

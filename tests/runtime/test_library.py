@@ -163,6 +163,7 @@ ALONE = [
 ]
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(("name", "settings"), ALONE)
 def test_what_a_module_carries_is_enough_without_energyc(
     name: str, settings: dict[str, object], tmp_path: Path
@@ -260,6 +261,7 @@ def test_a_part_that_a_module_does_not_carry_is_an_error(tmp_path: Path) -> None
         net(probe.clamps, rule="bptt")
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("name", ["hopfield", "thick"])
 def test_the_network_is_the_same_with_its_runtime_copied_and_imported(name: str) -> None:
     choices = pipeline.Choices("verify")

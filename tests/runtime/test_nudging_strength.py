@@ -138,6 +138,7 @@ nudge { beta = auto, steps = 20 }
 """
 
 
+@pytest.mark.abridged
 @DTYPES
 @pytest.mark.parametrize("target", ["torch", pytest.param("cpp", marks=needs_compiler)])
 def test_a_state_that_moves_by_rounding_alone_has_no_say(target: str, dtype: torch.dtype) -> None:

@@ -334,6 +334,7 @@ def test_the_gradient_is_that_of_float32() -> None:
     assert len(after) > 2 * plain.nudge_steps  # nudged phases are in full precision
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_kernels_round_nothing_that_is_small() -> None:
     """Then no step is rough, and none is taken back to look."""
@@ -406,6 +407,7 @@ def test_layers_and_numbered_steps_say_what_they_cannot() -> None:
     )
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("key", ["train.products", "relax.products"])
 def test_verify_sets_the_gradient_beside_that_in_float32(
     key: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]

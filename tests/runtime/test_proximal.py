@@ -160,6 +160,7 @@ def test_the_energy_falls_and_plain_steps_chatter() -> None:
     assert float(plain.relax({"x": x}, steps=5000).residual.max()) > 1e-4
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     "settings",
     [{"step": "auto"}, {"solver": "anderson"}, {"solver": "newton"}, {"solver": "anderson", "step": "auto"}],
@@ -192,6 +193,7 @@ def slopes(net: Any, given: Mapping[str, Tensor], aims: Mapping[str, Tensor], co
         yield name, place, (values[0] - values[1]) / 2e-5
 
 
+@pytest.mark.slow
 @EACH
 def test_gradients_are_the_differences_of_the_cost(text: str) -> None:
     net, size = loaded(text, *RULES), 20 if text is CODING else 7
@@ -220,6 +222,7 @@ def test_bptt_is_exact_before_it_rests() -> None:
         assert float(found[name].reshape(-1)[place]) == pytest.approx(value, rel=1e-6, abs=1e-8), name
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("rule", ["implicit", "bptt"])
 def test_a_host_goes_through_a_proximal_layer(rule: str) -> None:
     net, x = loaded(CODING, "bptt"), (2 * normal(2, 20)).requires_grad_()

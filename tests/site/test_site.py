@@ -93,6 +93,7 @@ def pages(site: Path) -> list[Path]:
     return sorted(path for path in site.rglob("*.html") if path.name != "404.html")
 
 
+@pytest.mark.slow
 def test_the_site_has_every_page(quick: Path) -> None:
     names = {path.relative_to(quick).as_posix() for path in pages(quick)}
     assert names >= {*MAIN}

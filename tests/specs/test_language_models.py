@@ -80,6 +80,7 @@ def test_the_seed_decides_the_text(run: Path, capfd: Capture) -> None:
     assert drawn[0].startswith("To be") and len(drawn[0].rstrip("\n")) >= 20
 
 
+@pytest.mark.slow
 def test_without_temperature_nothing_is_drawn(run: Path, capfd: Capture) -> None:
     cold = [text_of(capfd, run, "--length", "6", "--temperature", "0", "--seed", str(k)) for k in (1, 2)]
     assert cold[0] == cold[1]

@@ -131,6 +131,7 @@ def test_ep_run_to_convergence_is_implicit(net: Network) -> None:
     assert_close(rules.extrapolate(coarse, fine, 2), rules.implicit(sides.problem, free), 1e-7)
 
 
+@pytest.mark.abridged
 @named(SHIPPED, slow=LONG)
 def test_implicit_is_the_slope_of_the_cost_at_equilibrium(net: Network) -> None:
     sides, _, at_rest = settled(net)
@@ -143,6 +144,7 @@ def test_implicit_is_the_slope_of_the_cost_at_equilibrium(net: Network) -> None:
 # ---------------------------------------------------------------- from the start, to convergence
 
 
+@pytest.mark.abridged
 @named(SHIPPED)
 def test_the_free_phase_runs_to_its_tolerance(net: Network) -> None:
     sides = pair(net, 4)

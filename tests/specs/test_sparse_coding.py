@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -26,6 +27,7 @@ def ista(params: Mapping[str, Tensor], probe: Probe, steps: int) -> Tensor:
     return code
 
 
+@pytest.mark.slow
 def test_it_rests_where_ista_does_and_learns_through_it() -> None:
     rules = ["centered-ep", "implicit"]
     path = SPECS / "sparse_coding.energy"

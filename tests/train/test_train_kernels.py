@@ -41,6 +41,7 @@ def test_a_run_resumes_with_its_kernels(tmp_path: Path, capfd: Capture, monkeypa
     assert json.loads((halved / "run.json").read_text())["target"] == "torch"
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("rule", ["tracking-aep", "bptt"])
 def test_a_run_with_products_in_bfloat16_resumes_bit_for_bit(

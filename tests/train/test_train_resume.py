@@ -100,6 +100,7 @@ def test_killed_twice_and_resumed(tmp_path: Path, uninterrupted: Path) -> None:
     assert_same_run(uninterrupted, out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", few([signal.SIGINT, signal.SIGTERM], [signal.SIGINT]))
 def test_asked_to_stop(tmp_path: Path, uninterrupted: Path, number: signal.Signals) -> None:
     out = tmp_path / "run"

@@ -172,6 +172,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return written(tmp_path, SMALL)
 
 
+@pytest.mark.slow
 def test_a_spec_is_measured_on_data_that_are_given(own: Path, capfd: Capture) -> None:
     found = json.loads(energyc(capfd, "verify", own, "--data", "own.py:samples", "--format", "json").out)
     assert found["passed"] and found["preset"] is None

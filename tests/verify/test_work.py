@@ -68,6 +68,7 @@ def test_progress_goes_to_standard_error(capfd: pytest.CaptureFixture[str], monk
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     ("spec", "evaluations", "named"),
     [

@@ -50,7 +50,7 @@ def not_smooth(roots: Iterable[Node], states: Iterable[Node]) -> list[str]:
 def _kinked(node: Map) -> list[str]:
     if node.function.slope is None:
         entry = node.function.entry
-        return [entry.text] if entry.kinks or not (entry.continuous and entry.analytic) else []
+        return [entry.description or entry.text] if entry.kinks or not (entry.continuous and entry.analytic) else []
     inner = (n for body in node.function.bodies for n in walk([body]) if isinstance(n, Map))
     return [text for n in inner for text in _kinked(n)]
 
