@@ -349,9 +349,7 @@ class Bounds:
 
         Its sides are continuous, and so is each expression, or its slope, where it is chosen and near there.
         """
-        compare = [each for each in ast.walk(condition) if isinstance(each, ast.Compare)]
-        sides = [each for one in compare for each in pairwise([one.left, *one.comparators])]
-        sides = [each for each in sides if any(self.of(tree, scope).reads != NONE for tree in each)]
+        sides = [each for each in compared_in(condition) if any(self.of(tree, scope).reads != NONE for tree in each)]
         near = [self.side(condition, not k, tree, scope, NEAR) for k, tree in enumerate(pair)]
         known = [*near, *(self.of(tree, scope) for each in sides for tree in each)]
         if not sides or not all(each and each.continuous for each in known):
@@ -389,10 +387,11 @@ class Bounds:
                 self.assume(inner, scope, -by, strict)
             case ast.Call(args=[inner]) if self.is_call(tree, "abs"):
                 self.assume(inner, scope, Facts(-high, high, below=above, above=above), False)
-                smooth = self.keep_off(inner, scope, low).smooth
-                self.assumed[1][ast.dump(tree)] = self.of(tree, scope)._replace(top=smooth, bottom=smooth)
-            case ast.BinOp(left=inner, op=ast.Pow(), right=right) if self.of(right, scope).low > 0:
-                self.keep_off(inner, scope, low)
+                if low > 0:
+                    smooth = self.keep_off(inner, scope).smooth
+                    self.assumed[1][ast.dump(tree)] = self.of(tree, scope)._replace(top=smooth, bottom=smooth)
+            case ast.BinOp(left=inner, op=ast.Pow(), right=right) if low > 0 and self.of(right, scope).low > 0:
+                self.keep_off(inner, scope)
             case ast.BinOp(left=inner, op=ast.Add() | ast.Sub() as sign, right=other):
                 if (value := self.of(other, scope)).is_number:
                     self.assume(inner, scope, by + (value if isinstance(sign, ast.Sub) else -value), False)
@@ -404,11 +403,9 @@ class Bounds:
                     ends = preimage(head[3:], by.low, -1), preimage(head[3:], by.high, 1)
                     self.assume(inner, scope, Facts(*ends, below=ends[0] > -math.inf, above=ends[1] < math.inf), False)
 
-    def keep_off(self, tree: ast.expr, scope: Scope, low: Any) -> Facts:
-        """That an expression is not near 0 where a function of it, which is 0 at 0, is above a number above 0."""
-        known = self.of(tree, scope)
-        if low > 0:
-            known = self.assumed[1][ast.dump(tree)] = known._replace(zero=False, away=True).settled()
+    def keep_off(self, tree: ast.expr, scope: Scope) -> Facts:
+        """That an expression is not near 0, as a function of it which is 0 at 0 is above a number above 0."""
+        known = self.assumed[1][ast.dump(tree)] = self.of(tree, scope)._replace(zero=False, away=True).settled()
         return known
 
     def gradient(self, arguments: list[Any]) -> Facts:
@@ -461,6 +458,18 @@ class Bounds:
 def vanishing(polys: Iterable[Poly], pairs: Iterable[tuple[Atom, Poly]]) -> bool:
     """Whether polynomials are 0 with others in the place of some atoms."""
     return not any(reduce(lambda poly, each: exchanged(poly, *each), pairs, poly) for poly in polys)
+
+
+def compared_in(condition: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The two sides of each comparison in a condition."""
+    match condition:
+        case ast.UnaryOp(operand=operand):
+            yield from compared_in(operand)
+        case ast.BoolOp(values=parts):
+            for part in parts:
+                yield from compared_in(part)
+        case ast.Compare(left=left, comparators=others):
+            yield from pairwise([left, *others])
 
 
 def compared(condition: ast.AST, holds: bool) -> Iterator[tuple[ast.expr, ast.expr, bool]]:

@@ -10,6 +10,7 @@ from energyc.checker.syntax import expression
 from energyc.language.diagnostics import Source
 from energyc.pipeline import Choices, resolve
 from energyc.proofs.claims.classes import Claim
+from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.conservativeness.classify import field_from
 from energyc.proofs.conservativeness.selections import is_smooth
 from energyc.proofs.verdicts.in_notation import classes_of
@@ -58,6 +59,13 @@ KINKED = [
     "where(exp(z[d]) > 1, z[d], 0)",
     "where(z[d] > 0, z[d]^2, 0) + where(z[d] > 0, z[d], 0)",
     "where(z[d] > 0, z[d], 0) * z[k]",
+    "where(abs(z[d]) < 1, abs(z[d]), z[d]^2/2 + 1/2)",
+    "where(abs(z[d]) < 1, (1 - abs(z[d]))^2, 0)",
+    "where(abs(z[d]) > -1, relu(abs(z[d])), (abs(z[d]) + 1)^2)",
+    "where(z[d] > 0, frozen(z[d]), z[d])",
+    "where(z[d] > 0, 3*frozen(z[d]) - 2*z[d], z[d])",
+    "sqrt(where(z[d] > 0, z[d]^2/2, 0))",
+    "1/2*where(z[d] > 0, z[d]^4, 0)^(1/4)",
 ]
 FUNCTIONS = {
     "fn h(u) = where(abs(u) < 1, u^2/2, abs(u) - 1/2)\nenergy e = sum[d](h(z[d] - x[d]))\n": True,
@@ -79,6 +87,11 @@ def claims(text: str) -> dict[str, Claim]:
 @pytest.mark.parametrize("text", CONVEX)
 def test_a_convex_energy_of_pieces_has_one_equilibrium(text: str) -> None:
     assert {claim.verdict for claim in claims(piece(text)).values()} == {"proved"}
+
+
+def test_a_sum_in_a_condition_is_no_comparison() -> None:
+    inner = "sum[j in D](W[d,j] * z[j])"
+    assert claims(piece(f"where({inner} > 0, ({inner})^2/2, 0)"))["bounded below"].verdict == "proved"
 
 
 @pytest.mark.parametrize("text", [*map(piece, SMOOTH), *(HEAD + text for text, smooth in FUNCTIONS.items() if smooth)])
@@ -125,6 +138,30 @@ def test_leaky_units_are_as_curved_as_the_flatter_side(left: str, norm: str, m: 
     claim = claims(text + "energy pull = -1/2 * sum[d,k](z[d] * W[d,k] * z[k])\n")["there is only one equilibrium"]
     assert claim.verdict == "proved"
     assert [claim.numbers["m"], claim.numbers["L"]] == pytest.approx([m, most], rel=1e-8)  # rounded outwards
+
+
+#: Forces that jump where the condition in a slope of a function changes, beside a selection with the same condition.
+SLOPES = [
+    "fn h(u) = where(u > 0, u, 0)\nforce f on z[d] = -5*h'(z[d])\nforce g on z[d] = where(z[d] > 0, z[d]/2, z[d]/4)\n",
+    "fn S'(u) = where(u > 0, 1, 0)\nforce f on z[d] = -5*S'(z[d])\nforce g on z[d] = where(z[d] > 0, z[d]/2, z[d]/4)\n",
+    "fn S'(u) = where(u > 0, 1, 0)\nenergy f = 5*sum[d](S(z[d]))\nenergy g = sum[d](where(z[d] > 0, z[d]^2/2, 0))\n",
+]
+
+
+@pytest.mark.parametrize("text", SLOPES)
+def test_a_slope_of_a_function_borrows_nothing(text: str) -> None:
+    field = HEAD.replace("energy own = sum[d](1/2 * z[d]^2 - x[d] * z[d])", "force own on z[d] = x[d] - z[d]")
+    for head in (field, HEAD):
+        network = resolve(Source("spec.energy", head + text), Choices())
+        assert Monotone.of(network).barred, text
+        assert claims(head + text)["an equilibrium exists"].verdict == "undecided", text
+
+
+@pytest.mark.parametrize("text", KINKED)
+def test_the_checker_sees_no_slope_that_jumps_as_continuous(text: str) -> None:
+    checker = reader(None, piece(text), ())
+    if "frozen" not in text:  # which is not covered
+        assert not checker.bounds.of(expression(text), {"d": "D", "k": "D"}).smooth
 
 
 EDGES = {

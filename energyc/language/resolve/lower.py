@@ -47,6 +47,8 @@ class Lowering:
     """Lowers the terms of one file; a term met twice is one node."""
 
     graph: Graph
+    #: The slopes of functions that are read.
+    slopes: list[Node] = field(default_factory=list)
     _values: dict[int, tuple[Term, Value]] = field(default_factory=dict)
 
     def node(self, term: Term, axes: Sequence[Index]) -> Node:
@@ -147,13 +149,15 @@ class Lowering:
     def _apply(self, term: Call) -> Value:
         argument = self.value(term.argument)
         if term.slope:
-            return Value(derivative(self.graph, term.function, argument.node), argument.axes)
+            self.slopes.append(derivative(self.graph, term.function, argument.node))
+            return Value(self.slopes[-1], argument.axes)
         return Value(self.graph.map(term.function, argument.node), argument.axes)
 
     def _slope(self, term: BodySlope) -> Value:
         argument = self.value(term.argument)
         (slope,) = tangent(self.graph, [term.body], {self.argument: self.graph.constant(1)})
-        return Value(lift(self.graph, slope, argument.node), argument.axes)
+        self.slopes.append(lift(self.graph, slope, argument.node))
+        return Value(self.slopes[-1], argument.axes)
 
     @property
     def argument(self) -> Input:

@@ -45,7 +45,7 @@ from energyc.language.resolve.terms import (
 )
 from energyc.mathematics.calculus import substitute, tangent
 from energyc.mathematics.functions import FUNCTIONS
-from energyc.mathematics.ir import Function, Map, Node, walk
+from energyc.mathematics.ir import Function, Map, Node, Stop, walk
 
 HALF = Fraction(1, 2)
 #: The ways to solve an edge that are tried, and the parts that a side may have.
@@ -57,8 +57,18 @@ Solution = tuple[tuple[Term, Term], ...]
 
 
 def real_selections(context: Context, lowering: Lowering, source: Source) -> tuple[RealSelection, ...]:
-    """The conditions under which each selection is continuous; those that cannot jump at all are left out."""
-    return tuple(_Selected(context, lowering, selection).conditions(source) for selection in context.selections)
+    """The conditions under which each selection is continuous; those that cannot jump at all are left out.
+
+    Nothing is known of the conditions in slopes of functions, as ``f'(z)`` with ``f(u) = where(u > 0, u, 0)``.
+    """
+    found = [_Selected(context, lowering, selection).conditions(source) for selection in context.selections]
+    bare = masks_in(lowering.slopes)
+    return (*found, *([RealSelection(bare, "a slope of a function", ((),), ((),))] if bare else []))
+
+
+def masks_in(nodes: Sequence[Node]) -> frozenset[Node]:
+    """The nodes that are 1 where a condition on real values holds, else 0."""
+    return frozenset(n for n in walk(nodes) if isinstance(n, Map) and n.function.name in ("above", "reached"))
 
 
 @dataclass
@@ -71,10 +81,13 @@ class _Selected:
         """All ways to solve each edge; without a place the sides meet by construction."""
         place = self.selection.place
         values = [self.lowering.value(mask).node for mask in self.selection.masks]
-        masks = frozenset(n for n in walk(values) if isinstance(n, Map) and n.function.name in ("above", "reached"))
+        masks = masks_in(values)
         if place is None:
             return RealSelection(masks, "", ())
         edges = tuple(self._conditions(edge) for edge in self.selection.edges)
+        sides = [self.lowering.value(side).node for side in (self.selection.if_true, self.selection.if_false)]
+        if any(isinstance(node, Stop) for node in walk(sides)):  # it moves, and has no part in a slope
+            return RealSelection(masks, source.slice(place), edges)
         slopes = tuple(self._conditions(edge, self._beside) for edge in self.selection.edges)
         return RealSelection(masks, source.slice(place), edges, slopes)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from energyc.language.network import ContinuityCondition, Network, RealSelection
-from energyc.mathematics.calculus import depends
+from energyc.language.network import ContinuityCondition, Network, RealSelection, Term
+from energyc.mathematics.calculus import depends, derivative
 from energyc.mathematics.calculus.substitute import rebuilt
 from energyc.mathematics.ir import Graph, Map, Node, walk
 from energyc.proofs.fields.problem import ForceField, fork
@@ -49,8 +49,15 @@ def steady_masks(network: Network, field: ForceField) -> frozenset[Node]:
         steadily = [s for s in known if term.name not in by_lets and meets(s, field)]
         apart = masks.difference(*(s.masks for s in steadily)).union(*(s.masks for s in known if s not in steadily))
         steady |= masks - apart
-        jumping |= apart
+        jumping |= apart | _masks_of_slopes(term, network, field)
     return frozenset(steady - jumping)
+
+
+def _masks_of_slopes(term: Term, network: Network, field: ForceField) -> set[Node]:
+    """The masks in the slopes of functions in an energy, and so in its force: nothing is known of their selections."""
+    maps = [node for node in walk([term.node]) if isinstance(node, Map) and node.function.slope is not None]
+    maps = maps if term.name in network.energies else []
+    return {node for node in walk([derivative(field.graph, m.function, m.argument) for m in maps]) if is_mask(node)}
 
 
 def is_mask(node: Node) -> bool:

@@ -64,7 +64,7 @@ class Enclosures:
 
     ``values`` are those of consts and dims, ``ranges`` the bounds of inputs. ``moving`` are the states, of which those
     in ``free`` are kept in no set of finite extent. At the ``harmless`` nodes, which jump, what they are part of is
-    continuous.
+    continuous. Conditions are taken to hold where they do, and that far ``beside`` their edges.
     """
 
     graph: Graph
@@ -73,6 +73,7 @@ class Enclosures:
     moving: Collection[Input] = ()
     free: Collection[Input] = ()
     harmless: Collection[Node] = ()
+    beside: float = 0.0
     _known: dict[Node, Enclosure] = field(default_factory=dict)
     _reads: dict[Node, tuple[bool, bool]] = field(default_factory=dict)
 
@@ -218,7 +219,7 @@ class Enclosures:
 
         What they say is of elements at their own indices, and is used of what is made of these element by element.
         """
-        rest = self._narrowed(chosen.rest, where(chosen.conditions, self.of))
+        rest = self._narrowed(chosen.rest, where(chosen.conditions, self.of, self.beside))
         found = multiplied(rest, self.of_product(chosen.others))
         if all(self.range(node).positive for node in chosen.conditions):  # they hold
             return found
@@ -229,7 +230,8 @@ class Enclosures:
         """Whether the product is continuous where its conditions hold and near there, and their edges are harmless."""
         if not all(node in self.harmless for node in chosen.conditions):
             return False
-        rest = self._narrowed(chosen.rest, where(chosen.conditions, self.of, BESIDE))
+        near = replace(self, beside=BESIDE, _known=dict(self._known))
+        rest = near._narrowed(chosen.rest, where(chosen.conditions, self.of, BESIDE))
         return rest.continuous and self.of_product(chosen.others).continuous
 
     def of_product(self, factors: Sequence[Operand], bounded: Collection[int] = ()) -> Enclosure:
