@@ -12,6 +12,7 @@ from math import factorial, gcd, inf, isqrt, lcm, prod
 from operator import mul
 from typing import Any, NamedTuple
 
+from energyc.checker.ranges import root
 from energyc.checker.syntax import NotCovered
 
 
@@ -435,21 +436,13 @@ def solved(poly: Poly) -> Iterator[list[tuple[Atom, Poly]]]:
         atoms, powers = {atom for atom, _ in factors}, {exponent for _, exponent in factors}
         for atom in (atom for atom in atoms if not bound and exchanged(rest, atom, number(0)) == rest):
             sign, either = Atom("function", "sign", (lone(atom),)), function("sign", lone(new_index("")))
-            root = _root(rest.constant()) if powers == {2} else None
+            square = rest.constant() if atoms == {atom} and powers == {2} else None
             if powers == {1} and atoms == {atom}:
                 yield [(atom, rest)]
             elif powers == {1} and atoms == {atom, sign}:
                 yield [(sign, either), (atom, rest * either)]
-            elif atoms == {atom} and root is not None:
-                yield [(sign, either), (atom, either.scaled(root))]
-
-
-def _root(value: Fraction | None) -> Fraction | None:
-    """The square root of a number that has one as a fraction."""
-    if value is None or value < 0:
-        return None
-    root = Fraction(isqrt(value.numerator), isqrt(value.denominator))
-    return root if root**2 == value else None
+            elif square is not None and square >= 0 and root(square) ** 2 == square:
+                yield [(sign, either), (atom, either.scaled(root(square)))]
 
 
 def _each(poly: Poly, new: Callable[[Atom], Poly]) -> Poly:

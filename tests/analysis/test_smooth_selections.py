@@ -157,11 +157,10 @@ def test_a_slope_of_a_function_borrows_nothing(text: str) -> None:
         assert claims(head + text)["an equilibrium exists"].verdict == "undecided", text
 
 
-@pytest.mark.parametrize("text", KINKED)
+@pytest.mark.parametrize("text", [text for text in KINKED if "frozen" not in text])  # which is not covered
 def test_the_checker_sees_no_slope_that_jumps_as_continuous(text: str) -> None:
     checker = reader(None, piece(text), ())
-    if "frozen" not in text:  # which is not covered
-        assert not checker.bounds.of(expression(text), {"d": "D", "k": "D"}).smooth
+    assert not checker.bounds.of(expression(text), {"d": "D", "k": "D"}).smooth
 
 
 EDGES = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from energyc.derivation.notation.cases import condition_of, is_condition, with_cases
+from energyc.derivation.notation.cases import condition_of, with_cases
 from energyc.derivation.notation.contraction import Contraction, at
 from energyc.derivation.notation.formula import (
     NOTHING,
@@ -172,7 +172,7 @@ class Builder:
             return root if function.exponent > 0 else Product(ONE, (), (root,))
         if function.slope is not None:
             return Call(function.name, (argument,), declared=True)
-        if is_condition(function):
+        if function.is_condition:
             return condition_of(function, argument)
         spelling, primes = function.entry.spelling
         return Call(spelling, (argument,), primes)

@@ -13,11 +13,6 @@ from energyc.mathematics.ir import ONE, Coefficient, Function
 _MIRRORED: Mapping[str, str] = MappingProxyType({">": "<", ">=": "<=", "<": ">", "<=": ">="})
 
 
-def is_condition(function: Function) -> bool:
-    """Whether a function is 1 where a condition on its argument holds, else 0."""
-    return function.named("above") or function.named("reached")
-
-
 def condition_of(function: Function, argument: Formula) -> Comparison:
     """``z > 1/2`` for ``above(z - 1/2)``: what is subtracted stands on the right, and so does a number."""
     terms = _terms(argument)

@@ -45,7 +45,7 @@ from energyc.language.resolve.terms import (
 )
 from energyc.mathematics.calculus import substitute, tangent
 from energyc.mathematics.functions import FUNCTIONS
-from energyc.mathematics.ir import Function, Map, Node, Stop, walk
+from energyc.mathematics.ir import Function, Node, Stop, is_mask, walk
 
 HALF = Fraction(1, 2)
 #: The ways to solve an edge that are tried, and the parts that a side may have.
@@ -68,7 +68,7 @@ def real_selections(context: Context, lowering: Lowering, source: Source) -> tup
 
 def masks_in(nodes: Sequence[Node]) -> frozenset[Node]:
     """The nodes that are 1 where a condition on real values holds, else 0."""
-    return frozenset(n for n in walk(nodes) if isinstance(n, Map) and n.function.name in ("above", "reached"))
+    return frozenset(n for n in walk(nodes) if is_mask(n))
 
 
 @dataclass
@@ -172,7 +172,7 @@ class _Selected:
 
     def _of_square(self, term: Term, inner: Term, value: Term) -> Iterator[tuple[Solution, ...]]:
         """The ways to read a square; beside a known one its root is as far off."""
-        beside = exact_value(self.context, value) is None and self._exact(value) is not None
+        beside = self._is_beside(value)
         known = self._at_edge(value) if beside else value
         root = power(known, HALF, term.span, positive=self._is_positive(known))
         if beside:
@@ -204,7 +204,7 @@ class _Selected:
         match term:
             case Power(base=base, exponent=exponent):
                 if self._exact(value) == 0 and exponent > 0:
-                    beside = self._is_beside(value, 0)
+                    beside = self._is_beside(value)
                     yield base, value if beside else number(0, term.span), not beside
                 elif exponent.denominator > 1 or exponent == -1:
                     yield base, power(value, 1 / exponent, term.span), True
@@ -220,13 +220,13 @@ class _Selected:
                     zero = number(0, term.span)
                     known = value_of(self.context, function, zero)
                     if known is not None and self._exact(value) == known:
-                        beside = self._is_beside(value, known)
+                        beside = self._is_beside(value)
                         gap = add([(1, value), (-1, number(known, term.span))], term.span)
                         yield argument, gap if beside else zero, not beside
 
-    def _is_beside(self, value: Term, known: Fraction | int) -> bool:
+    def _is_beside(self, value: Term) -> bool:
         """Whether a value is a number at the edge, but not beside it."""
-        return exact_value(self.context, value) is None and self._exact(value) == known
+        return exact_value(self.context, value) is None and self._exact(value) is not None
 
 
 def _with(term: Term, value: Term, cases: Sequence[Solution]) -> tuple[Solution, ...]:
@@ -323,7 +323,7 @@ class AtEdge:
 def on_one_side(function: Function, argument: Term, positive: bool) -> Term | None:
     """What a function with an edge at 0 is on the one side of it; None for any other."""
     span = argument.span
-    if function.name in ("above", "reached"):
+    if function.is_condition:
         return number(int(positive), span)
     if function.name in ("abs", "relu"):
         return argument if positive else number(0, span) if function.name == "relu" else negate(argument)
@@ -340,7 +340,7 @@ def value_of(context: Context, function: Function, argument: Term) -> Fraction |
     """The value of a condition, and of any function of the table at 0 where it is 0, a half or 1."""
     if function.slope is not None:
         return None
-    if function.name in ("above", "reached"):
+    if function.is_condition:
         known = known_value(context, argument)
         return None if known is None else Fraction(int(known > 0 or (known == 0 and function.name == "reached")))
     exact = exact_value(context, argument)

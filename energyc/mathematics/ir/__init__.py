@@ -26,6 +26,7 @@ from energyc.mathematics.ir.nodes import (
     Reduction,
     Softmax,
     Stop,
+    is_mask,
 )
 
 __all__ = [
@@ -54,5 +55,6 @@ __all__ = [
     "Softmax",
     "Stop",
     "Value",
+    "is_mask",
     "walk",
 ]

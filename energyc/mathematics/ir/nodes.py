@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 from energyc.mathematics.functions import ScalarFunction, scalar_function
 from energyc.mathematics.ir.coefficient import Coefficient
@@ -95,6 +95,11 @@ class Function:
         """Whether this is the table's function of that name; a spec may call a potential of its own the same."""
         return self.slope is None and self.name == name
 
+    @property
+    def is_condition(self) -> bool:
+        """Whether it is 1 where a condition on its argument holds, else 0."""
+        return self.named("above") or self.named("reached")
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Map(Node):
@@ -108,6 +113,11 @@ class Map(Node):
     @cached_property
     def children(self) -> tuple[Node, ...]:
         return (self.argument,)
+
+
+def is_mask(node: Node) -> TypeGuard[Map]:
+    """Whether a node is 1 where a condition on real values holds, else 0."""
+    return isinstance(node, Map) and node.function.is_condition
 
 
 @dataclass(frozen=True)

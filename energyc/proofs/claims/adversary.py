@@ -131,6 +131,7 @@ class Adversary:
             return _contradicted("the force pulls two states together by less than m says")
         return judged
 
+    @cached_property
     def pushes_apart(self) -> bool:
         """Whether the force pushes two states apart that were met, so that no m > 0 is to be shown."""
         return any(place.pulls_less(self.forces, 0.0) for place in self._places([*self.forces.values()]))

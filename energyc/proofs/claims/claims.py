@@ -116,7 +116,7 @@ class Judge:
         resting, monotone = replace(self.resting, floor=least, contracts=contracts), self.monotone
         judged = self.adversary.against_rest(resting.judged(self.called))
         unique = undecided(monotone.barred)
-        if not monotone.barred and (judged.verdict == "proved" or not self.adversary.pushes_apart()):
+        if not monotone.barred and (judged.verdict == "proved" or not self.adversary.pushes_apart):
             unique = self.adversary.against_monotone(monotone, monotone.judged(self.called))
         if judged.verdict != "proved" and unique.verdict == "proved":
             judged = unique
@@ -130,7 +130,7 @@ class Judge:
         """A floor that no other rule shows, of an energy that is strongly convex; else the same."""
         monotone, about = self.monotone, " + ".join(self.network.energies)
         smooth = self.resting.is_gradient and not monotone.barred and not monotone.moves_proximally
-        if least.judgement.verdict != "undecided" or not smooth or self.adversary.pushes_apart():
+        if least.judgement.verdict != "undecided" or not smooth or self.adversary.pushes_apart:
             return least
         found = monotone.judged(self.called)
         if found.proof is None or found.proof.rule != "monotone":

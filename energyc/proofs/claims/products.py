@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeGuard
 
-from energyc.mathematics.ir import ONE, Coefficient, Graph, Input, Map, Node, Operand
+from energyc.mathematics.ir import ONE, Coefficient, Input, Node, Operand, is_mask
 from energyc.proofs.fields.problem import ForceField, inputs_of
 from energyc.proofs.normal_form.products import Product, multiplied_out
 
@@ -23,26 +22,20 @@ def collected(form: Node, field: ForceField) -> list[Product] | None:
 def with_one_side(products: Sequence[Product], field: ForceField) -> list[Product] | None:
     """The same form with ``-u >= 0`` as 1 less ``u > 0``, where both are in it; None where none are."""
     graph, terms = field.graph, list[tuple[Coefficient, Sequence[Operand]]]()
-    masks = {f.node.argument: f.node for p in products for f in p.factors if _is_mask(f.node, "above")}
+    masks = {f.node: f.node.argument for p in products for f in p.factors if is_mask(f.node)}
+    above = {argument: mask for mask, argument in masks.items() if mask.function.named("above")}
+    turned: dict[Node, Node | None] = {
+        mask: above.get(graph.scale(-1, u)) for mask, u in masks.items() if mask.function.named("reached")
+    }
     for product in products:
-        others = [f for f in product.factors if not (_is_mask(f.node, "reached") and _turned(f.node, graph) in masks)]
-        turned = [f for f in product.factors if f not in others]
-        if len(turned) != 1:
+        found = [(f, other) for f in product.factors if (other := turned.get(f.node)) is not None]
+        if len(found) != 1:
             terms.append((product.coefficient, product.factors))
             continue
-        (mask,) = turned
-        above = Operand(masks[_turned(mask.node, graph)], mask.axes)
-        terms += [(product.coefficient, others), (-product.coefficient, [*others, above])]
+        ((mask, other),) = found
+        rest = [f for f in product.factors if f is not mask]
+        terms += [(product.coefficient, rest), (-product.coefficient, [*rest, Operand(other, mask.axes)])]
     return _added(terms, field) if len(terms) > len(products) else None
-
-
-def _is_mask(node: Node, name: str) -> TypeGuard[Map]:
-    return isinstance(node, Map) and node.function.named(name)
-
-
-def _turned(node: Node, graph: Graph) -> Node:
-    assert isinstance(node, Map)
-    return graph.scale(-1, node.argument)
 
 
 def _added(terms: Iterable[tuple[Coefficient, Sequence[Operand]]], field: ForceField) -> list[Product] | None:

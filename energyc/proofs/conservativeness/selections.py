@@ -8,7 +8,7 @@ from dataclasses import replace
 from energyc.language.network import ContinuityCondition, Network, RealSelection, Term
 from energyc.mathematics.calculus import depends, derivative
 from energyc.mathematics.calculus.substitute import rebuilt
-from energyc.mathematics.ir import Graph, Map, Node, walk
+from energyc.mathematics.ir import Graph, Map, Node, is_mask, walk
 from energyc.proofs.fields.problem import ForceField, fork
 from energyc.proofs.normal_form.budget import Budget, OverBudget
 from energyc.proofs.normal_form.normal import Normaliser
@@ -58,11 +58,6 @@ def _masks_of_slopes(term: Term, network: Network, field: ForceField) -> set[Nod
     maps = [node for node in walk([term.node]) if isinstance(node, Map) and node.function.slope is not None]
     maps = maps if term.name in network.energies else []
     return {node for node in walk([derivative(field.graph, m.function, m.argument) for m in maps]) if is_mask(node)}
-
-
-def is_mask(node: Node) -> bool:
-    """Whether a node is 1 where a condition on real values holds, else 0."""
-    return isinstance(node, Map) and (node.function.named("above") or node.function.named("reached"))
 
 
 def is_continuous(selection: RealSelection, field: ForceField) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from energyc.mathematics.functions import ScalarFunction
-from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Map, Node, Operand
+from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Map, Node, Operand, is_mask
 from energyc.proofs.enclosures.enclosure import ABSENT, BOUNDED, Enclosure, summed, times
 from energyc.proofs.enclosures.functions import mapped_range
 from energyc.proofs.enclosures.ranges import ANY, Range, exactly
@@ -20,11 +20,6 @@ HOLDS = Enclosure(exactly(1.0), BOUNDED, ABSENT, away=True, continuous=True)
 #: How far beyond the edge of a condition what it chooses has to be continuous for it to be so at the edge.
 BESIDE = 2.0**-20
 POSITIVE, NONNEGATIVE = (Enclosure(Range(0.0, math.inf, low_open=strict), down=BOUNDED) for strict in (True, False))
-
-
-def is_condition(node: Node) -> bool:
-    """Whether a node is 1 where a condition on real values holds, else 0."""
-    return isinstance(node, Map) and (node.function.named("above") or node.function.named("reached"))
 
 
 def elements_of(node: Node) -> tuple[Node, ...]:
@@ -54,14 +49,14 @@ def by_case(factors: Sequence[Operand]) -> list[tuple[Sequence[Coefficient], Seq
 
 def _cases(factor: Operand) -> list[tuple[Sequence[Coefficient], Sequence[Operand]]]:
     """The terms of a sum of conditions, or a product with one in it, with coefficients; none of any other factor."""
-    if isinstance(factor.node, Einsum) and any(map(is_condition, elements_of(factor.node))):
+    if isinstance(factor.node, Einsum) and any(map(is_mask, elements_of(factor.node))):
         parts = tuple(Operand(each.node, factor.axes) for each in factor.node.operands)
         return [((factor.node.coefficient,), parts)]
     found: list[tuple[Sequence[Coefficient], Sequence[Operand]]] = []
     for coefficient, node in factor.node.terms if isinstance(factor.node, Add) else ():
         several = isinstance(node, Einsum) and node.coefficient == ONE
         conditions = elements_of(node) if several else (node,)
-        if not conditions or not all(map(is_condition, conditions)):
+        if not conditions or not all(map(is_mask, conditions)):
             return []
         found.append(((coefficient,), tuple(Operand(each, factor.axes) for each in conditions)))
     return found

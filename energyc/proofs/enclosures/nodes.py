@@ -27,9 +27,10 @@ from energyc.mathematics.ir import (
     Reduction,
     Softmax,
     Stop,
+    is_mask,
     walk,
 )
-from energyc.proofs.enclosures.conditions import BESIDE, by_case, elements_of, is_condition, where
+from energyc.proofs.enclosures.conditions import BESIDE, by_case, elements_of, where
 from energyc.proofs.enclosures.enclosure import (
     ABSENT,
     BOUNDED,
@@ -204,7 +205,7 @@ class Enclosures:
 
     def _chosen(self, factors: Sequence[Operand]) -> Chosen | None:
         """A product in which conditions at the same indices choose between 0 and others; None without them."""
-        masks = [f for f in factors if is_condition(f.node)]
+        masks = [f for f in factors if is_mask(f.node)]
         masks = [f for f in masks if f.axes == masks[0].axes and len({*f.axes}) == len(f.axes)]
         beside = [f for f in factors if f not in masks and masks and f.axes == masks[0].axes]
         if not beside:

@@ -211,10 +211,9 @@ class Trees:
     def _floor(self, proof: Step, energies: Sequence[str]) -> Json:
         if proof.rule not in FLOORS:
             raise NoTree(f"the format has no rule {proof.rule}")
+        statement = {"kind": "floor", "of": [*energies], "attained": True, **self._quantified("floor")}
         if proof.rule == "convex":
-            premises, _, _ = self._single(proof, {})
-            statement = {"kind": "floor", "of": [*energies], "attained": True, **self._quantified("floor")}
-            return _node("convex", statement, premises)
+            return _node("convex", statement, self._single(proof, {})[0])
         if "floor" not in self._known:
             parts = [*parts_of(self.equations, energies)]
             if proof.rule in ("norms", "alone"):
@@ -224,8 +223,7 @@ class Trees:
             premises = [*grouped]
             confined = {name for premise in premises for name in premise["statement"]["confines"]}
             attained = confined >= self._reader.free and all(map(self._is_continuous, energies))
-            statement = {"kind": "floor", "of": [*energies], "attained": attained, **self._quantified("floor")}
-            self._known["floor"] = _node("sum", statement, premises)
+            self._known["floor"] = _node("sum", {**statement, "attained": attained}, premises)
         return dict(self._known["floor"])
 
     def _is_continuous(self, energy: str) -> bool:
