@@ -6,8 +6,10 @@
     python -m tests.mutation survivors   what survived, line by line
 
 ``record`` copies the repository to ``build/mutation/tree``, and only the copy is changed. Results are lines of JSON in
-``build/mutation/results.jsonl``. One process does it all; give it ``nice``. ``record`` and ``run`` go on where they
-stopped; delete the folder to begin anew. A survivor has survived the tests that ran: with ``--again`` and a larger
+``build/mutation/results.jsonl``. One process does it all; give it ``nice``. For several cores start several: each
+records its share of the test files and tries its share of the mutants (``--part 1/2``, ``--part 2/2``) in a folder of
+its own below, and reads what all of them recorded. ``record`` and ``run`` go on where they stopped; delete the folder
+to begin anew. A survivor has survived the tests that ran: with ``--again`` and a larger
 ``--budget`` it meets more of those that enter its function.
 """
 
@@ -18,17 +20,48 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from tests.mutation.campaign import Campaign, restore
 from tests.mutation.mutants import drawn
-from tests.mutation.tables import survivors, table
+from tests.mutation.selection import Record
+from tests.mutation.tables import results, survivors, table
+
+T = TypeVar("T")
 
 TOOL = Path(__file__).resolve().parent
 #: Tests that enter no function of the compiler: of style and types, and of this tool.
 LEFT_OUT = ("tests/test_quality.py", "tests/mutation")
 #: What most tests need beside energyc, and what takes long to import.
 HEAVY = "torch,numpy,scipy.optimize,scipy.linalg,lark,click,jinja2,rich.console,pygments,safetensors"
+
+
+@dataclass(frozen=True)
+class Part:
+    """The k-th of n shares."""
+
+    k: int = 1
+    n: int = 1
+
+    @classmethod
+    def read(cls, text: str) -> Part:
+        """``2/3``; a ValueError for anything else."""
+        k, n = map(int, text.split("/"))
+        if not 1 <= k <= n:
+            raise ValueError(text)
+        return cls(k, n)
+
+    @property
+    def several(self) -> bool:
+        return self.n > 1
+
+    def share(self, things: list[T]) -> list[T]:
+        return things[self.k - 1 :: self.n]
+
+    def folder(self, of_all: Path) -> Path:
+        return of_all / str(self.k) if self.several else of_all
 
 
 def copied(repository: Path, folder: Path) -> Path:
@@ -63,7 +96,13 @@ def surroundings(tree: Path) -> dict[str, str]:
     }
 
 
-def record(tree: Path, enough: tuple[float, float], tests: list[str]) -> int:
+def test_files(tree: Path, part: Part) -> list[str]:
+    """The part's share of the files with tests, as pytest is given them; all of them by no names."""
+    names = sorted(path.relative_to(tree).as_posix() for path in (tree / "tests").rglob("test_*.py"))
+    return part.share([name for name in names if not name.startswith(LEFT_OUT)]) if part.several else []
+
+
+def recorded(tree: Path, enough: tuple[float, float], tests: list[str]) -> int:
     command = [sys.executable, "-m", "tests.mutation.recording", str(tree.parent / "entered.jsonl")]
     options = [*map(str, enough), "-p", "no:cacheprovider", *(f"--ignore={name}" for name in LEFT_OUT)]
     return subprocess.run([*command, *options, *tests], cwd=tree, env=surroundings(tree)).returncode
@@ -88,6 +127,7 @@ def arguments() -> argparse.Namespace:
     add("--count", type=int, default=300, help="how many of them (300)")
     add("--budget", type=float, default=25, help="seconds of tests for each mutant, as recorded (25)")
     add("--limit", type=float, default=60, help="seconds after which no further test of a mutant begins (60)")
+    add("--part", type=Part.read, default=Part(), metavar="K/N", help="the K-th of N shares, for N processes (all)")
     add("--minutes", type=float, default=float("inf"), help="stop after so many minutes")
     add("--again", action="store_true", help="try those again that survived, but not all tests that enter them")
     add("--imports", default=HEAVY, help="what is imported once for all mutants, names with commas")
@@ -97,14 +137,16 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     given = arguments()
     folder = (given.folder or given.repository / "build" / "mutation").resolve()
+    tree = given.part.folder(folder) / "tree"
     if given.step == "record":
-        return record(copied(given.repository.resolve(), folder), given.enough, given.tests.split())
+        copied(given.repository.resolve(), tree.parent)
+        return recorded(tree, given.enough, given.tests.split() or test_files(tree, given.part))
     if given.step == "run":
-        tree = folder / "tree"
         restore(tree)
-        campaign = Campaign(tree, surroundings(tree), given.budget, given.limit, given.imports)
-        campaign.run(drawn(tree, given.seed, given.count), given.minutes, given.again)
-    print((survivors if given.step == "survivors" else table)(folder / "results.jsonl"))
+        record = Record.read(*sorted(folder.rglob("entered.jsonl")))
+        campaign = Campaign(tree, surroundings(tree), record, given.budget, given.limit, given.imports)
+        campaign.run(given.part.share(drawn(tree, given.seed, given.count)), given.minutes, given.again)
+    print((survivors if given.step == "survivors" else table)(results(*sorted(folder.rglob("results.jsonl")))))
     return 0
 
 

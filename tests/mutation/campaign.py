@@ -24,8 +24,10 @@ FIRST, SECOND = 2.0, 8.0
 class Campaign:
     """The copy that is changed, how its tests are run, and how much time a mutant may take."""
 
-    def __init__(self, tree: Path, environment: dict[str, str], budget: float, limit: float, imports: str) -> None:
-        self.tree, self.limit, self.imports = tree, limit, imports
+    def __init__(
+        self, tree: Path, environment: dict[str, str], record: Record, budget: float, limit: float, imports: str
+    ) -> None:
+        self.tree, self.record, self.limit, self.imports = tree, record, limit, imports
         self.environment = {**environment, "PYTHONDONTWRITEBYTECODE": "1"}
         self.sizes = (FIRST, SECOND, max(budget - FIRST - SECOND, 0.0))
         self.results = tree.parent / "results.jsonl"
@@ -33,17 +35,17 @@ class Campaign:
     def run(self, mutants: list[Mutant], minutes: float, again: bool) -> None:
         """All mutants that have no result yet, as far as time goes; ``again``: or that some tests have not seen."""
         end = time.monotonic() + 60 * minutes
-        record, judged = Record.read(self.tree.parent / "entered.jsonl"), self._judged(again)
+        judged = self._judged(again)
         with self._worker() as worker:
             for number, mutant in enumerate(mutants):
                 if mutant.name in judged or time.monotonic() > end:
                     continue
                 start = time.monotonic()
-                result = self._judge(mutant, record, worker)
+                result = self._judge(mutant, worker)
                 self._write(number, mutant, {**result, "seconds": round(time.monotonic() - start, 1)})
 
     def _judged(self, again: bool) -> set[str]:
-        found = results(self.results) if self.results.exists() else []
+        found = results(self.results)
         return {r["name"] for r in found if not (again and r["outcome"] == "survived" and r["tests"] < r["of"])}
 
     def _write(self, number: int, mutant: Mutant, result: dict[str, Any]) -> None:
@@ -60,13 +62,13 @@ class Campaign:
             assert worker.stdin
             worker.stdin.close()
 
-    def _judge(self, mutant: Mutant, record: Record, worker: subprocess.Popen[str]) -> dict[str, Any]:
+    def _judge(self, mutant: Mutant, worker: subprocess.Popen[str]) -> dict[str, Any]:
         """The worker's verdict on a mutant, and how many tests enter its function (``of``)."""
-        tests = record.entering(mutant)
+        tests = self.record.entering(mutant)
         if not tests:
             return {"outcome": "unreached", "by": "", "tests": 0, "of": 0}
-        batches = record.batches(tests, self.sizes)
-        seconds = {test: record.seconds[test] for batch in batches for test in batch}
+        batches = self.record.batches(tests, self.sizes)
+        seconds = {test: self.record.seconds[test] for batch in batches for test in batch}
         assert worker.stdin and worker.stdout
         with written(self.tree / mutant.path, mutant):
             worker.stdin.write(json.dumps({"batches": batches, "seconds": seconds, "limit": self.limit}) + "\n")

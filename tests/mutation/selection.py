@@ -26,24 +26,29 @@ class Record:
     by_function: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     @classmethod
-    def read(cls, path: Path) -> Record:
-        record, names, entered = cls(), list[str](), dict[str, list[int]]()
-        left_out = dict[str, None]()
+    def read(cls, *paths: Path) -> Record:
+        """What is recorded in these files, each of tests of its own."""
+        record = cls()
+        for path in paths:
+            record._add(path)
+        return record
+
+    def _add(self, path: Path) -> None:
+        names, entered, left_out = list[str](), dict[str, list[int]](), dict[str, None]()
         for line in path.read_text(encoding="utf-8").splitlines():
             match json.loads(line):
                 case {"names": new}:
                     names.extend(new)
                 case {"file": file, "seconds": seconds}:
-                    record.collecting[file] = min(seconds, COLLECTING)
+                    self.collecting[file] = min(seconds, COLLECTING)
                 case {"test": test, "outcome": "passed", "seconds": seconds, "entered": numbers}:
-                    record.seconds[test], entered[test] = seconds, numbers
+                    self.seconds[test], entered[test] = seconds, numbers
                 case {"test": test, "outcome": "left out"}:
                     left_out[test] = None
-        record._infer(left_out, entered)
+        self._infer(left_out, entered)
         for test, numbers in entered.items():
             for number in numbers:
-                record.by_function[names[number]].append(test)
-        return record
+                self.by_function[names[number]].append(test)
 
     def _infer(self, left_out: Iterable[str], entered: dict[str, list[int]]) -> None:
         """A test that was left out is taken to do what it does with other params, and to take as long."""

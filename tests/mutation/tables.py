@@ -13,15 +13,18 @@ from tests.mutation.packages import PACKAGES
 KILLED = ("killed", "timeout")
 
 
-def results(path: Path) -> list[dict[str, Any]]:
-    """The last result of each mutant."""
-    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+Results = list[dict[str, Any]]
+
+
+def results(*paths: Path) -> Results:
+    """The last result of each mutant, of the files that are there."""
+    texts = (path.read_text(encoding="utf-8") for path in paths if path.exists())
+    lines = (json.loads(line) for text in texts for line in text.splitlines())
     return list({line["name"]: line for line in lines}.values())
 
 
-def table(path: Path) -> str:
+def table(found: Results) -> str:
     """Mutants by package: killed (with those that hang), survived, and those whose function no test enters."""
-    found = results(path)
     lines = ["| package | mutants | killed | of them hang | survived | unreached | share killed |"]
     lines.append("|---|" + 6 * "--:|")
     for package in PACKAGES:
@@ -38,9 +41,9 @@ def _row(name: str, outcomes: Iterable[str]) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def survivors(path: Path) -> str:
+def survivors(found: Results) -> str:
     """The survivors and those that no test enters: the place, the change, how many of the tests that enter it ran."""
-    return "\n".join(_told(result) for result in results(path) if result["outcome"] not in KILLED)
+    return "\n".join(_told(result) for result in found if result["outcome"] not in KILLED)
 
 
 def _told(result: dict[str, Any]) -> str:

@@ -117,9 +117,8 @@ def test_batches_keep_within_their_seconds_and_begin_with_the_quickest_of_each_f
     assert record.batches(list(seconds), (1.5, 2.0)) == [["a.py::x[1]", "b.py::x"], ["a.py::y"]]
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("git") is None, reason="the files of a repository are listed by git")
-def test_a_toy_is_measured(tmp_path: Path) -> None:
+def measured(tmp_path: Path, *parts: str) -> str:
+    """What the tool prints in the end, of the toy and its tests."""
     (tmp_path / "energyc" / "calculus").mkdir(parents=True)
     (tmp_path / "tests").mkdir()
     for name, text in {"energyc/__init__.py": "", "energyc/calculus/toy.py": TOY, "tests/test_toy.py": TESTS}.items():
@@ -127,9 +126,25 @@ def test_a_toy_is_measured(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     subprocess.run(["git", "add", "."], cwd=tmp_path, check=True)
     for step in ("record", "run"):
-        command = [sys.executable, "-m", "tests.mutation", step, "--repository", str(tmp_path), "--imports", ""]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "| calculus | 14 | 8 | 0 | 4 | 2 | 57% |" in done.stdout
+        for part in parts or ("1/1",):
+            command = [sys.executable, "-m", "tests.mutation", step, "--repository", str(tmp_path), "--imports", ""]
+            done = subprocess.run([*command, "--part", part], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="the files of a repository are listed by git")
+
+
+@pytest.mark.slow
+@needs_git
+def test_a_toy_is_measured_by_two_processes(tmp_path: Path) -> None:
+    assert "| calculus | 14 | 8 | 0 | 4 | 2 | 57% |" in measured(tmp_path, "1/2", "2/2")
+
+
+@pytest.mark.slow
+@needs_git
+def test_a_toy_is_measured(tmp_path: Path) -> None:
+    assert "| calculus | 14 | 8 | 0 | 4 | 2 | 57% |" in measured(tmp_path)
     lines = (tmp_path / "build" / "mutation" / "results.jsonl").read_text(encoding="utf-8").splitlines()
     results = [json.loads(line) for line in lines]
     assert {(r["function"], r["operator"]) for r in results if r["outcome"] == "survived"} == SURVIVING
