@@ -6,6 +6,7 @@ import ast
 import sys
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -38,7 +39,8 @@ class Import:
         return None if top == "energyc" or top in sys.stdlib_module_names else top
 
 
-def modules() -> dict[str, Path]:
+@cache
+def modules() -> Mapping[str, Path]:
     """Every module of energyc by its full name."""
     return {_name(path): path for path in sorted(ROOT.rglob("*.py"))}
 
@@ -63,8 +65,19 @@ def wing_of(module: str) -> str | None:
     return first if first in WINGS else None
 
 
-def imports(module: str, path: Path) -> Iterator[Import]:
+@cache
+def parts() -> tuple[str, ...]:
+    """The parts of energyc."""
+    return tuple(dict.fromkeys(part_of(module) for module in modules() if module not in FACES))
+
+
+@cache
+def imports(module: str, path: Path) -> tuple[Import, ...]:
     """All imports of a module, wherever in it."""
+    return tuple(_imports(module, path))
+
+
+def _imports(module: str, path: Path) -> Iterator[Import]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (Import(module, node.lineno, alias.name) for alias in node.names)
@@ -73,7 +86,8 @@ def imports(module: str, path: Path) -> Iterator[Import]:
             yield from (Import(module, node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
 
 
-def module_graph() -> dict[str, set[str]]:
+@cache
+def module_graph() -> Mapping[str, Set[str]]:
     """Each module and the modules of energyc that it imports from."""
     known = modules()
     return {module: set(_imported(module, path, known)) - {module} for module, path in known.items()}
@@ -86,7 +100,8 @@ def _imported(module: str, path: Path, known: Mapping[str, Path]) -> Iterator[st
             yield owner
 
 
-def part_graph() -> dict[str, set[str]]:
+@cache
+def part_graph() -> Mapping[str, Set[str]]:
     """Each part of energyc and the other parts that it imports from."""
     graph: dict[str, set[str]] = {}
     for module, targets in module_graph().items():

@@ -23,11 +23,12 @@ from tests.architecture.imports import (
     modules,
     part_graph,
     part_of,
+    parts,
     wing_of,
 )
 
 #: A wing that has rooms alone imports nothing itself.
-PARTS = tuple(part for part in part_graph() if part not in WINGS or part == "runtime")
+PARTS = tuple(part for part in parts() if part not in WINGS or part == "runtime")
 #: The rows of the map in pipeline.py, in the order of the pipeline.
 PASSES = ("read", "parse", "resolve", "classify", "derive", "plan", "lower", "emit")
 
@@ -42,8 +43,8 @@ def _declared(part: str) -> tuple[set[str], set[str]]:
     """The parts and the libraries that a docstring names as imported."""
     line = re.search(r"^Imports: ([^.]*)\.$", _docstring(part), re.MULTILINE)
     assert line, f"the docstring of {part} has no line `Imports: ``part``, ``part``; libraries: ``name``.`"
-    parts, _, libraries = " ".join(line[1].split()).partition("; libraries:")
-    return set(re.findall(r"``(\w+)``", parts)), set(re.findall(r"``(\w+)``", libraries))
+    names, _, libraries = " ".join(line[1].split()).partition("; libraries:")
+    return set(re.findall(r"``(\w+)``", names)), set(re.findall(r"``(\w+)``", libraries))
 
 
 def _imports_of(part: str) -> list[Import]:
@@ -108,15 +109,15 @@ def test_a_wing_lists_its_rooms(wing: str) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_part_imports_what_its_docstring_names(part: str) -> None:
-    parts, libraries = _declared(part)
+    others, libraries = _declared(part)
     found = _imports_of(part)
     undeclared = [
         f"{each.module}:{each.line} imports {each.name}, which the docstring of {part} does not name"
         for each in found
-        if each.part not in {None, part, *parts} or each.library not in {None, *libraries}
+        if each.part not in {None, part, *others} or each.library not in {None, *libraries}
     ]
     assert not undeclared, "\n".join(undeclared)
-    unused = {*parts, *libraries} - {each.part for each in found} - {each.library for each in found}
+    unused = {*others, *libraries} - {each.part for each in found} - {each.library for each in found}
     assert not unused, f"the docstring of {part} names {unused}, and nothing of it is imported"
 
 
