@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,15 +42,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test that is ``abridged`` the first of its cases is in the default run; the others are slow."""
-    met = set[str]()
+    """Of a test that is ``abridged`` the first case is in the default run, and each ``every``-th one after it."""
+    met = Counter[str]()
     for item in items:
-        name = item.nodeid.partition("[")[0]
-        if item.get_closest_marker("abridged") is None or item.get_closest_marker("slow") is not None:
+        mark, name = item.get_closest_marker("abridged"), item.nodeid.partition("[")[0]
+        if mark is None or item.get_closest_marker("slow") is not None:
             continue
-        if name in met:
+        if met[name] and met[name] % mark.kwargs.get("every", met[name] + 1):
             item.add_marker(pytest.mark.slow)
-        met.add(name)
+        met[name] += 1
 
 
 def pytest_collection_finish() -> None:

@@ -42,6 +42,7 @@ def test_an_irrational_const_certifies_nothing_as_a_fraction() -> None:
     assert report["terms"]["f"]["class"] == "not-conservative"  # alone: 1 beside 0
 
 
+@pytest.mark.abridged(every=2)
 @pytest.mark.parametrize(
     "force", ["1e6 - z[n]", "1e8 + z[n]", "cos(1e5 * z[n])", "-1000 * layernorm[n](z[n], eps = 1e-12)"]
 )
@@ -63,6 +64,7 @@ def test_nothing_is_written_beside_the_report(capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     "force",
     [

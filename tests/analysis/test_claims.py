@@ -66,6 +66,7 @@ def test_a_flow_down_an_energy_by_a_let_is_metric_descent() -> None:
     assert "critical point of the energy in g" in str(found.rules["centered-ep"].why)
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("rule", ["ep", "centered-ep", "vf", "aep", "tracking-aep", "adjoint", "holomorphic-aep"])
 def test_rules_along_a_metric_descent_tend_to_the_gradient(rule: str) -> None:
     """EP nudges by dC/dg and contrasts dE/dtheta; the others take the flow for a force."""
@@ -126,6 +127,7 @@ def test_the_published_systems() -> None:
 # -------------------------------------------------------------------- preconditioners
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize(
     ("matrix", "symmetric", "positive"),
     [

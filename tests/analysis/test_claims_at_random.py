@@ -118,6 +118,7 @@ def claims(text: str) -> list[Claim]:
     return list(classes_of(resolve(Source("spec.energy", text), Choices())).claims)
 
 
+@pytest.mark.slow
 def test_floors_of_known_pieces() -> None:
     print(f"ENERGYC_SEED={SEED}")
     generator = np.random.default_rng(SEED)
@@ -133,6 +134,7 @@ def test_floors_of_known_pieces() -> None:
     assert verdicts["refuted", False] > 0
 
 
+@pytest.mark.abridged(every=9)
 @pytest.mark.parametrize(("piece", "floors"), PIECES.items())
 def test_each_piece(piece: str, floors: tuple[bool, bool, bool]) -> None:
     generator = np.random.default_rng(5)
@@ -241,6 +243,7 @@ def test_flows_of_known_metrics(flow: str, positive: bool) -> None:
         assert says_how_it_descends(text), text
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize(
     "inner",
     [

@@ -188,6 +188,7 @@ def claims(body: str, claim: str) -> list[Claim]:
     return [one for one in classes(body).claims if one.claim == claim]
 
 
+@pytest.mark.abridged(every=7)
 @pytest.mark.parametrize("name", NOT_PROVED)
 def test_a_false_claim_is_not_proved(name: str) -> None:
     body, names = NOT_PROVED[name]
@@ -213,6 +214,7 @@ PLACES: dict[str, Callable[[str], str]] = {
 }
 
 
+@pytest.mark.abridged(every=22)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", NOT_PROVED)
 def test_nor_elsewhere(name: str, place: str) -> None:

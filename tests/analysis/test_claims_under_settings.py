@@ -153,6 +153,7 @@ def holds_nothing_false(classes: Classes, claims: tuple[str, ...], text: str) ->
     assert {each.verdict for each in judge(classes.certificates, text)} <= {"yes"}
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_what_is_proved_as_written(name: str) -> None:
     body, claims, _ = ATTACKS[name]
@@ -160,6 +161,7 @@ def test_what_is_proved_as_written(name: str) -> None:
     assert {claim: verdicts(classes, claim) for claim in claims} == {claim: {"proved"} for claim in claims}
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_is_not_under_settings_from_outside(name: str) -> None:
     body, claims, settings = ATTACKS[name]
@@ -170,6 +172,7 @@ def preset_of(settings: Mapping[str, object]) -> str:
     return "preset other { " + ", ".join(f"{key} = {value}" for key, value in settings.items()) + " }\n"
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_nor_under_a_preset(name: str) -> None:
     body, claims, settings = ATTACKS[name]
@@ -177,6 +180,7 @@ def test_nor_under_a_preset(name: str) -> None:
     holds_nothing_false(judged(text, Choices(preset="other")), claims, text)
 
 
+@pytest.mark.abridged(every=6)
 @pytest.mark.parametrize("place", ["a layer", "a repeat"])
 @pytest.mark.parametrize("name", ATTACKS)
 def test_nor_in_a_layer_by_settings_of_its_own(name: str, place: str) -> None:
@@ -186,6 +190,7 @@ def test_nor_in_a_layer_by_settings_of_its_own(name: str, place: str) -> None:
     holds_nothing_false(judged(text, Choices(overrides=own)), claims, text)
 
 
+@pytest.mark.abridged(every=7)
 @pytest.mark.parametrize("place", [in_families, in_copies])
 @pytest.mark.parametrize("name", ATTACKS)
 def test_nor_in_families_and_copies(name: str, place: Callable[[str], str]) -> None:
@@ -204,6 +209,7 @@ def test_the_command_and_load_take_them_too(tmp_path: Path, capfd: pytest.Captur
         assert found == [expected]
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_nor_does_a_file_say_so_of_another_spec(name: str) -> None:
     """The certificates of a spec as written, with the consts of the settings, or the other way round."""

@@ -66,12 +66,14 @@ FALLING = {
 }
 
 
+@pytest.mark.abridged(every=8)
 @pytest.mark.parametrize("body", BOUNDED)
 def test_a_condition_bounds_what_it_is_about(body: str) -> None:
     assert [one.verdict for one in claims(body, "bounded below")] == ["proved"]
     assert classes(body).certificates["uncertified"] == []
 
 
+@pytest.mark.abridged(every=8)
 @pytest.mark.parametrize("name", FALLING)
 def test_nothing_else(name: str) -> None:
     assert "proved" not in {one.verdict for one in claims(FALLING[name], "bounded below")}
@@ -151,6 +153,7 @@ def tally(count: int) -> Counter[tuple[bool, str]]:
     return counts
 
 
+@pytest.mark.slow
 def test_no_floor_of_a_random_selection_is_false() -> None:
     assert sum(tally(12).values())
 

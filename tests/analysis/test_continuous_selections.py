@@ -94,6 +94,7 @@ def test_sides_that_meet(expression: str) -> None:
     assert (found.kind, found.evidence, found.tried) == ("conservative", "gradient", ())
 
 
+@pytest.mark.abridged(every=11)
 @pytest.mark.parametrize("expression", APART)
 def test_sides_that_do_not(expression: str) -> None:
     found = verdict(expression)
@@ -155,6 +156,7 @@ FORCES = [
 ]
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(("expression", "kind"), FORCES)
 def test_forces(expression: str, kind: str) -> None:
     found = classify(network(f"{HEAD}force e on z[d] = {expression}")).terms["e"]

@@ -31,6 +31,7 @@ def tally(family: str, count: int) -> Counter[tuple[str, str]]:
     return counts
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("family", few(FAMILIES, lambda family: family not in ("attention", "layer_norm")))
 def test_no_draw_is_classified_wrongly(family: str) -> None:
     tally(family, 4)
@@ -46,6 +47,7 @@ def test_many_draws(family: str) -> None:
         print(f"ENERGYC_SEED={SEED}: {family}: {truth}: {count[truth, 'undecided']} of {total} undecided, none wrong")
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("family", sorted(set(FAMILIES) - BEYOND_JACOBIANS))
 def test_the_prover_alone_proves_nothing_false(family: str) -> None:
     """Without the numbers that go before it: no certificate for a force that is not a gradient."""
@@ -56,6 +58,7 @@ def test_the_prover_alone_proves_nothing_false(family: str) -> None:
             assert prove(field)[-1].certificate is None, f"{family} {number} with ENERGYC_SEED={SEED}"
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     "family",
     [

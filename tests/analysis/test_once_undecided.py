@@ -54,6 +54,7 @@ def over_edges(force: str) -> Verdict:
     return classify(network("\n".join(lines), EDGES)).terms["f"]
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     "force",
     [
@@ -171,6 +172,7 @@ def identity(scale: str = "1") -> str:
     return f"where(d == k, {scale}, 0)"
 
 
+@pytest.mark.abridged(every=7)
 @pytest.mark.parametrize(
     ("params", "matrix"),
     [
@@ -194,6 +196,7 @@ def test_positive_semidefinite(params: str, matrix: str) -> None:
     assert found is not None and (found.verdict, found.condition) == ("proved", None), found
 
 
+@pytest.mark.abridged(every=7)
 @pytest.mark.parametrize(
     ("params", "matrix"),
     [

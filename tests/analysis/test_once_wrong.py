@@ -124,6 +124,7 @@ def test_a_witness_holds_at_sizes_of_the_spec(text: str) -> None:
     assert judged(text)["class"] == "conservative"
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("text", GRADIENTS.values(), ids=list(GRADIENTS))
 def test_a_gradient_that_was_undecided(text: str) -> None:
     report = judged(text)

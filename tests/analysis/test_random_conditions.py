@@ -110,6 +110,7 @@ def run(numbers: Iterable[int]) -> None:
             assert asymmetry(field, 80) > 1e-9, f"draw {number} with ENERGYC_SEED={SEED}"
 
 
+@pytest.mark.slow
 def test_random_conditions() -> None:
     run(range(40))
 

@@ -62,6 +62,7 @@ def test_the_entries_of_a_refuted_force_are_found_again(text: str) -> None:
     assert mirror == pytest.approx(witness["mirror"], rel=1e-6)
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(("name", "together"), [("thin", False), ("thick", True), ("thick_tied", True)])
 def test_a_shipped_network_can_be_set_to_the_point_of_its_witness(name: str, together: bool) -> None:
     witness, entry, mirror = replayed(str(ROOT / f"specs/{name}.energy"), together)

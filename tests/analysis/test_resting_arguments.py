@@ -15,6 +15,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_the_class_of_two_forces(pair: tuple[str, str]) -> None:
     text = "network n\nstate a, b\nforce f on a = {}\nforce g on b = {}\n".format(*pair)

@@ -37,6 +37,7 @@ def claimed(text: str) -> dict[str, Any]:
     return dict(found[0]["numbers"]["factors"]) if found else {}
 
 
+@pytest.mark.abridged(every=5)
 @pytest.mark.parametrize(
     ("text", "factors"),
     [

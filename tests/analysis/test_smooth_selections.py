@@ -99,6 +99,7 @@ def test_steps_rest_where_slopes_meet(text: str) -> None:
     assert claims(text)["an equilibrium exists"].verdict == "proved"
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize(
     "text", [*map(piece, KINKED), *(HEAD + text for text, smooth in FUNCTIONS.items() if not smooth)]
 )
@@ -148,6 +149,7 @@ SLOPES = [
 ]
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("text", SLOPES)
 def test_a_slope_of_a_function_borrows_nothing(text: str) -> None:
     field = HEAD.replace("energy own = sum[d](1/2 * z[d]^2 - x[d] * z[d])", "force own on z[d] = x[d] - z[d]")

@@ -157,6 +157,7 @@ cost c = sum[k](p[k]^2)
 """
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize(
     ("kind", "force", "expected"),
     [
@@ -182,6 +183,7 @@ def test_what_is_normal_to_a_set_does_no_work(kind: str, force: str, expected: s
     assert term.get("on_set", False) == (expected == "conservative")
 
 
+@pytest.mark.abridged(every=2)
 @pytest.mark.parametrize(
     ("kind", "force", "expected"),
     [
@@ -203,6 +205,7 @@ def test_a_kink_outside_of_a_box_is_none(kind: str, force: str, expected: str) -
 # ---------------------------------------------------------------- what was undecided
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     ("f", "g"),
     [

@@ -75,6 +75,7 @@ ENERGIES: tuple[tuple[str, str, bool, bool, bool], ...] = (
 )
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("body, on, floor, rests, one", ENERGIES, ids=lambda value: str(value))
 def test_no_claim_is_false(body: str, on: str, floor: bool, rests: bool, one: bool) -> None:
     text = f"network n\nparam w = 1, p = 1/2 in [0, 1]\nstate z {on}\nenergy e = {body}\n"

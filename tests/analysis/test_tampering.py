@@ -52,6 +52,7 @@ def fields() -> dict[str, tuple[Build, ForceField]]:
     return found
 
 
+@pytest.mark.abridged(every=6)
 @pytest.mark.parametrize("added", ADDED)
 @pytest.mark.parametrize("kind", fields())
 def test_a_force_with_something_added_is_refused(kind: str, added: str) -> None:

@@ -69,6 +69,7 @@ class Problem:
             np.testing.assert_allclose(array / scale, expected / scale, rtol=0, atol=1e-9, err_msg=repr(leaf))
 
 
+@pytest.mark.abridged(every=5)
 @pytest.mark.parametrize("frozen", [True, False])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_gradients_equal_those_of_autograd(seed: int, frozen: bool) -> None:
@@ -76,6 +77,7 @@ def test_gradients_equal_those_of_autograd(seed: int, frozen: bool) -> None:
     problem.compare(*problem.gradients(problem.scalar, problem.expected))
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_second_gradients_equal_those_of_autograd(seed: int) -> None:
     problem = Problem(seed)
@@ -85,6 +87,7 @@ def test_second_gradients_equal_those_of_autograd(seed: int) -> None:
     problem.compare(*problem.gradients(scalar, expected))
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_forward_mode_is_the_transpose_of_reverse_mode(seed: int) -> None:
     problem = Problem(seed)

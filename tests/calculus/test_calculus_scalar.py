@@ -33,6 +33,7 @@ def numerical(name: str, u: float, order: int) -> float:
         return float(mp.re(mp.diff(DEFINITIONS[name], mp.mpf(u), order)))
 
 
+@pytest.mark.abridged(every=6)
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_slopes_equal_numerical_derivatives(name: str, order: int) -> None:

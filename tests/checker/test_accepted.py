@@ -45,6 +45,7 @@ def names() -> list[object]:
     return [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in (*SHIPPED, *MODELS)]
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("name", names())
 def test_every_proof_is_accepted(name: str) -> None:
     text, file = text_of(name), certified(text_of(name))
@@ -74,6 +75,7 @@ def test_the_table_of_the_page_counts_the_claims() -> None:
     }
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("text", [FORCES, ENERGIES, HALVES, PLACES], ids=["forces", "energies", "halves", "places"])
 def test_written_for_the_tests(text: str) -> None:
     file = certified(text)

@@ -77,6 +77,7 @@ def brought_up_to_date(entry: Json, text: str) -> Json:
     return {**entry, "formulas": formulas_of(Equations.of(parse(read(text)), None), entry["statement"]["of"], written)}
 
 
+@pytest.mark.abridged(every=12)
 @pytest.mark.parametrize("kind", ["potential", "Jacobian"])
 @pytest.mark.parametrize("hidden", HIDDEN)
 def test_a_hidden_force_is_refused(kind: str, hidden: str) -> None:
@@ -90,6 +91,7 @@ def test_a_hidden_force_is_refused(kind: str, hidden: str) -> None:
     assert answer(brought_up_to_date(entry, text), text).verdict == "no"
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("changed", CHANGED)
 def test_a_changed_energy_is_refused(changed: str) -> None:
     old, new = CHANGED[changed]

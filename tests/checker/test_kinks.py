@@ -65,11 +65,13 @@ def rest_of(text: str) -> tuple[str, list[str]]:
     return verdict, [tree["rule"] for tree in trees]
 
 
+@pytest.mark.abridged(every=5)
 @pytest.mark.parametrize("name", MOVING)
 def test_kinks_that_move_proximally(name: str) -> None:
     assert rest_of(text_of(MOVING[name])) == ("proved", ["proximal"])
 
 
+@pytest.mark.abridged(every=9)
 @pytest.mark.parametrize("name", STAYING)
 def test_no_tree_shows_rest_where_a_kink_stays_in_the_force(name: str) -> None:
     more, kink = STAYING[name]
@@ -84,6 +86,7 @@ def test_no_tree_shows_rest_where_a_kink_stays_in_the_force(name: str) -> None:
 # ---------------------------------------------------------------- one equilibrium beside kinks
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("name", MOVING)
 def test_one_equilibrium_beside_kinks(name: str) -> None:
     """m is 1 by the squares of FIT, whatever the kinks are."""
@@ -117,6 +120,7 @@ LOOSE = {
 }  # fmt: skip
 
 
+@pytest.mark.abridged(every=12)
 @pytest.mark.parametrize("name", [*LOOSE, *STAYING])
 def test_no_tree_shows_one_equilibrium_where_kinks_stay_or_the_rest_is_loose(name: str) -> None:
     text = spec_of(LOOSE[name] + "\n") if name in LOOSE else text_of(STAYING[name][1], STAYING[name][0])

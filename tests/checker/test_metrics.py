@@ -42,6 +42,7 @@ def kinds(text: str) -> dict[str, Json]:
     return {entry["statement"]["kind"]: entry for part in ("certificates", "claims") for entry in file[part]}
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("matrix", OF_HEADS)
 def test_matrices_of_heads(matrix: str) -> None:
     text, holds = of_heads(matrix), OF_HEADS[matrix]
@@ -58,6 +59,7 @@ def test_matrices_of_heads(matrix: str) -> None:
 # ---------------------------------------------------------------- metrics of flows
 
 
+@pytest.mark.abridged(every=9)
 @pytest.mark.parametrize("flow", METRICS)
 @pytest.mark.parametrize("inner", RISING)
 def test_flows_by_a_let(inner: str, flow: str) -> None:
@@ -91,6 +93,7 @@ def forged(text: str, terms: list[str]) -> Json:
     return {"claim": "forged", "statement": statement, "formulas": root(text, {})["formulas"], "steps": steps}
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("flow", FLOWS)
 def test_the_metric_of_a_flow(flow: str) -> None:
     inner, symmetric = FLOWS[flow]

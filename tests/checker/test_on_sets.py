@@ -43,6 +43,7 @@ def proof_of(force: str, on: str = "", n: int = 2) -> tuple[Json | None, str]:
     return next((entry for entry in entries if entry["statement"]["of"] == ["f"]), None), text
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize(("on", "force"), [(on, force) for on, forces in ALONG.items() for force in forces])
 def test_what_is_normal_to_a_set_does_no_work(on: str, force: str) -> None:
     proof, text = proof_of(force, on)

@@ -162,6 +162,7 @@ def forged_curves(text: str) -> Iterator[Json]:
             yield root(text, converges(steep, "999999/1000000"))
 
 
+@pytest.mark.abridged(every=5)
 @pytest.mark.parametrize("name", NOT_MONOTONE)
 def test_no_tree_shows_that_a_loose_force_pulls(name: str) -> None:
     text = spec_of(NOT_MONOTONE[name])
@@ -457,6 +458,7 @@ def positive_ones(text: str, given: list[str]) -> list[Json]:
     return [each for each in made if answer(each, text).verdict == "yes"]
 
 
+@pytest.mark.abridged(every=17)
 @pytest.mark.parametrize("inner", JACOBIANS)
 def test_positive_jacobians(inner: str) -> None:
     holds, given = JACOBIANS[inner]
@@ -517,6 +519,7 @@ def semidefinite(squares: list[str], by: tuple[str, ...] = ("d", "k")) -> Json:
     return node("form", statement, facts={"squares": squares})
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("matrix", MATRICES)
 def test_matrices_that_are_nowhere_negative(matrix: str) -> None:
     params = "param A[D,N], W[D,D], B[N,D] ~ normal(1), S[D,D] ~ normal(1) in symmetric, v[N] = 1 in [0, 2], w[D] = 1\n"
@@ -544,6 +547,7 @@ def tree(name: str, kind: str) -> Json:
     return dict(json.loads(json.dumps(found)))
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize(("name", "kind"), WRITTEN)
 def test_a_changed_tree_is_refused(name: str, kind: str) -> None:
     entry = tree(name, kind)
@@ -584,6 +588,7 @@ EXCHANGED = [
 ]  # fmt: skip
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize(("name", "kind", "old", "new"), EXCHANGED)
 def test_the_tree_of_another_spec_is_refused(name: str, kind: str, old: str, new: str) -> None:
     text = text_of(name)

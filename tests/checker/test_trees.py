@@ -148,6 +148,7 @@ def rules(entry: Json) -> Iterator[str]:
         yield from rules(premise)
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("name", RULES)
 def test_a_right_tree_by_each_rule(name: str) -> None:
     spec, kind, expected = RULES[name]
@@ -174,11 +175,13 @@ ONCE = [(body, kind) for body, names in NOT_PROVED.values() for name, kind in
         (("bounded below", "floor"), ("an equilibrium exists", "rest")) if name in names]  # fmt: skip
 
 
+@pytest.mark.abridged(every=7)
 @pytest.mark.parametrize(("body", "kind"), ONCE)
 def test_no_tree_shows_what_was_once_printed(body: str, kind: str) -> None:
     assert accepted(spec_of(body), kind) == []
 
 
+@pytest.mark.abridged(every=6)
 @pytest.mark.parametrize("name", FALSE_FLOORS)
 def test_no_tree_shows_a_false_floor(name: str) -> None:
     assert accepted(spec_of(FALSE_FLOORS[name]), "floor") == []

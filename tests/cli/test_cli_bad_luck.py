@@ -106,6 +106,7 @@ def test_closed_streams(tmp_path: Path) -> None:
     assert "error[E0901]: standard input is closed" in done.stderr
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_a_description_that_the_terminal_cannot_encode(encoding: str, tmp_path: Path) -> None:
     (tmp_path / "small.energy").write_text("# Zwölf → eins\n" + SMALL, encoding="utf-8")

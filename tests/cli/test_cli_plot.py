@@ -68,6 +68,7 @@ def test_chosen_heads_and_tokens(run: Path, capfd: Capture) -> None:
     assert narrow[0] * 4 == whole[0] * 2 and narrow[1] * 4 == whole[1] * 2
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

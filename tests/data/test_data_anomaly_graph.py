@@ -163,6 +163,7 @@ def test_sizes_that_do_not_fit_are_refused_with_the_right_ones(
 # ------------------------------------------------------------------ the drawn graph
 
 
+@pytest.mark.slow
 def test_the_drawn_graph_has_the_sizes_of_the_spec_and_degrees_tell_nothing() -> None:
     for seed in range(3):
         train, *_ = parts(find_adapter("anomaly_graph").open({}, None, seed=seed))

@@ -165,6 +165,7 @@ def run(
     return done.status, done.out + done.err
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("kind", SPLITS)
 def test_a_bad_batch_of_a_users_adapter_is_one_message(kind: str, tmp_path: Path, capfd, monkeypatch) -> None:
     train, message = SPLITS[kind]

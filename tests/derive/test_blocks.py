@@ -41,6 +41,7 @@ def specs(make: Callable[[int], str], seed: int) -> Network:
             seed += 1
 
 
+@pytest.mark.abridged(every=12)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("make", [drawn, random_spec], ids=["quadratic", "any"])
 def test_a_force_is_affine_with_the_slope_that_is_found(make: Callable[[int], str], seed: int) -> None:

@@ -94,6 +94,7 @@ def compiler(folder: Path, script: str) -> str:
     return str(folder / "mycc")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "says"),
     [

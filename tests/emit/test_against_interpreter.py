@@ -96,11 +96,13 @@ cost c = sum[{read.rpartition(",")[0]}](detach(s[{read}]) * p[name[m]]) - t
     assert disagreements(judged(network, np.random.default_rng(0))) == {}
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("seed", few(range(20), range(6)))
 def test_every_routine_of_what_the_runtime_sets(seed: int) -> None:
     assert disagreements(case(seed, timed=True)) == {}
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("seed", few(range(12), range(4)))
 def test_every_routine_of_selections_by_real_values(seed: int) -> None:
     assert disagreements(case(seed, real=True)) == {}
@@ -130,6 +132,7 @@ def test_every_routine_at_length(seed: int) -> None:
     assert disagreements(case(seed)) == {}
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("seed", few(range(100, 116), (101, 103, 105, 106, 110, 113)))
 def test_every_mixture_of_passes(seed: int) -> None:
     on = [bool(seed >> k & 1) for k in range(5)]
@@ -157,6 +160,7 @@ def test_nearly_all_random_specs_type() -> None:
 SLOPES = [(k, False) for k in range(40)] + [(k, True) for k in range(20)]
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(("seed", "real"), few(SLOPES, lambda case: case[0] < 10))
 def test_force_is_minus_the_slope_of_the_energy(seed: int, real: bool) -> None:
     """Central differences of the interpreter's energy along a random direction, against the module's force."""

@@ -32,6 +32,7 @@ SHORT = {"size": 8, "kernel": 3, "count": 5, "row": "u + p", "column": "v + q"}
 SHIFTED = {"size": 8, "kernel": 3, "count": 5, "row": "u + p + 1", "column": "v + q + 1"}
 
 
+@pytest.mark.abridged(every=10)
 @pytest.mark.parametrize("layout", [CHANNELS_FIRST, CHANNELS_LAST])
 @pytest.mark.parametrize("kernel", [OIHW, HWIO])
 @pytest.mark.parametrize(

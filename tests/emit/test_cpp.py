@@ -163,6 +163,7 @@ def test_two_networks_in_one_process_share_nothing(monkeypatch: pytest.MonkeyPat
         assert max(found.values()) < TOLERANCE, (hidden, found)
 
 
+@pytest.mark.abridged
 @needs_compiler
 @pytest.mark.parametrize("size", [1e160, float("inf"), float("nan")])
 def test_the_residual_of_what_explodes(size: float, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -464,6 +465,7 @@ def test_a_disk_without_space_for_a_trial_leaves_torch_operations(monkeypatch: p
         net.relax({"x": torch.rand(3, 12, dtype=torch.float64)})
 
 
+@pytest.mark.abridged(every=3)
 @needs_compiler
 @pytest.mark.parametrize("size", [0, 1, 64, 200, 1000, 9000, -1])
 def test_a_kept_library_that_was_cut_off_is_built_again(

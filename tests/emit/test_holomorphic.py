@@ -40,11 +40,13 @@ def extension(network: Network, j: Judged) -> tuple[object, object]:
     return net, sys.modules[type(net).__module__].Holomorphic(net)
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("seed", few(range(25), (1, 4, 7, 18, 23)))
 def test_every_routine_of_the_extension(seed: int) -> None:
     extended(network_of(seed), seed)
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("seed", few(range(12), range(7, 11)))
 def test_every_routine_of_the_extension_over_edges(seed: int) -> None:
     text = edge_spec(seed, holomorphic=True)

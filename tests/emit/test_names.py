@@ -51,6 +51,7 @@ def gradients(text: str) -> dict[str, torch.Tensor]:
 NAMES = ["settings", "held", "holomorphic", "step", "free_phase", "norm", "torch", "gmres", "fixed", "normal", "params"]
 
 
+@pytest.mark.abridged(every=22)
 @pytest.mark.parametrize("where", ["name", "state", "let", "readout"])
 @pytest.mark.parametrize("name", NAMES)
 def test_names_of_the_module_can_be_used_in_a_spec(where: str, name: str) -> None:
@@ -58,6 +59,7 @@ def test_names_of_the_module_can_be_used_in_a_spec(where: str, name: str) -> Non
     assert all(torch.equal(found[rule], expected[rule]) for rule in expected)
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize(
     "name", ["equations", "energy_network", "phase", "equilibrium_function", "fixed", "held", "lets"]
 )

@@ -27,6 +27,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProductKernels]:
         yield made
 
 
+@pytest.mark.abridged
 @needs_compiler
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("threads", [1, 3])

@@ -56,6 +56,7 @@ def test_a_group_of_registers_ends_before_a_row_is_read_elsewhere(
     assert (len(made), row.kind) == (count, kind)
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("path", SPECS, ids=[path.stem for path in SPECS])
 def test_no_shipped_spec_reads_a_register_of_another_place(path: Path) -> None:
     network = pipeline.resolve(pipeline.read(path))

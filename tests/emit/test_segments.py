@@ -36,6 +36,7 @@ def agree(seed: int, passes: Passes = Passes()) -> None:
     assert disagreements(judged(resolved(text), np.random.default_rng(seed), passes)) == {}
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("seed", few(range(30), range(10)))
 def test_every_routine(seed: int) -> None:
     agree(seed)
@@ -47,6 +48,7 @@ def test_every_routine_at_length(seed: int) -> None:
     agree(seed)
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("seed", few(range(200, 216), range(200, 206)))
 def test_every_mixture_of_passes(seed: int) -> None:
     on = [bool(seed >> k & 1) for k in range(4)]
@@ -83,6 +85,7 @@ ENERGIES = {
 }
 
 
+@pytest.mark.abridged(every=5)
 @pytest.mark.parametrize("energy", ENERGIES.values(), ids=list(ENERGIES))
 def test_what_is_nearly_such_a_reduction(energy: str) -> None:
     assert disagreements(judged(resolved(f"{ODD}{energy}\n"), np.random.default_rng(1))) == {}

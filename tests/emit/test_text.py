@@ -50,6 +50,7 @@ def random_text(seed: int) -> str:
     return torch_module(options.plan(resolved(random_spec(seed))), options).text
 
 
+@pytest.mark.abridged(every=2)
 @pytest.mark.parametrize(
     "path",
     few(SPECS, lambda path: path.stem in QUICK),
@@ -69,6 +70,7 @@ def test_modules_with_every_rule_lint_clean(tmp_path: Path) -> None:
     assert lint(tmp_path, "RUF012,B905,E741") == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpp", "triton"])
 def test_modules_with_kernels_lack_no_name(target: str, tmp_path: Path) -> None:
     for name in ("hopfield", "cem"):

@@ -71,6 +71,7 @@ def with_form(target: str) -> list[str]:
     return [n for n, entry in FUNCTIONS.items() if any(form.target == target for form in entry.forms)]
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("name", few(FUNCTIONS, lambda name: name != "silu_integral"))
 def test_values_in_numpy(name: str) -> None:
     entry = FUNCTIONS[name]

@@ -58,6 +58,7 @@ def test_every_function_has_a_definition_here() -> None:
     assert set(FUNCTIONS) == set(DEFINITIONS)
 
 
+@pytest.mark.abridged(every=10)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_are_exact_on_the_whole_line(name: str) -> None:
     for u in points(name):
@@ -84,6 +85,7 @@ def test_monotone_functions_are_as_accurate_as_intervals_take_them_for(name: str
     assert (not off) == FUNCTIONS[name].accurate, off
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("name", few(FUNCTIONS, lambda name: name != "silu_integral"))
 def test_values_continue_off_the_line(name: str) -> None:
     for u in points(name)[np.abs(points(name)) < 40]:

@@ -57,6 +57,7 @@ def test_the_current_that_leaves_a_node_is_minus_its_force(network: Problem) -> 
         assert found[node] == pytest.approx(expected, rel=1e-9, abs=1e-10), node
 
 
+@pytest.mark.abridged(every=3)
 @needs_ngspice
 @pytest.mark.parametrize("name", NETWORKS)
 def test_ngspice_finds_the_states_at_rest(name: str) -> None:

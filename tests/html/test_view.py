@@ -131,6 +131,7 @@ def test_what_is_recorded_is_how_the_network_relaxes(made: Path) -> None:
         assert energy == pytest.approx(net.energy(states, clamps).tolist(), rel=1e-4, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_two_runs_side_by_side(made: Path) -> None:
     page = view([made / "one", made / "two"])
     differing = re.findall(r'<tr class="differs"><td><code>([\w. ]+)</code></td><td>(.*?)</td><td>(.*?)</td>', page)

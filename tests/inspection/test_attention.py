@@ -49,6 +49,7 @@ def hopfield(p: Tensors, part: Part, states: Tensors) -> Tensor:
     return (8 * states["z"] @ p["X"].T).softmax(-1)[:, None]
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     ("spec", "sizes", "transcription"),
     [
@@ -70,6 +71,7 @@ def test_weights_are_those_of_a_transcription(
     np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=TOLERANCE, atol=1e-15)
 
 
+@pytest.mark.abridged(every=2)
 @pytest.mark.parametrize(
     ("spec", "sizes", "heads", "queries", "keys"),
     [

@@ -104,6 +104,7 @@ def _of_panel(panel: Axes) -> Iterator[Text]:
             yield from (tick.label1 for tick in axis._update_ticks())  # type: ignore[attr-defined]
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_lies_in_the_picture(kind: str, tmp_path: Path, figures: dict[str, Figure]) -> None:
     """Of usual names: within the size that the picture asks for, and no title over another text."""
@@ -118,6 +119,7 @@ def test_text_lies_in_the_picture(kind: str, tmp_path: Path, figures: dict[str, 
         assert not _over(a, b), f"{one.get_text()!r} is over {other.get_text()!r}"
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_name_is_too_long(kind: str, tmp_path: Path, figures: dict[str, Figure]) -> None:
     """The edge of the file is as white as paper: text that is cut ends there."""

@@ -31,6 +31,7 @@ def states_at(part: Part, step: int) -> dict[str, torch.Tensor]:
     return found
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     ("spec", "sizes"),
     [

@@ -254,6 +254,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
 }
 
 
+@pytest.mark.abridged(every=7)
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_a_call_is_one_clear_error(mistake: str) -> None:
     call, message = MISTAKES[mistake]
@@ -303,6 +304,7 @@ readout r[d] = settle.z[d]
 """
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("target", ["torch", "cpp"])
 @pytest.mark.parametrize("start", ["", "start s[n] = 1", "start s[n] = b[n]"])
 def test_where_nothing_is_clamped_one_sample_relaxes(start: str, target: str) -> None:
@@ -451,6 +453,7 @@ torch.save({"out": out.detach(), "rest": rest.states["y"], "state": net.state_di
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", few(["torch", "cpp"], ["torch"]))
 def test_a_network_is_pickled_in_one_process_and_used_in_another(target: str, tmp_path: Path) -> None:
     net, x = loaded(target=target), inputs()

@@ -315,6 +315,7 @@ relax { step = 1/4, steps = 50, tolerance = 1e-10, max_steps = 1000 }
 EDGES = {"src": torch.tensor([0, 1, 2, 3, 4, 0]), "dst": torch.tensor([1, 2, 3, 4, 0, 2])}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["torch", "cpp"])
 def test_a_clamp_without_samples_is_that_of_all(target: str) -> None:
     net, x = network(GRAPH, target=target), torch.randn(3, 5, dtype=torch.float64)

@@ -134,6 +134,7 @@ def test_a_spec_that_is_no_estimator_says_why(spec: str, says: str) -> None:
         energyc.Estimator(spec).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
 
 
+@pytest.mark.slow
 def test_without_scikit_learn_it_says_what_to_install() -> None:
     program = (
         "import sys; sys.modules['sklearn'] = None\n"

@@ -25,6 +25,7 @@ def slopes(net: Any, x: torch.Tensor, **call: object) -> list[torch.Tensor]:
     return list(torch.autograd.grad(net(x, **call)["out"].square().sum(), list(net.params.values())))
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.filterwarnings("ignore::energyc.NotSettledWarning")
 @pytest.mark.parametrize(
     ("spec", "rule", "taken"),

@@ -126,6 +126,7 @@ def test_the_same_samples_in_any_form_make_the_same_run() -> None:
     assert runs[0].final["samples"] == 12
 
 
+@pytest.mark.slow
 def test_a_fifth_is_held_out_and_said_so() -> None:
     run = energyc.train(SPEC, arrays(), **OPTIONS)
     assert run.final["samples"] == 8 and run.folder == Path("runs/own-1")
@@ -376,6 +377,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.abridged(every=5)
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_one_clear_error_before_anything_is_written(mistake: str) -> None:
     options, message = MISTAKES[mistake]

@@ -107,6 +107,7 @@ def test_a_rule_for_any_force_is_exact_in_the_stack(rule: str) -> None:
     close(found.params, expected, 1e-7)
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(("rule", "order"), [("aep", 2), ("tracking-aep", 2), ("dyadic-ep", 2), ("holomorphic-aep", 4)])
 def test_the_bias_is_of_the_order_of_the_rule(rule: str, order: int) -> None:
     net = network()
@@ -145,6 +146,7 @@ def test_a_rule_for_gradients_is_biased_where_one_layer_has_none() -> None:
     assert error(net.gradients(clamps, targets, "centered-ep", allow_biased=True).params, expected) > 0.1
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("rule", ANY)
 def test_inside_a_host_the_slopes_by_inputs_come_from_the_same_phases(rule: str) -> None:
     net = network()

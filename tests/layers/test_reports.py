@@ -89,6 +89,7 @@ def test_it_can_be_explained(text: str, form: str) -> None:
     assert "The layer" in written and "Readouts, cost and metrics" in written
 
 
+@pytest.mark.abridged
 @EACH
 def test_verify_compares_with_autograd(text: str) -> None:
     found = verify("network test\n" + text, rules=["bptt"]).fidelity

@@ -100,6 +100,7 @@ def _is_number(name: str, value: Any) -> bool:
     return name != "step" and isinstance(value, int | float)
 
 
+@pytest.mark.abridged(every=6)
 @pytest.mark.parametrize("method", ["start", "scalars", "picture", "finish"])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), SystemExit(3), AttributeError("")])
 def test_a_failing_logger_is_named_and_left_out(method: str, error: BaseException, tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ class Killed(BaseException):
     """The end of a process, as far as files go."""
 
 
+@pytest.mark.abridged(every=2)
 @pytest.mark.parametrize("calls", [0, 3, 6, 11])
 def test_a_resumed_run_continues_its_series(calls: int, tmp_path: Path) -> None:
     run, logger = tmp_path / "run", TensorBoard()

@@ -55,6 +55,7 @@ def test_changes_count_one_after_the_other() -> None:
 # ---------------------------------------------------------------- completion
 
 
+@pytest.mark.abridged(every=5)
 @pytest.mark.parametrize(
     ("text", "there", "missing"),
     [

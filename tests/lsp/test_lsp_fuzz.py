@@ -118,6 +118,7 @@ def _check_tokens(view: View) -> None:
         end = view.text.offset(types.Position(line, character + length))
 
 
+@pytest.mark.abridged(every=5)
 @pytest.mark.parametrize("case", range(40))
 def test_everything_can_be_asked_of_a_cut_spec(case: int) -> None:
     generator = random.Random(f"{SEED} {case}")
@@ -138,6 +139,7 @@ def test_everything_can_be_asked_of_a_cut_spec(case: int) -> None:
     assert view_of(applied(view, formatted(view))).reading.ok == view.reading.ok
 
 
+@pytest.mark.abridged(every=2)
 @pytest.mark.parametrize("case", range(20))
 def test_a_rename_keeps_the_meaning(case: int) -> None:
     """A spec in which a name is changed everywhere reads the same but for the name."""

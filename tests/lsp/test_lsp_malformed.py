@@ -64,6 +64,7 @@ def asked(editor: Editor, method: str, params: Any) -> Any:
         return failed.code
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("method", AT_A_PLACE)
 def test_odd_positions(editor: Editor, method: str) -> None:
     for position in POSITIONS:

@@ -104,6 +104,7 @@ def test_every_spec_has_a_class() -> None:
     assert {path.stem for path in MODELS.glob("*.energy")} == set(CLASSES)
 
 
+@pytest.mark.abridged(every=11)
 @EACH
 def test_class(name: str) -> None:
     assert pipeline.classify(network(name)).verdict == CLASSES[name]

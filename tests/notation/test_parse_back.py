@@ -51,6 +51,7 @@ def _inputs(roots: list[Node], sizes: dict[str, int], seed: int) -> dict[tuple[s
     return values
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("name", SPECS)
 def test_every_equation_written_out_means_the_same(name: str) -> None:
     text = (folder("specs") / f"{name}.energy").read_text()

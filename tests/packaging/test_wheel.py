@@ -36,6 +36,7 @@ def test_the_data_folders_are_in_the_wheel(wheel: Path) -> None:
     assert not any(name.startswith(("tests/", "docs/")) for name in names)
 
 
+@pytest.mark.slow
 def test_the_installed_wheel_compiles_a_shipped_spec(wheel: Path, tmp_path: Path) -> None:
     target = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(target)

@@ -38,6 +38,7 @@ def test_the_page_shows_what_check_claims(update_golden: bool) -> None:
         assert claims(example["spec"]) == example["claims"]
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     ("example", "old", "new", "claim", "before", "after"),
     [

@@ -34,6 +34,7 @@ def start_after(fix: Fix, offset: int) -> int:
     return offset + sum(len(edit.text) - (edit.span.end - edit.span.start) for edit in edits)
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_fix_puts_its_mistake_right(page: Path) -> None:
     found = list(fixes_of(page))

@@ -26,6 +26,7 @@ def test_every_code_has_a_page_and_every_page_a_code() -> None:
     assert {page.stem for page in PAGES} == codes_in_source()
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_a_page_shows_what_a_user_sees(path: Path, update_golden: bool) -> None:
     if update_golden:
@@ -39,6 +40,7 @@ def test_a_page_shows_what_a_user_sees(path: Path, update_golden: bool) -> None:
     assert path.stem in shown or OUTSIDE.fullmatch(path.stem)
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_what_a_page_recommends_is_free_of_the_error(path: Path) -> None:
     for example in examples(path.read_text(encoding="utf-8")):

@@ -90,6 +90,7 @@ def without_sets(params: str) -> str:
     return re.sub(r" in (orthogonal|sphere\[N\])", " ~ normal", bare)
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(("params", "force"), CONSERVATIVE.values(), ids=CONSERVATIVE)
 def test_a_set_proves_what_does_not_hold_without_it(params: str, force: str) -> None:
     _, found = verdict(params, force)
@@ -181,6 +182,7 @@ def multiplied(chain: list[tuple[str, bool]], values: dict[str, np.ndarray], siz
     return product
 
 
+@pytest.mark.abridged(every=8)
 @pytest.mark.parametrize("seed", seeds(16))
 def test_chains_of_matrices_are_gradients_just_where_their_jacobian_is_symmetric(seed: int) -> None:
     """A chain, or one with a tanh between two of its matrices; judged by NumPy at random params on the sets."""

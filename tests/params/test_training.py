@@ -108,6 +108,7 @@ def test_params_start_on_their_sets(dtype: torch.dtype) -> None:
     assert not torch.equal(net.params["Q"], other.params["Q"])
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_params_stay_on_their_sets(optimizer: str, tmp_path: Path) -> None:
     """In float32, to ten roundings; the symmetric ones and the diagonal exactly. All of them move."""

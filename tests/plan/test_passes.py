@@ -25,11 +25,13 @@ def under(net: Network, passes: Passes) -> Judged:
     return judged(network, np.random.default_rng(7), passes)
 
 
+@pytest.mark.abridged(every=6)
 @named(SHIPPED)
 def test_every_routine_against_the_interpreter(net: Network) -> None:
     assert disagreements(under(net, ALL), TOLERANCE) == {}
 
 
+@pytest.mark.abridged(every=8)
 @named(SHIPPED, slow=("cet", "thick", "thick_tied", "thin", "hopfield_conv"))
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_a_switch_changes_no_result(net: Network, switch: str) -> None:
@@ -38,6 +40,7 @@ def test_a_switch_changes_no_result(net: Network, switch: str) -> None:
     compare(under(net, ALL), without)
 
 
+@pytest.mark.abridged(every=6)
 @named(SHIPPED)
 def test_no_pass_at_all_changes_no_result(net: Network) -> None:
     compare(under(net, ALL), under(net, Passes.plain()))

@@ -87,6 +87,7 @@ def moving_tables(energy: str, passes: Passes) -> list[Node]:
     return [n for n in nodes if isinstance(n, Map) and len(n.dims) > 1 and n not in fixed]
 
 
+@pytest.mark.abridged(every=14)
 @pytest.mark.parametrize(
     "energy", [*SEPARATED.values(), *WHOLE.values(), *SUMS.values()], ids=[*SEPARATED, *WHOLE, *SUMS]
 )

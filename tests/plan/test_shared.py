@@ -39,6 +39,7 @@ def test_the_block_of_thick_is_its_forward_pass() -> None:
     assert {"n1", "q", "k", "v", "p", "n2"} <= {names.get(node) for node in block.gives}
 
 
+@pytest.mark.abridged(every=6)
 @each_spec
 def test_each_routine_needs_all_of_it_without_what_is_summed(path: Path) -> None:
     module = with_block(path)

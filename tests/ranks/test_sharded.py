@@ -12,6 +12,7 @@ from benchmarks.sharded import Counted, cet_counts, thick_counts
 TOLERANCE = 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [thick_counts, cet_counts])
 def test_two_ranks_reach_what_the_whole_network_does(counts: Callable[[], list[Counted]]) -> None:
     torch.manual_seed(0)

@@ -25,6 +25,7 @@ cost c = sum[d](out[d]^2)
 """
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize(
     ("text", "code"),
     [

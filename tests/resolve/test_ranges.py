@@ -44,6 +44,7 @@ def said(place: str, condition: str, sizes: dict[str, int]) -> set[str]:
     return {code for code in codes(text) if code.startswith("E")}
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("seed", range(40))
 def test_a_window_is_refused_where_it_leaves_its_dim(seed: int) -> None:
     rng = random.Random(seed)

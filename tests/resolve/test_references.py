@@ -25,6 +25,7 @@ def of_text(text: str) -> References:
     return resolve_partly(spec, source, schemas=schemas, rules=RULES).references
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
 def test_the_names_of_unread_statements_are_those_that_readers_find(path: Path) -> None:
     """A spec without mistakes is read whole; noted without readers its names are the same."""

@@ -71,6 +71,7 @@ def hidden_by(spec: str) -> dict[str, str | None]:
     return found
 
 
+@pytest.mark.abridged(every=5)
 @pytest.mark.parametrize(("force", "answer", "metric", "hidden"), CASES)
 def test_a_param_that_no_derivative_reaches_is_named(force: str, answer: str, metric: str, hidden: str | None) -> None:
     parts = {"FORCE": force, "COST": answer, "METRIC": metric}

@@ -159,6 +159,7 @@ def test_a_small_error_alone_does_not_make_it_backpropagation() -> None:
 # ---------------------------------------------------------------- the phase
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     "how", [{}, {"solver": "newton"}, {"solver": "anderson"}, {"step": "auto"}, {"measure": "gradient"}]
 )

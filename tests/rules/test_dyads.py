@@ -10,6 +10,7 @@ from tests.rules.networks import HOPFIELD, PREDICTIONS, TURNED, distance, drawn,
 from tests.rules.test_clamped_phases import backpropagation, feedforward
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("alpha", [0.5, 0.0, 0.3, 1.0])
 @pytest.mark.parametrize("beta", few([0.5, 0.05], [0.05]))
 def test_dual_propagation_is_backpropagation_times_a_factor(alpha: float, beta: float) -> None:

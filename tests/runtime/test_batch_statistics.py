@@ -115,6 +115,7 @@ def test_a_contrast_is_biased_by_statistics_that_move_with_the_nudge() -> None:
     assert rules["bptt"].verdict == "exact"
 
 
+@pytest.mark.abridged(every=2)
 @pytest.mark.parametrize(
     ("force", "kind"),
     [

@@ -77,6 +77,7 @@ def test_sweeps_rest_where_plain_steps_do(seed: int, target: str) -> None:
     assert gap(gradients, found) < 1e-7, f"seed {seed}\n{text}"
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("name", ["hopfield", "deep_hopfield", "resistive", "predictive_coding", "cet"])
 def test_shipped_specs_rest_where_plain_steps_do(name: str) -> None:
     small = {"resistive": {"I": 12, "J": 9, "K": 4}, "predictive_coding": {"I": 12, "J": 9, "L": 7, "K": 4}}
@@ -221,6 +222,7 @@ def test_samples_leave_at_the_tolerance_and_others_go_on() -> None:
 # ------------------------------------------------------------------ nudged and clamped phases
 
 
+@pytest.mark.abridged(every=5)
 @pytest.mark.parametrize("rule", ["centered-ep", "ep", "vf", "aep", "tracking-aep", "dyadic-ep", "adjoint"])
 @EVERY
 def test_rules_give_the_gradient_of_the_cost(rule: str, target: str) -> None:

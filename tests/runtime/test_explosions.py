@@ -48,6 +48,7 @@ def inputs(dtype: torch.dtype, *rates: float) -> tuple[dict[str, Tensor], dict[s
     return {"x": x, "k": torch.tensor(rates, dtype=dtype)[:, None].expand(-1, 3)}, {"y": y}
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("growth", [-0.5, -3.0], ids=["squares overflow", "states overflow"])
 def test_a_sample_that_exploded_takes_no_part(rule: str, growth: float) -> None:

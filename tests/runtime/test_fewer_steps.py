@@ -191,6 +191,7 @@ def test_mixed_steps_solve_a_linear_system_in_as_many_evaluations_as_it_has_dims
 EQUILIBRIA = ("hopfield", "thick", "cet", "resistive", "deq", "deep_hopfield")
 
 
+@pytest.mark.abridged(every=5)
 @pytest.mark.parametrize("solver", ["anderson", Call("anderson", {"memory": 3, "damping": 0.7}), "newton"])
 @pytest.mark.parametrize("name", few(EQUILIBRIA, ("hopfield", "deq", "deep_hopfield")))
 def test_the_same_equilibrium_as_descent(name: str, solver: Any) -> None:

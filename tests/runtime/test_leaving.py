@@ -62,6 +62,7 @@ def measure(net: Any, name: str, before: tuple[Tensor, Tensor], after: tuple[Ten
     return torch.stack([m.norm() / (b.norm() + 1e-12) for m, b in zip(moves, before, strict=True)]).max()
 
 
+@pytest.mark.abridged(every=6)
 @pytest.mark.parametrize("patience", [1, 3])
 @pytest.mark.parametrize("name", MEASURES)
 @pytest.mark.parametrize("spec", [SPEC, NUMBERED], ids=["plain", "numbered"])

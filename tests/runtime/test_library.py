@@ -117,6 +117,7 @@ def test_a_module_carries_only_what_it_reaches_in_the_words_of_the_runtime(name:
     assert ("centred" in names) == any(RULES[rule].contrasts for rule in ("centered-ep", "tracking-aep"))
 
 
+@pytest.mark.abridged(every=6)
 @pytest.mark.parametrize(
     ("settings", "parts"),
     [

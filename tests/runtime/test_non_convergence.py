@@ -45,6 +45,7 @@ def inputs(low: float, high: float) -> dict[str, Tensor]:
     return {"x": low + (high - low) * torch.rand((16, 4), generator=torch.Generator().manual_seed(0))}
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("case", CASES)
 def test_the_cause_is_found(case: str) -> None:
     body, bounds, cause = CASES[case]

@@ -33,6 +33,7 @@ CONTRASTS = ("ep", "centered-ep", "vf", "aep", "tracking-aep", "holomorphic-ep")
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
 
 
+@pytest.mark.abridged(every=11)
 @DTYPES
 @pytest.mark.parametrize("rule", CONTRASTS)
 @pytest.mark.parametrize("steps", [0, 40, 120, 300, 450, 600, 3000])

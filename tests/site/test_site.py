@@ -104,6 +104,7 @@ def test_the_site_has_every_page(quick: Path) -> None:
         assert name.replace("README.html", "index.html") in names
 
 
+@pytest.mark.slow
 def test_the_gallery_is_a_card_for_each_system(quick: Path) -> None:
     for name, count in (("gallery", len(GALLERY)), ("index", 8)):
         text = (quick / f"{name}.html").read_text(encoding="utf-8")
@@ -130,6 +131,7 @@ def test_the_figures_of_the_home_page_were_measured() -> None:
         assert command in results + (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8"), command
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_main_pages_open(quick: Path, browser: Any, scheme: str) -> None:
     """At three widths, without a message, wider than no window; on the home page no code is cut at 1440."""
@@ -149,6 +151,7 @@ def test_main_pages_open(quick: Path, browser: Any, scheme: str) -> None:
     page.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", few(QUERIES, ["equilibrium propagation nudge"]))
 def test_the_search_finds_what_is_meant(quick: Path, searching: Any, query: str) -> None:
     links = searching(query)

@@ -25,6 +25,7 @@ def anywhere(sides: Pair) -> Tensors:
     return sides.problem.net.draw_states(sides.random, len(next(iter(sides.problem.clamps.values()))))
 
 
+@pytest.mark.abridged(every=6)
 @named(SHIPPED)
 def test_names_and_shapes(net: Network) -> None:
     module = pair(net, 0).module

@@ -247,6 +247,7 @@ def compiled(spec: Transcription, random: Random) -> tuple[Any, Tensors]:
     return net, params
 
 
+@pytest.mark.abridged(every=8)
 @EACH
 @pytest.mark.parametrize("seed", range(3))
 def test_the_flow_is_the_papers(spec: Transcription, seed: int) -> None:
@@ -263,6 +264,7 @@ def test_the_flow_is_the_papers(spec: Transcription, seed: int) -> None:
     )
 
 
+@pytest.mark.abridged(every=5)
 @EACH
 @pytest.mark.parametrize("seed", range(3))
 def test_the_gradient_of_the_unroll_is_autograds(spec: Transcription, seed: int) -> None:

@@ -31,6 +31,7 @@ def loaded(name: str, preset: str | None, seed: int, dtype: torch.dtype = torch.
     return instantiate(made(name, preset), "cpu", dtype, seed)
 
 
+@pytest.mark.abridged(every=7)
 @MODELS
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("seed", range(5))
@@ -41,6 +42,7 @@ def test_the_start_settles(name: str, preset: str | None, seed: int) -> None:
     assert int(found.steps.max()) <= net.relax_steps, "no step is to be added at the start"
 
 
+@pytest.mark.abridged(every=3)
 @MODELS
 @pytest.mark.parametrize("preset", PRESETS)
 def test_float32_carries_the_gradient(name: str, preset: str | None) -> None:
@@ -86,6 +88,7 @@ def test_without_temperature_nothing_is_drawn(run: Path, capfd: Capture) -> None
     assert cold[0] == cold[1]
 
 
+@pytest.mark.slow
 def test_what_stands_behind_a_text_changes_nothing(run: Path) -> None:
     """A text that is shorter than the window stands at its beginning: the places after it are not seen."""
     import energyc as package

@@ -80,6 +80,7 @@ def test_ep(net: Network) -> None:
     assert_close(found, rules.ep(sides.problem, free, 0.01, 7), 1e-9)
 
 
+@pytest.mark.abridged(every=2)
 @named(EXACT)
 def test_centred_ep(net: Network) -> None:
     sides, free, at_rest = settled(net)
@@ -87,6 +88,7 @@ def test_centred_ep(net: Network) -> None:
     assert_close(found, rules.centered_ep(sides.problem, free, 0.01, 7), 1e-9)
 
 
+@pytest.mark.abridged(every=6)
 @named(SHIPPED)
 def test_implicit(net: Network) -> None:
     sides, free, at_rest = settled(net)
@@ -96,6 +98,7 @@ def test_implicit(net: Network) -> None:
 # ---------------------------------------------------------------- the rules against one another
 
 
+@pytest.mark.abridged(every=3)
 @named(EXACT)
 def test_centred_ep_is_truncated_backpropagation_as_beta_vanishes(net: Network) -> None:
     sides, free, at_rest = settled(net)
@@ -103,6 +106,7 @@ def test_centred_ep_is_truncated_backpropagation_as_beta_vanishes(net: Network) 
     assert_close(rules.extrapolate(coarse, fine, 2), rules.tbptt(sides.problem, free, 7), 1e-7)
 
 
+@pytest.mark.abridged(every=3)
 @named(EXACT)
 def test_one_sided_ep_is_too(net: Network) -> None:
     sides, free, at_rest = settled(net)
@@ -124,6 +128,7 @@ def test_the_bias_goes_with_a_power_of_beta(net: Network, rule: str, order: int)
     assert errors[0] / errors[1] == pytest.approx(2**order, rel=0.05)
 
 
+@pytest.mark.abridged
 @named(EXACT, slow=LONG)
 def test_ep_run_to_convergence_is_implicit(net: Network) -> None:
     sides, free, at_rest = settled(net)
@@ -180,6 +185,7 @@ def averaged(parts: Sequence[Tensors]) -> Tensors:
     return {name: torch.stack([part[name] for part in parts]).mean(0) for name in parts[0]}
 
 
+@pytest.mark.abridged(every=2)
 @named(SHIPPED, slow=LONG)
 def test_backpropagation_through_the_steps_that_each_sample_took(net: Network) -> None:
     sides, tolerance, counts = stopping(net)
@@ -187,6 +193,7 @@ def test_backpropagation_through_the_steps_that_each_sample_took(net: Network) -
     assert_close(sides.gradient("bptt", steps=2, tolerance=tolerance), averaged(each), 1e-9)
 
 
+@pytest.mark.abridged(every=6)
 @named(SHIPPED)
 def test_truncated_backpropagation_through_the_last_steps_of_each_sample(net: Network) -> None:
     sides, tolerance, counts = stopping(net)
@@ -221,12 +228,14 @@ def weighted(sides: Pair, rule: str) -> tuple[rules.Problem, Tensors, Tensors]:
     return problem, rules.differentiate(value, by), weights
 
 
+@pytest.mark.abridged(every=3)
 @named(SHIPPED, slow=LONG)
 def test_backpropagation_through_a_network_in_a_host(net: Network) -> None:
     problem, found = in_host(net, "bptt", NINE)
     assert_close(found, rules.bptt(problem, 9), 1e-9)
 
 
+@pytest.mark.abridged(every=2)
 @named(SHIPPED, slow=LONG)
 def test_in_a_host_each_sample_has_its_own_steps(net: Network) -> None:
     _, tolerance, _ = stopping(net)
@@ -240,6 +249,7 @@ def test_in_a_host_each_sample_has_its_own_steps(net: Network) -> None:
     assert_close(found, {name: sum(part[name] for part in parts) for name in found}, 1e-9)
 
 
+@pytest.mark.abridged(every=3)
 @named(SHIPPED, slow=LONG)
 def test_implicit_gradient_through_a_network_in_a_host(net: Network) -> None:
     problem, found = in_host(net, "implicit", TIGHT)

@@ -41,6 +41,7 @@ def probe(spec: str, seed: int) -> Probe:
     return Probe({"x": clean * (drawn.clamps["x"] > 0.5)}, {"t": clean})
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("spec", SETTLES)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_start_settles(spec: str, seed: int) -> None:

@@ -55,6 +55,7 @@ def test_gradients_flow_through_the_unroll(training: bool, seed: int) -> None:
     assert all(float(slope.abs().max()) > 0 for slope in found)
 
 
+@pytest.mark.abridged(every=2)
 @pytest.mark.parametrize("patience", [1, 2])
 @SEEDS
 def test_samples_leave_early_outside_of_training(patience: int, seed: int) -> None:
@@ -135,6 +136,7 @@ def estimated(lets: str, random: Random) -> tuple[Any, Tensors, Tensor]:
     return net, params, random.normal(BATCH, INPUTS)
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("name", ESTIMATES)
 def test_other_estimates_of_the_entropy_are_lets(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lets, estimate = ESTIMATES[name]

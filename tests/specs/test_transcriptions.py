@@ -14,6 +14,7 @@ Rule = Callable[[rules.Problem, Tensors, float, int], Tensors]
 CONSTRAINED = tuple(net for net in CONSERVATIVE if net.name in ("hopfield", "hopfield_conv", "cet"))
 
 
+@pytest.mark.abridged(every=6)
 @named(ALL)
 def test_every_param_has_a_gradient(net: Network) -> None:
     p = rules.problem(net, Random(0))
@@ -21,6 +22,7 @@ def test_every_param_has_a_gradient(net: Network) -> None:
     assert all(torch.isfinite(value).all() and value.norm() > 0 for value in gradient.values())
 
 
+@pytest.mark.abridged
 @named(ALL, slow=("hopfield_conv", "thick_tied", "cet"))
 def test_implicit_is_the_slope_of_the_cost_at_equilibrium(net: Network) -> None:
     random = Random(1)
@@ -31,6 +33,7 @@ def test_implicit_is_the_slope_of_the_cost_at_equilibrium(net: Network) -> None:
     assert rules.slope_by_differences(p, direction) == pytest.approx(expected, rel=1e-6, abs=1e-8)
 
 
+@pytest.mark.abridged(every=2)
 @named(CONSERVATIVE)
 def test_centred_ep_is_truncated_backpropagation(net: Network) -> None:
     p = rules.problem(net, Random(2))
@@ -39,6 +42,7 @@ def test_centred_ep_is_truncated_backpropagation(net: Network) -> None:
     assert_close(rules.extrapolate(coarse, fine, 2), rules.tbptt(p, free, 7), 1e-8)
 
 
+@pytest.mark.abridged
 @named(NOT_CONSERVATIVE)
 @pytest.mark.parametrize("rule", [rules.aep, rules.tracking_aep])
 def test_asymmetric_ep_is_truncated_backpropagation(net: Network, rule: Rule) -> None:
@@ -48,6 +52,7 @@ def test_asymmetric_ep_is_truncated_backpropagation(net: Network, rule: Rule) ->
     assert_close(rules.extrapolate(coarse, fine, 2), rules.tbptt(p, free, 7), 1e-8)
 
 
+@pytest.mark.abridged
 @named(NOT_CONSERVATIVE)
 def test_plain_ep_is_biased_without_an_energy(net: Network) -> None:
     p = rules.problem(net, Random(2))
@@ -56,6 +61,7 @@ def test_plain_ep_is_biased_without_an_energy(net: Network) -> None:
     assert min(errors[name] for name in ("W_q", "W_k", "W_v")) > 0.05
 
 
+@pytest.mark.abridged
 @named(CONSTRAINED)
 def test_long_truncation_tends_to_implicit(net: Network) -> None:
     p = rules.problem(net, Random(3))

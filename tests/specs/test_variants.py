@@ -11,6 +11,7 @@ from benchmarks.images import variant
 TINY = {"C": 1, "S": 6, "P": 2, "D": 8, "H": 2, "Y": 4, "K": 5}
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(("name", "zero"), [("full", ()), ("no-memory", ("xi",)), ("no-attention", ("W_q", "W_k"))])
 def test_a_variant_is_the_network_without_the_energy(name: str, zero: tuple[str, ...]) -> None:
     whole = energyc.load(variant("full"), dims=TINY, dtype=torch.float64)

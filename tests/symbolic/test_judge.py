@@ -56,6 +56,7 @@ def judged(network: Network) -> None:
     assert judge.misderived() == {}
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("seed", RANDOM)
 def test_a_random_spec_is_derived_as_sympy_derives_it(seed: int) -> None:
     judged(drawn(seed))

@@ -28,6 +28,7 @@ def test_the_tables_of_the_grammar_are_of_this_grammar(update_golden: bool) -> N
     assert json.loads(path.read_text(encoding="utf-8"))["made_of"]["grammar"] == identity(text)["grammar"]
 
 
+@pytest.mark.slow
 def test_the_shipped_tables_parse_as_new_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
     sources = [read_source(path) for path in sorted(folder("specs").glob("*.energy"))]
     grammar.cache_clear()

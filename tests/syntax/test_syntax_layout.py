@@ -29,6 +29,7 @@ def comments(text: str) -> list[str]:
     return [comment.rstrip() for comment in re.findall(r"#[^\n]*", text)]
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_spec_keeps_tree_and_comments(path) -> None:
     assert_nothing_is_lost(path.read_text())

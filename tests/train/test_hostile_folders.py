@@ -83,6 +83,7 @@ PIPES = ["run.json", "metrics.jsonl", "spec.energy", "checkpoints/step-00000004/
 LINKED = ["run.json", "metrics.jsonl", "timings.jsonl", "relaxations.jsonl", "spec.energy", ".lock"]
 
 
+@pytest.mark.abridged(every=8)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("name", LINKED)
 def test_a_link_in_the_place_of_a_file(name: str, command: str, run: Path, tried: Try) -> None:
@@ -93,6 +94,7 @@ def test_a_link_in_the_place_of_a_file(name: str, command: str, run: Path, tried
         assert done.status == 1 and name in done.err and "symbolic link" in done.err, done.err
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("name", PIPES)
 def test_a_pipe_in_the_place_of_a_file(name: str, command: str, run: Path, tried: Try) -> None:
@@ -172,6 +174,7 @@ WRONG: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_does_not_fit_the_network_is_refused(wrong: str, run: Path, tried: Try) -> None:
     name, change = WRONG[wrong]
@@ -201,6 +204,7 @@ RECORDED: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
 }
 
 
+@pytest.mark.abridged(every=5)
 @pytest.mark.parametrize("command", OPENING)
 @pytest.mark.parametrize("wrong", RECORDED)
 def test_a_run_json_of_another_network_is_refused(wrong: str, command: str, run: Path, tried: Try) -> None:
@@ -249,6 +253,7 @@ def _of_row(lines: list[str], place: int, **values: object) -> list[str]:
     return changed
 
 
+@pytest.mark.abridged(every=6)
 @pytest.mark.parametrize("command", READING_ROWS)
 @pytest.mark.parametrize("wrong", LINES)
 def test_rows_that_no_run_writes_are_refused(wrong: str, command: str, run: Path, tried: Try) -> None:
@@ -269,6 +274,7 @@ def test_other_relaxations_are_refused(run: Path, tried: Try) -> None:
     assert done.status == 1 and "relaxations.jsonl does not fit" in done.err and "residuals" in done.err, done.err
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("rest", few(['{"step": 4, "cos', "\0" * 40, ""], ['{"step": 4, "cos']))
 @pytest.mark.parametrize("command", READING_ROWS)
 def test_a_last_line_that_was_not_finished_is_skipped(command: str, rest: str, run: Path, tried: Try) -> None:
@@ -287,6 +293,7 @@ def test_names_in_a_manifest_stay_inside(name: str, run: Path, tried: Try) -> No
     assert done.status == 1 and "no usable checkpoint" in done.err
 
 
+@pytest.mark.abridged(every=6)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
     "value",

@@ -24,6 +24,7 @@ train { rule = ep }
 REMARK = "the free phase still moves"
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize(
     ("settings", "remarked"),
     [

@@ -52,6 +52,7 @@ def proved(spec: str | Path, rules: tuple[str, ...] = ("centered-ep",)) -> Guara
     return found
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("spec", [ONE, SMOOTH, "hopfield", "deep_hopfield"], ids=["one", "smooth", "hopfield", "deep"])
 def test_no_error_is_above_its_bound(spec: str) -> None:
     found = proved(spec if "\n" in spec else SPECS / f"{spec}.energy")
@@ -116,6 +117,7 @@ def test_where_the_bound_is_zero_no_beta_is_largest() -> None:
     assert all(nudged.bound == 0 for nudged in found.nudged) and found.strongest is None
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("name", ["hopfield", "deep_hopfield", "monotone"])
 def test_steps_converge_as_soon_as_is_promised(name: str) -> None:
     rules = ("implicit",) if name == "monotone" else ("centered-ep",)
@@ -158,6 +160,7 @@ KINKS = {
 }
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("kink, said", KINKS.items())
 def test_across_a_kink_there_is_no_bound(kink: str, said: str) -> None:
     """Derivatives of each side know nothing of the other: with relu(z)^2 the error was 0.24 at a bound of 2e-6."""
@@ -175,6 +178,7 @@ def test_a_force_that_is_no_gradient_has_no_bound_of_ep() -> None:
 # ---------------------------------------------------------------- bounds of derivatives
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("seed", seeds(3))
 @pytest.mark.parametrize("order", [2, 3, 4])
 def test_no_directional_derivative_is_above_its_bound(seed: int, order: int) -> None:

@@ -29,6 +29,7 @@ def added(s: Side, seed: int, **settings: Any) -> Tensors:
 # ---------------------------------------------------------------- slopes
 
 
+@pytest.mark.abridged
 @ALL_OF_THEM
 def test_the_slope_of_the_jacobian_penalty(net: Network) -> None:
     """lambda |J_nc w|^2 / dim, averaged over the batch, at states held fixed, against autograd twice over."""

@@ -34,6 +34,7 @@ def test_every_shipped_spec_has_a_reference_and_they_are_small() -> None:
     assert sum(path.stat().st_size for path in files) < 2_000_000
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("name", NAMES)
 def test_the_compiler_agrees(name: str) -> None:
     held = hold(spec(name), str(FOLDER))

@@ -395,6 +395,7 @@ nudge {{ beta = 1/100, steps = 60 }}
 SYMMETRIC = "z[d] * (W[d,e] + W[e,d])"
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize(
     ("held", "aim", "cut"),
     [
@@ -434,6 +435,7 @@ nudge {{ beta = 1/100, steps = 60 }}
 """
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     ("held", "weight", "rules"),
     [

@@ -88,6 +88,7 @@ def test_two_time_scales_are_a_metric(seed: int) -> None:
     }
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("seed", range(3))
 def test_in_its_metric_the_rules_are_exact(seed: int) -> None:
     """The relaxation is the same, and centered-ep is wrong without and right with the metric, but for b."""
@@ -188,5 +189,6 @@ def test_a_set_that_holds_the_states_is_reported(tmp_path: Path, capfd: pytest.C
     assert "of J alone; the set of p holds these states" in text
 
 
+@pytest.mark.slow
 def test_of_proved_rules_nothing_is_measured_to_be_exact(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert "not proved" not in said(REWRITTEN, tmp_path, capfd, "centered-ep")

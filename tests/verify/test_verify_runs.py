@@ -62,6 +62,7 @@ def test_the_best_checkpoint_may_be_asked_for(worse: Path, capfd: Capture) -> No
     assert "why:" not in said
 
 
+@pytest.mark.slow
 def test_the_checkpoint_in_json(worse: Path, capfd: Capture) -> None:
     found = energyc(capfd, "verify", worse, "--format", "json").json["checkpoint"]
     assert (found["step"], found["newest"], found["best"]) == (5, 5, 0)
