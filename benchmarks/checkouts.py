@@ -1,11 +1,12 @@
-"""Processor time of checking and compiling the shipped specs, in two checkouts beside one another.
+"""Processor time of checking and compiling the shipped specs, and of a gradient of theirs, in two checkouts.
 
-    python -m benchmarks.compile_time BEFORE                   # all specs, against this checkout
-    python -m benchmarks.compile_time BEFORE --specs thick cet --tasks cpp --rounds 20
+    python -m benchmarks.checkouts BEFORE                      # all specs, against this checkout
+    python -m benchmarks.checkouts BEFORE --specs thick cet --tasks cpp gradient-cpp --rounds 20
 
 BEFORE is the folder of another checkout. Each checkout has one process, in a cache of its own, which is asked for one
 thing at a time: the other waits meanwhile, and which of them begins changes from round to round. A figure is the least
-of some rounds after one that is not counted; imports and tables of the grammar are there by then.
+of some rounds after one that is not counted; imports and tables of the grammar are there by then, and modules loaded.
+A gradient is one by the spec's rule, of eight random samples, with the settings that the spec has in BEFORE.
 """
 
 from __future__ import annotations
@@ -20,18 +21,33 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SPECS = sorted(path.stem for path in (ROOT / "specs").glob("*.energy"))
-TASKS = ("check", "torch", "cpp", "triton")
+COMPILING = ("check", "torch", "cpp", "triton")
+GRADIENTS = ("gradient-torch", "gradient-cpp")
 
 #: What a process does: it reads tasks with the path of a spec, a line each, and answers with milliseconds, or NaN where
 #: the task failed.
 WORKER = """
-import sys, time
-import energyc
+import functools, sys, time
+import energyc, torch
 from energyc import pipeline
+from energyc.studies.verify import random_probe
+
+torch.set_num_threads(1)
+
+@functools.cache
+def network(target, path):
+    net = energyc.load(path, target=target)
+    probe = random_probe(net, batch=8, seed=0)
+    cast = lambda x: x.to(net.dtype) if x.is_floating_point() else x
+    return net, *({name: cast(x) for name, x in part.items()} for part in (probe.clamps, probe.targets))
 
 def run(task, path):
+    kind, _, target = task.partition("-")
+    net, clamps, targets = network(target, path) if kind == "gradient" else (None, None, None)
     start = time.process_time()
-    if task == "check":
+    if net is not None:
+        net.gradients(clamps, targets, allow_biased=True)
+    elif task == "check":
         energyc.check(path)
     else:
         pipeline.emit(pipeline.resolve(pipeline.read(path)), pipeline.ALL, target=task)
@@ -61,11 +77,11 @@ class Checkout:
             text=True,
         )
 
-    def taken(self, task: str, spec: str) -> float:
-        """Milliseconds of processor time of one task."""
+    def taken(self, task: str, path: Path) -> float:
+        """Milliseconds of processor time of one task with a spec."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        print(task, self.folder / "specs" / f"{spec}.energy", file=self.process.stdin, flush=True)
+        print(task, path, file=self.process.stdin, flush=True)
         return float(self.process.stdout.readline())
 
 
@@ -74,7 +90,8 @@ def least(pair: Sequence[Checkout], task: str, spec: str, rounds: int) -> list[f
     times: dict[Checkout, list[float]] = {checkout: [] for checkout in pair}
     for k in range(rounds + 1):
         for checkout in pair[:: -1 if k % 2 else 1]:
-            times[checkout].append(checkout.taken(task, spec))
+            owner = pair[0] if task in GRADIENTS else checkout
+            times[checkout].append(checkout.taken(task, owner.folder / "specs" / f"{spec}.energy"))
     return [min(times[checkout][1:]) for checkout in pair]
 
 
@@ -84,7 +101,7 @@ def table(pair: Sequence[Checkout], specs: Sequence[str], tasks: Sequence[str], 
     yield f"|---|{'---|' * len(tasks)}"
     for spec in specs:
         found = [least(pair, task, spec, rounds) for task in tasks]
-        yield f"| {spec} | {' | '.join(f'{a:.0f}, {b:.0f}: {b / a:.2f}' for a, b in found)} |"
+        yield f"| {spec} | {' | '.join(f'{a:.3g}, {b:.3g}: {b / a:.2f}' for a, b in found)} |"
 
 
 def main() -> None:
@@ -93,7 +110,7 @@ def main() -> None:
     parser.add_argument("before", type=Path, help="the folder of another checkout")
     parser.add_argument("--now", type=Path, default=ROOT, help="the other one; this one by default")
     parser.add_argument("--specs", nargs="+", default=SPECS, choices=SPECS, metavar="SPEC")
-    parser.add_argument("--tasks", nargs="+", default=TASKS, choices=TASKS)
+    parser.add_argument("--tasks", nargs="+", default=COMPILING, choices=[*COMPILING, *GRADIENTS])
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as before, tempfile.TemporaryDirectory() as now:
