@@ -36,17 +36,19 @@ torch.set_num_threads(1)
 
 @functools.cache
 def network(target, path):
-    net = energyc.load(path, target=target)
+    rule = pipeline.resolve(pipeline.read(path)).train.rule
+    net = energyc.load(path, target=target, rules=[rule])
     probe = random_probe(net, batch=8, seed=0)
     cast = lambda x: x.to(net.dtype) if x.is_floating_point() else x
-    return net, *({name: cast(x) for name, x in part.items()} for part in (probe.clamps, probe.targets))
+    return net, rule, *({name: cast(x) for name, x in part.items()} for part in (probe.clamps, probe.targets))
 
 def run(task, path):
     kind, _, target = task.partition("-")
-    net, clamps, targets = network(target, path) if kind == "gradient" else (None, None, None)
+    given = network(target, path) if kind == "gradient" else None
     start = time.process_time()
-    if net is not None:
-        net.gradients(clamps, targets, allow_biased=True)
+    if given is not None:
+        net, rule, clamps, targets = given
+        net.gradients(clamps, targets, rule, allow_biased=True)
     elif task == "check":
         energyc.check(path)
     else:
