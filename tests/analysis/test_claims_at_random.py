@@ -230,7 +230,7 @@ def flow_by(inner: str, flow: str) -> str:
     )
 
 
-@pytest.mark.abridged
+@pytest.mark.slow
 @pytest.mark.parametrize(("flow", "positive"), METRICS.items())
 def test_flows_of_known_metrics(flow: str, positive: bool) -> None:
     for inner in RISING:

@@ -115,7 +115,7 @@ def outside(found: Curvature, dense: np.ndarray) -> str:
     return f"a slope {steep} above L = {most}" if steep > most * (1 + 1e-9) + 1e-9 else ""
 
 
-@pytest.mark.abridged(every=8)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [*range(12), *seeds(4)])
 def test_no_jacobian_breaks_a_bound(seed: int) -> None:
     text = drawn(seed)

@@ -226,6 +226,7 @@ def test_sizes_at_which_a_matrix_is_positive_are_named() -> None:
     assert found is not None and found.verdict == "proved" and found.evidence.endswith("at D = 4, M = 4")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("state", "twice"), [("simplex[D]", "undecided"), ("sphere[D]\nstart x[d] = 1", "refuted")])
 def test_a_matrix_of_a_state_is_judged_on_its_set(state: str, twice: str) -> None:
     """Off its set x x^T outweighs the identity."""

@@ -104,6 +104,7 @@ def check_verdicts(seeds: Iterable[int]) -> None:
                     checker.check(attempt.certificate, field, np.random.default_rng(seed))
 
 
+@pytest.mark.slow
 def test_normal_forms_mean_the_same() -> None:
     print(f"ENERGYC_SEED={SEED}")
     check_expansions(range(SEED, SEED + 30))

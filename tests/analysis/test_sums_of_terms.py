@@ -41,6 +41,7 @@ def test_two_halves_that_are_a_gradient_together(tmp_path: Path, capfd: Capture)
     assert "Witness against query: dF z[" in text and "T = 3, D = 3: z = [[" in text
 
 
+@pytest.mark.slow
 def test_a_sum_that_is_refuted_has_a_witness_of_its_own(tmp_path: Path, capfd: Capture) -> None:
     body = UNTIED + halves()
     told = run(capfd, "check", written(tmp_path, spec(body))).out
@@ -54,6 +55,7 @@ def test_a_sum_that_is_refuted_has_a_witness_of_its_own(tmp_path: Path, capfd: C
     assert "ffn, query, key together: not-conservative (refuted by a witness)." in explained(body)
 
 
+@pytest.mark.slow
 def test_a_sum_that_is_undecided_says_what_was_tried(tmp_path: Path, capfd: Capture) -> None:
     told = run(capfd, "check", written(tmp_path, spec(halves() + UNKNOWN))).out
     assert "  query, key, odd together: undecided\n    tried: " in told

@@ -156,6 +156,7 @@ def test_substitution_equals_building_with_the_replacement(graph: Graph, z: Node
     assert replaced is graph.softmax(z, (0,), Guard(other, (0,)))
 
 
+@pytest.mark.slow
 def test_derivatives_of_deep_graphs_need_no_recursion(graph: Graph) -> None:
     z = graph.input("z", "state")
     node: Node = z

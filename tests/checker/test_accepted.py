@@ -115,6 +115,7 @@ def answers_under(seed: int, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "some", [QUICK, pytest.param((*SHIPPED, *MODELS), marks=pytest.mark.slow)], ids=["some", "all"]
 )

@@ -87,6 +87,7 @@ def test_more_threads_than_cores(tmp_path: Path, capfd: Capture) -> None:
     assert "99999999 is more than the" in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["energyc check small.energy", "energyc check small.energy --format json"])
 def test_a_full_output(command: str, tmp_path: Path) -> None:
     written(tmp_path)

@@ -61,7 +61,7 @@ def test_this_machine(tmp_path: Path) -> None:
     assert {f"extra {name}" for name in ("plots", "data", "lsp", "notebook", "logs", "docs")} <= set(found)
 
 
-@pytest.mark.abridged
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "state", "says"),
     [

@@ -18,6 +18,7 @@ LETS = 200
 TERMS = 3000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", few(["torch", "cpp", "triton"], ["torch"]))
 def test_lets_may_chain(target: str) -> None:
     compiled = pipeline.emit(pipeline.resolve(Source("deep.energy", spec("lets", LETS))), target=target)

@@ -77,6 +77,7 @@ def every_module() -> Iterator[ast.Module]:
             yield ast.parse(torch_module(options.plan(network), options).text)
 
 
+@pytest.mark.slow
 def test_every_name_at_the_head_of_a_module_is_one_of_the_runtime() -> None:
     for tree in every_module():
         named = {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}

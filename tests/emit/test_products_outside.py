@@ -78,6 +78,7 @@ def test_what_is_no_product(equation: str) -> None:
     assert walked(equation, shapes[0], (900, 1)[: len(shapes[0])], shapes[1], (900, 1)[: len(shapes[1])]) is None
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("name", ["hopfield", pytest.param("thick", marks=pytest.mark.slow)])
 def test_an_update_makes_its_products_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,6 +108,7 @@ def test_shipped_specs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(found.values()) < TOLERANCE * (10 if path.stem == "resistive" else 1), found
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_params_of_all_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O0")

@@ -90,6 +90,7 @@ def test_it_stands_in_a_pipeline_that_is_cross_validated() -> None:
     assert scores.min() > 0.85
 
 
+@pytest.mark.slow
 def test_a_regressor_finds_the_line_of_least_squares() -> None:
     generator = np.random.default_rng(0)
     x = generator.normal(size=(100, 3))

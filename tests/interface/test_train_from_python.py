@@ -485,6 +485,7 @@ def test_factories_on_the_command_line(capfd: pytest.CaptureFixture[str]) -> Non
     assert status == 1 and "error[E0934]" in err and "--data module:factory" in err
 
 
+@pytest.mark.slow
 def test_an_npz_with_an_array_for_each_input(capfd: pytest.CaptureFixture[str]) -> None:
     """It feeds a spec with data of its own or without, and a run finds it again."""
     np.savez("own.npz", **arrays())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
@@ -21,6 +22,7 @@ def tensors(batch: dict[str, np.ndarray]) -> dict[str, Tensor]:
     return {n: torch.from_numpy(v).double() if v.dtype.kind == "f" else torch.from_numpy(v) for n, v in batch.items()}
 
 
+@pytest.mark.slow
 def test_a_graph_has_the_same_logits_in_a_union_as_alone() -> None:
     """The biases are zero, so that padding, which the window of the last node reaches, is zero in both."""
     padded = energyc.load(ROOT / "specs/et_graph.energy", dims={**WIDTH, "M": 16, "E": 4}, dtype=torch.float64)

@@ -107,7 +107,7 @@ def test_a_rule_for_any_force_is_exact_in_the_stack(rule: str) -> None:
     close(found.params, expected, 1e-7)
 
 
-@pytest.mark.abridged
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "order"), [("aep", 2), ("tracking-aep", 2), ("dyadic-ep", 2), ("holomorphic-aep", 4)])
 def test_the_bias_is_of_the_order_of_the_rule(rule: str, order: int) -> None:
     net = network()

@@ -133,6 +133,7 @@ def test_a_resumed_run_is_the_same_bit_for_bit(tmp_path: Path) -> None:
     assert logs[0] == logs[1]
 
 
+@pytest.mark.slow
 def test_a_hopfield_network_learns_with_symmetric_weights_without_self_connections(tmp_path: Path) -> None:
     net = loaded(HOPFIELD)
     train(session(tmp_path / "run", net, {"steps": 150, "optimizer": "adam", "lr": 0.02, "eval_every": 50}))

@@ -130,6 +130,7 @@ def test_predictive_coding_tends_to_backpropagation_as_outputs_become_imprecise(
     assert apart[1][2] / apart[2][2] == pytest.approx(2, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_small_error_alone_does_not_make_it_backpropagation() -> None:
     """With all variances 1 it sends back S^-1 e, with S = 1 + J J^T over all layers, in the limit of a small e."""
     net = loaded(PREDICTIONS)
@@ -276,7 +277,7 @@ def test_the_order_of_declaration_does_not_matter() -> None:
     assert verdicts("\n".join(lines))["dual-propagation"] == ("exact", "")
 
 
-@pytest.mark.abridged
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["predictive-coding", "dual-propagation"])
 def test_families_of_predictions(rule: str) -> None:
     """An energy for each unit, and two in one line, are the sums that they stand for."""

@@ -103,6 +103,7 @@ def test_the_longest_phase_is_shorter_than_steps_where_it_is_set() -> None:
     assert net.relax(clamps, steps=31).steps.tolist() == [31] * BATCH
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("solver", ["gradient", "anderson"])
 def test_kernels_stop_where_torch_does(solver: str) -> None:

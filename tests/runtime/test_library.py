@@ -164,7 +164,7 @@ ALONE = [
 ]
 
 
-@pytest.mark.abridged
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "settings"), ALONE)
 def test_what_a_module_carries_is_enough_without_energyc(
     name: str, settings: dict[str, object], tmp_path: Path

@@ -103,7 +103,7 @@ def test_health_panels_share_their_updates_and_count_in_whole_samples(
         assert all(tick == round(tick) for tick in ticks)
 
 
-@pytest.mark.abridged
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("forces", "label"),
     [

@@ -57,7 +57,7 @@ def test_a_network_without_kernels_takes_torch() -> None:
     assert target.compiled_for("auto", "mps", network("hopfield"), ["centered-ep"])[1] is None
 
 
-@pytest.mark.abridged
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("dtype", [None, "float64", "bfloat16"])
 def test_a_network_is_loaded_with_kernels_for_its_dtype(

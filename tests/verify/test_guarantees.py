@@ -85,7 +85,7 @@ def test_the_largest_beta_in_one_dimension(within: float) -> None:
     assert within / 2 < error <= within
 
 
-@pytest.mark.abridged
+@pytest.mark.slow
 @pytest.mark.parametrize("within", [1e-2, 1e-4])
 def test_at_the_largest_beta_the_error_is_within_what_is_asked(within: float) -> None:
     beta = verify(SMOOTH, rules=("centered-ep",), within=within).fidelity.guarantee.strongest  # type: ignore[union-attr]
@@ -126,7 +126,7 @@ def test_steps_converge_as_soon_as_is_promised(name: str) -> None:
     assert 0 < found.measured <= found.predicted and found.rate**found.predicted <= SHORTER
 
 
-@pytest.mark.abridged
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "old, new, said",
     [

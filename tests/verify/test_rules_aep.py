@@ -54,7 +54,7 @@ def test_the_adjoint_is_tracking_aep_without_its_beta(net: Network) -> None:
     assert_close(s.gradient("adjoint", nudge_steps=9), rules.tbptt(s.problem, s.free, 9), 1e-9)
 
 
-@pytest.mark.abridged
+@pytest.mark.slow
 @ALL_OF_THEM
 @pytest.mark.parametrize("rule", ["aep", "tracking-aep"])
 def test_run_to_convergence_they_are_exact(net: Network, rule: str) -> None:
@@ -85,7 +85,7 @@ def test_the_bias_goes_with_a_power_of_beta(rule: str, order: int, seed: int) ->
     assert errors[0] / errors[1] == pytest.approx(2**order, rel=0.1)
 
 
-@pytest.mark.abridged
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_a_correction_on_the_attention_alone_is_not_enough(seed: int) -> None:
     """The feed-forward of ``thick`` is untied: what is left is some 14%, where the note expects nothing."""

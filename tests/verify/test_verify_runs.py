@@ -99,6 +99,7 @@ def test_a_run_that_settles_is_said_to(tmp_path: Path, capfd: Capture) -> None:
     assert "did not settle" not in said
 
 
+@pytest.mark.slow
 def test_a_spec_has_no_checkpoint(tmp_path: Path, capfd: Capture) -> None:
     spec = written(tmp_path)
     done = energyc(capfd, "verify", spec, "--checkpoint", "best")
@@ -182,6 +183,7 @@ def test_a_spec_is_measured_on_data_that_are_given(own: Path, capfd: Capture) ->
     assert "measured on 2 test samples of own.py:samples" in said
 
 
+@pytest.mark.slow
 def test_a_run_on_data_of_a_program_is_measured_on_them_if_they_are_given_again(own: Path, capfd: Capture) -> None:
     assert energyc(capfd, "train", own, "--data", "own.py:samples", "--out", "run", "--steps", 2).status == 0
     assert "measured on 2 test samples\n" in energyc(capfd, "verify", "run", "--data", "own.py:samples").out
