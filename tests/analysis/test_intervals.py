@@ -130,7 +130,7 @@ def test_functions_beside_fifty_digits(random: np.random.Generator, name: str) -
 
 def test_what_has_no_value_has_no_enclosure() -> None:
     below = Interval(np.array([-1.0]), np.array([1.0]))
-    with pytest.raises(NoEnclosure):
+    with pytest.raises(NoEnclosure), np.errstate(invalid="ignore"):
         log(below)
     with pytest.raises(NoEnclosure):
         power(below, Fraction(1, 2))
