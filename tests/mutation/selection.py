@@ -1,4 +1,7 @@
-"""Which tests are run for a mutant: those that enter its function, each file's quickest first, within a budget."""
+"""Which tests are run for a mutant: those that enter its function, each file's narrowest first, within a budget.
+
+A test is narrow that enters few functions: it is about them, where a broad one runs the compiler to see a message.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,19 @@ from tests.mutation.packages import MODULE
 
 #: A file takes no longer to collect: what took longer imported energyc and libraries first.
 COLLECTING = 0.5
-#: After the quickest tests comes what compares whole texts, and notices most.
+#: After the narrowest tests comes what compares whole texts, and notices most.
 GOLDEN, GOLDENS = "tests/golden/", 3
 
 
 @dataclass
 class Record:
-    """The record of ``recording``: seconds by test and by file, and the tests that enter a function or a file."""
+    """The record of ``recording``: seconds by test and by file, and the tests that enter a function or a file.
+
+    ``breadth`` is the number of functions that a test enters.
+    """
 
     seconds: dict[str, float] = field(default_factory=dict)
+    breadth: dict[str, int] = field(default_factory=dict)
     collecting: dict[str, float] = field(default_factory=dict)
     by_function: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
@@ -47,6 +54,7 @@ class Record:
                     left_out[test] = None
         self._infer(left_out, entered)
         for test, numbers in entered.items():
+            self.breadth[test] = len(numbers)
             for number in numbers:
                 self.by_function[names[number]].append(test)
 
@@ -68,16 +76,19 @@ class Record:
         return list(dict.fromkeys(test for tests in entering for test in tests))
 
     def ordered(self, tests: list[str]) -> list[str]:
-        """The quickest test function of each file, then the second of each; after all functions their other params."""
+        """The narrowest test function of each file, then the second of each; after all functions their other params."""
         ranks: dict[str, int] = defaultdict(int)
         placed = []
-        for test in sorted(tests, key=lambda t: (self.seconds[t], t)):
+        for test in sorted(tests, key=self._breadth):
             function = test.partition("[")[0]
             ranks[function] += 1
             file = f"{test.partition('::')[0]} {ranks[function]}"
             ranks[file] += 1
-            placed.append((ranks[function], ranks[file], self.seconds[test], test))
+            placed.append((ranks[function], ranks[file], *self._breadth(test)))
         return [test for *_, test in sorted(placed)]
+
+    def _breadth(self, test: str) -> tuple[int, float, str]:
+        return self.breadth.get(test, 0), self.seconds[test], test
 
     def batches(self, tests: list[str], sizes: tuple[float, ...]) -> list[list[str]]:
         """Tests in their order, some goldens after the first batch, in batches of so many seconds each."""
