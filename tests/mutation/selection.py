@@ -1,4 +1,4 @@
-"""Which tests are run for a mutant: those that enter its function, each file's narrowest first, within a budget.
+"""Which tests are run for a mutant: those that enter its function, the narrowest first, within a budget.
 
 A test is narrow that enters few functions: it is about them, where a broad one runs the compiler to see a message.
 """
@@ -76,15 +76,13 @@ class Record:
         return list(dict.fromkeys(test for tests in entering for test in tests))
 
     def ordered(self, tests: list[str]) -> list[str]:
-        """The narrowest test function of each file, then the second of each; after all functions their other params."""
+        """The narrowest test functions, each with one of its params; after all functions their other params."""
         ranks: dict[str, int] = defaultdict(int)
         placed = []
         for test in sorted(tests, key=self._breadth):
             function = test.partition("[")[0]
             ranks[function] += 1
-            file = f"{test.partition('::')[0]} {ranks[function]}"
-            ranks[file] += 1
-            placed.append((ranks[function], ranks[file], *self._breadth(test)))
+            placed.append((ranks[function], *self._breadth(test)))
         return [test for *_, test in sorted(placed)]
 
     def _breadth(self, test: str) -> tuple[int, float, str]:

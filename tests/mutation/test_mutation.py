@@ -110,7 +110,7 @@ def test_mutants_are_drawn_by_the_seed_and_spread_over_the_packages(tmp_path: Pa
     assert [mutant.package for mutant in some] == ["calculus", "plan", "rules"] * 2
 
 
-def test_batches_keep_within_their_seconds_and_begin_with_the_narrowest_of_each_file() -> None:
+def test_batches_keep_within_their_seconds_and_begin_with_the_narrowest() -> None:
     seconds = {"a.py::x[1]": 0.1, "a.py::x[2]": 0.2, "a.py::y": 1.0, "b.py::x": 0.3, "b.py::y": 9.0}
     record = Record(seconds=seconds, collecting={"a.py": 0.5, "b.py": 0.5})
     assert record.ordered(list(seconds)) == ["a.py::x[1]", "b.py::x", "a.py::y", "b.py::y", "a.py::x[2]"]
