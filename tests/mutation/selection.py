@@ -1,4 +1,4 @@
-"""Which tests are run for a mutant: those that enter its function, the narrowest first, within a budget.
+"""Which tests are run for a mutant: those that enter its function, narrow and quick ones first, within a budget.
 
 A test is narrow that enters few functions: it is about them, where a broad one runs the compiler to see a message.
 """
@@ -16,7 +16,9 @@ from tests.mutation.packages import MODULE
 
 #: A file takes no longer to collect: what took longer imported energyc and libraries first.
 COLLECTING = 0.5
-#: After the narrowest tests comes what compares whole texts, and notices most.
+#: Seconds that any test takes beside its own.
+LEAST = 0.1
+#: After the first tests comes what compares whole texts, and notices most.
 GOLDEN, GOLDENS = "tests/golden/", 3
 
 
@@ -76,17 +78,18 @@ class Record:
         return list(dict.fromkeys(test for tests in entering for test in tests))
 
     def ordered(self, tests: list[str]) -> list[str]:
-        """The narrowest test functions, each with one of its params; after all functions their other params."""
+        """Test functions by their price, each with one of its params; after all functions their other params."""
         ranks: dict[str, int] = defaultdict(int)
         placed = []
-        for test in sorted(tests, key=self._breadth):
+        for test in sorted(tests, key=self._price):
             function = test.partition("[")[0]
             ranks[function] += 1
-            placed.append((ranks[function], *self._breadth(test)))
+            placed.append((ranks[function], *self._price(test)))
         return [test for *_, test in sorted(placed)]
 
-    def _breadth(self, test: str) -> tuple[int, float, str]:
-        return self.breadth.get(test, 0), self.seconds[test], test
+    def _price(self, test: str) -> tuple[float, str]:
+        """What a test costs, for what it may notice: all functions that it enters share its assertions."""
+        return (1 + self.breadth.get(test, 0)) * (LEAST + self.seconds[test]), test
 
     def batches(self, tests: list[str], sizes: tuple[float, ...]) -> list[list[str]]:
         """Tests in their order, some goldens after the first batch, in batches of so many seconds each."""

@@ -110,13 +110,13 @@ def test_mutants_are_drawn_by_the_seed_and_spread_over_the_packages(tmp_path: Pa
     assert [mutant.package for mutant in some] == ["calculus", "plan", "rules"] * 2
 
 
-def test_batches_keep_within_their_seconds_and_begin_with_the_narrowest() -> None:
+def test_batches_keep_within_their_seconds_and_begin_with_narrow_and_quick_ones() -> None:
     seconds = {"a.py::x[1]": 0.1, "a.py::x[2]": 0.2, "a.py::y": 1.0, "b.py::x": 0.3, "b.py::y": 9.0}
     record = Record(seconds=seconds, collecting={"a.py": 0.5, "b.py": 0.5})
     assert record.ordered(list(seconds)) == ["a.py::x[1]", "b.py::x", "a.py::y", "b.py::y", "a.py::x[2]"]
     assert record.batches(list(seconds), (1.5, 2.0)) == [["a.py::x[1]", "b.py::x"], ["a.py::y"]]
-    record.breadth = dict(zip(seconds, (9, 9, 3, 5, 5), strict=True))
-    assert record.ordered(list(seconds)) == ["a.py::y", "b.py::x", "b.py::y", "a.py::x[1]", "a.py::x[2]"]
+    record.breadth = dict(zip(seconds, (99, 99, 3, 50, 5), strict=True))
+    assert record.ordered(list(seconds)) == ["a.py::y", "a.py::x[1]", "b.py::x", "b.py::y", "a.py::x[2]"]
 
 
 def measured(tmp_path: Path, *parts: str) -> str:
