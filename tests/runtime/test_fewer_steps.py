@@ -255,6 +255,20 @@ def test_a_trace_has_every_mixed_step() -> None:
 # -------------------------------------------------------------------- Newton's method on sets
 
 
+def test_a_newton_step_that_goes_too_far_is_halved() -> None:
+    """Of ``log cosh(z - x)`` from 2 to 4 away, where a whole step leads farther away than it began."""
+    bowl = SPEC.splitlines(keepends=True)
+    text = "".join(line for line in bowl if not line.startswith(("let ", "param ")))
+    pull = "energy pull = sum[d](softplus(2 * (z[d] - x[d])) - z[d] + x[d])\n"
+    text = "".join(pull if line.startswith("energy ") else line for line in text.splitlines(keepends=True))
+    clamps = {"x": torch.tensor([[2.0, -2.5, 3.0, -4.0], [2.1, 2.2, 2.3, 2.4]], dtype=torch.float64)}
+    net = loaded(text, solver="newton", tolerance=1e-12, exit="early", chunk=1, max_steps=40)
+    found = net.relax(clamps)
+    assert float(found.residual.max()) <= 1e-12
+    assert int(found.steps.max()) <= 12
+    torch.testing.assert_close(found.states["z"], clamps["x"], rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("kept", "nearest"),
     [

@@ -13,7 +13,7 @@ from energyc.runtime.equations.records import Fixed
 from energyc.runtime.relaxation.solver import GradientDescent
 from energyc.runtime.relaxation.steps import projected
 from energyc.runtime.tensors.gmres import gmres
-from energyc.runtime.tensors.states import flatten, norm, per_sample, unflatten
+from energyc.runtime.tensors.states import flatten, per_sample, unflatten
 
 
 def newton_step(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
@@ -33,7 +33,8 @@ def solved_step(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequen
     """One damped Newton step on R(z) = P(z + step F(z)) - z, in place, where P is a projection or a proximal point.
 
     (I - P'(I + step J)) d = R by GMRES, P' the derivative of P: of a box or a kink its active set (a semismooth
-    method, Qi and Sun 1993). It is halved until |R| falls; where it never does the step is the plain one.
+    method, Qi and Sun 1993). It is halved until the largest entry of |R| falls; where it never does the step is the
+    plain one. The length of R would let an entry go far away where its force saturates, if only others come closer.
     """
     moved = projected(net, states, fixed, step)
     here, gap = flatten(states), flatten(moved) - flatten(states)
@@ -48,11 +49,11 @@ def solved_step(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequen
 
     goal = 1e-10 if net.dtype == torch.float64 else 1e-5
     delta, _ = gmres(operator, gap, tolerance=goal, restart=50, cycles=4)
-    damping, size = gap.new_ones(len(gap)), norm(gap)
+    damping, size = gap.new_ones(len(gap)), gap.abs().amax(1)
     for _ in range(30):
         trial = unflatten(here + damping[:, None] * delta, states)
         net._project_(trial)
-        left = norm(flatten(projected(net, trial, fixed, step)) - flatten(trial))
+        left = (flatten(projected(net, trial, fixed, step)) - flatten(trial)).abs().amax(1)
         worse = ~(left <= (1 - 1e-4 * damping) * size)
         if not bool(worse.any()):
             break
