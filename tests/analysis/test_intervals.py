@@ -9,10 +9,12 @@ import mpmath
 import numpy as np
 import pytest
 
+from energyc.mathematics.expressions import Comparison, U, expression, where
 from energyc.proofs.enclosures.intervals import (
     SLACK,
     Interval,
     NoEnclosure,
+    enclosed,
     exp,
     log,
     number,
@@ -134,3 +136,17 @@ def test_what_has_no_value_has_no_enclosure() -> None:
         log(below)
     with pytest.raises(NoEnclosure):
         power(below, Fraction(1, 2))
+
+
+@pytest.mark.parametrize("relation", [">", ">=", "<", "<="])
+def test_a_selection_has_both_sides_where_either_may_be_chosen(relation: str) -> None:
+    """``where(u > 1, 3 u, u - 5)`` on intervals left of 1, right of it, around and up to it."""
+    u = Interval(np.array([-1.0, 1.5, 0.5, 0.0, 1.0, 1.0]), np.array([0.5, 2.0, 2.0, 1.0, 2.0, 1.0]))
+    found = enclosed(where(Comparison(relation, U, expression(1)), 3 * U, U - 5), u)
+    chosen = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}[relation]
+    for k, (low, high) in enumerate(zip(u.low, u.high, strict=True)):
+        points = np.arange(low, high + 1 / 16, 1 / 8)
+        values = np.where(chosen(points, 1), 3 * points, points - 5)
+        assert found.low[k] <= values.min() and values.max() <= found.high[k]
+        if not low <= 1 <= high:  # it is that of one side
+            assert found.low[k] >= values.min() - 1e-9 and found.high[k] <= values.max() + 1e-9
