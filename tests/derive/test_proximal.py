@@ -7,8 +7,10 @@ import pytest
 
 import energyc
 from energyc.derivation.derive import Derivation, derive, proximal_of
+from energyc.mathematics.ir import Node
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import read, resolve
+from tests.drawing import SEED
 
 HEAD = """\
 network kinked
@@ -112,6 +114,66 @@ def test_the_smooth_force_and_the_kinks_are_the_force() -> None:
     at, vector = inputs["state", "s"], inputs["state", "z"]
     np.testing.assert_allclose(whole_s, s - single * np.sign(at) - above * (at > 1))
     np.testing.assert_allclose(whole_z, z - group * vector / np.linalg.norm(vector, axis=2, keepdims=True))
+
+
+KINKS = [
+    "l * sum[n](abs(s[n]))",
+    "sum[n](m[n] * abs(2 * s[n] - 1))",
+    "c * sum[n](relu(s[n] - c))",
+    "sum[n](m[n] * max(1 - 3 * s[n], 0))",
+    "-sum[n](m[n] * min(2 * s[n], 1))",
+    "sum[n](leaky_relu(s[n], 0.1))",
+    "sum[n](m[n] * max(-s[n], 2 * s[n] - 1))",
+    "l * sum[n](abs(s[n]) + relu(s[n] - 1) + s[n]^2)",
+    "sum[n](abs(s[n])) + l * sum[n](abs(s[n]))",
+    "2 * sum[n](m[n] * abs(s[n])) - sum[n](s[n])",
+    "sum[n](m[n] * sqrt(sum[d](z[n,d]^2)))",
+    "3 * sum[n](m[n] * sqrt(sum[d](4 * z[n,d]^2)))",
+    "l * sqrt(sum[n,d](9 * z[n,d]^2))",
+    "sum[d](c * sqrt(sum[n](z[n,d]^2)))",
+    "sum[n](sqrt(sum[d](z[n,d]^2))) + l * sum[n](sqrt(sum[d](z[n,d]^2)))",
+    "l * (sum[n](abs(s[n])) + sum[n](m[n] * sqrt(sum[d](z[n,d]^2 / 4))))",
+]
+
+
+@pytest.mark.parametrize("kink", KINKS)
+def test_the_kinks_and_the_rest_make_up_the_force(kink: str) -> None:
+    """A corner pushes by its slope on the side where the state is, a norm along the state by its weight."""
+    d, random = derived(kink), np.random.default_rng(SEED)
+    state = {"s": 2 * random.normal(size=(3, 4)), "z": 2 * random.normal(size=(3, 4, 2))}
+    inputs = {("state", name): value for name, value in state.items()}
+    inputs |= {("clamp", "x"): random.normal(size=(3, 3)), ("param", "W"): random.normal(size=(3, 4))}
+    inputs |= {("param", "l"): np.asarray(0.3), ("param", "m"): random.uniform(0.5, 2, size=4)}
+
+    def value(node: Node) -> np.ndarray:
+        return evaluate([node], inputs, sizes=d.network.extents, values=d.network.values)[0]
+
+    assert d.proximal
+    for name, at in state.items():
+        found = value(d.smooth[name])
+        for corner in d.proximal[name].corners if name in d.proximal else ():
+            found = found + (at < corner.at) * (0 if corner.below is None else value(corner.below))
+            found = found - (at > corner.at) * (0 if corner.above is None else value(corner.above))
+        if name in d.proximal and (norm := d.proximal[name].norm):
+            along = tuple(k + 1 for k in norm.axes)
+            found = found - value(norm.weight) * at / np.sqrt((at**2).sum(along, keepdims=True))
+        np.testing.assert_allclose(found, value(d.force[name]), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "kink", ["sum[n](sqrt(sum[d](z[n,d]^2) + l))", "sum[n](sqrt(z[n,0]^2))", "sum[n](1 / sqrt(s[n]))"]
+)
+def test_what_is_near_a_norm_is_none(kink: str) -> None:
+    assert not derived(kink).proximal
+
+
+KEPT = ["-l * sum[n](sqrt(sum[d](z[n,d]^2)))", "below * sqrt(sum[n,d](z[n,d]^2))", "free * sqrt(sum[n,d](z[n,d]^2))"]
+
+
+@pytest.mark.parametrize("kink", KEPT)
+def test_a_norm_whose_weight_may_be_below_zero_stays(kink: str) -> None:
+    d = derived(kink)
+    assert not d.proximal and d.kinks.staying
 
 
 def test_off_leaves_all_in_the_gradient() -> None:
