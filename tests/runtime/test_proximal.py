@@ -210,9 +210,14 @@ def test_gradients_are_the_differences_of_the_cost(text: str) -> None:
             assert float(found[name].reshape(-1)[place]) == pytest.approx(value, rel=1e-6, abs=1e-7), (rule, name)
 
 
-def test_bptt_is_exact_before_it_rests() -> None:
-    net = loaded(KINKS, "bptt", steps=9, tolerance="none")
-    given, aims = {"x": 3 * normal(3, 7)}, {"t": normal(3, 7, seed=1)}
+@pytest.mark.parametrize("smooth", ["", " + 1/4 * l * sum[n](s[n]^4)"])
+def test_bptt_is_exact_before_it_rests(smooth: str) -> None:
+    """Also where the weight of a kink is read by a smooth term."""
+    kink = "energy sparsity = l * sum[n](abs(s[n]))"
+    text = CODING.replace(kink, kink + smooth) if smooth else KINKS
+    net = loaded(text, "bptt", steps=9, tolerance="none")
+    size, target = (20, "y") if smooth else (7, "t")
+    given, aims = {"x": 3 * normal(3, size)}, {target: normal(3, size, seed=1)}
 
     def cost() -> float:
         return float(net.cost(net.relax(given).states, given, aims).mean())
