@@ -30,7 +30,7 @@ def test_operations_and_entries_of_a_step(hopfield: Kernel) -> None:
     assert up.operations == down.operations == Amount(each=2 * J * K)
     assert up.entries == down.entries == Amount(each=J + K, once=J * K)
     assert group.entries == Amount(each=4 * J + 3 * K, once=K)
-    # Of each entry: -z, the sum of a force of three, the force as the only term of a sum, step times it, z and it, clip.
+    # Of an entry: -z, the sum of three in a force, which is the only term of a sum, step times it, z and it, clip.
     assert group.operations == Amount(each=7 * (J + K))
     assert total(hopfield).entries == Amount(each=6 * J + 5 * K, once=2 * J * K + K)
 
