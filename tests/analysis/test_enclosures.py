@@ -122,6 +122,24 @@ def test_numbers_lie_in_their_range(formula: str) -> None:
     assert np.all((values >= found.low) & (values <= found.high))
 
 
+@pytest.mark.parametrize(
+    ("kept", "low", "high"),
+    [
+        ("sphere[K]", -1, 1),
+        ("standardized[K]", -math.sqrt(2), math.sqrt(2)),
+        ("simplex[K]", 0, 1),
+        ("[-1/2, 3]", -0.5, 3),
+        ("nonnegative", 0, math.inf),
+    ],
+)
+def test_an_entry_ranges_as_far_as_its_set(kept: str, low: float, high: float) -> None:
+    text = f"network n\ndim K = 3\nclamp b[K]\nstate z[K] in {kept}\nlet u[k] = 2*z[k]\nenergy e = sum[k](u[k]*b[k])\n"
+    network = resolve(Source("spec.energy", text), Choices())
+    found = enclosures_of(network, field_from(network)).of(network.lets["u"].node).range
+    assert (found.low, found.high) == pytest.approx((2 * low, 2 * high), rel=1e-10)
+    assert found.low <= 2 * low and found.high >= 2 * high
+
+
 # -------------------------------------------------------------------- tails
 
 
