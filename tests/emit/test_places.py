@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from energyc.code.loops.affine import FALSE, TRUE, conjuncts, outside_training, within
+from energyc.code.loops.affine import FALSE, TRUE, conjuncts, digits_of, outside_training, within
 from energyc.mathematics.ir import Graph, IndexExpr
 from energyc.mathematics.ir.indexing import axis, integer
 from tests.drawing import seeds
@@ -93,3 +93,22 @@ def test_the_conditions_of_a_place(seed: int) -> None:
         assert all(number(condition, labels) for condition in conditions) == inside[-1]
     divides = {"floor_div", "mod"} & {part.op for part in everything(at)}
     assert divides or not all(inside) or conditions == []
+
+
+@pytest.mark.parametrize("seed", seeds(60))
+def test_an_index_of_two_digits_is_solved_for_both(seed: int) -> None:
+    """``u == n i + r``: for every u within, the solution is the i and the r that make it; other strides have none."""
+    draw = random.Random(seed)
+    extents, last = {0: draw.randint(2, 4), 1: draw.randint(2, 4), 2: 20}, draw.choice([0, 1])
+    first, turned = 1 - last, draw.random() < 0.5
+    base, off = extents[last], draw.choice([0, 0, 1])
+    digits = IndexExpr("+", (IndexExpr("*", (integer(base + off), axis(first))), axis(last)))
+    sides = (digits, axis(2)) if turned else (axis(2), digits)
+    found = digits_of(IndexExpr("==", sides), [first, last], {}, extents)
+    if off:
+        assert found is None
+        return
+    assert found is not None and found.keys() == {first, last}
+    for i, r in product(range(extents[first]), range(base)):
+        labels = (0, 0, base * i + r)
+        assert (number(found[first], labels), number(found[last], labels)) == (i, r)
