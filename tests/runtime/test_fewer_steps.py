@@ -269,6 +269,13 @@ def test_a_newton_step_that_goes_too_far_is_halved() -> None:
     torch.testing.assert_close(found.states["z"], clamps["x"], rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize(("way", "count"), [("early", 10), ("settled", 40)])
+def test_fewer_steps_at_most_than_set_are_for_early_ends(way: str, count: int) -> None:
+    """A phase that may end early makes ``max_steps``, any other at least ``steps``."""
+    net = loaded(exit=way, steps=40, max_steps=10, chunk=5, tolerance=1e-300)
+    assert net.relax(inputs()[0]).steps.tolist() == [count] * BATCH
+
+
 @pytest.mark.parametrize(
     ("kept", "nearest"),
     [
