@@ -68,7 +68,7 @@ def test_chosen_heads_and_tokens(run: Path, capfd: Capture) -> None:
     assert narrow[0] * 4 == whole[0] * 2 and narrow[1] * 4 == whole[1] * 2
 
 
-@pytest.mark.abridged
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -83,6 +83,7 @@ def test_what_is_not_there(run: Path, capfd: Capture, arguments: list[str], said
     assert done.status == 1 and said in done.err and "E0530" in done.err
 
 
+@pytest.mark.slow
 def test_a_token_is_numbers(run: Path, capfd: Capture) -> None:
     done = energyc(capfd, "plot", run, "--token", "a,1")
     assert done.status == 2 and "'a,1' is not a place of a token" in done.err

@@ -139,6 +139,7 @@ def test_two_runs_side_by_side(made: Path) -> None:
     assert "2 settings differ." in page and page.count('data-updates="0,2,4,6"') == 2
 
 
+@pytest.mark.slow
 def test_a_run_in_progress(made: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(made / "one", run)
@@ -154,6 +155,7 @@ def test_a_run_in_progress(made: Path, tmp_path: Path) -> None:
     assert "0 of 6" in read(view([run])).text
 
 
+@pytest.mark.slow
 def test_relaxations_of_a_run_that_recorded_none(made: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(made / "one", run)
@@ -167,6 +169,7 @@ def test_relaxations_of_a_run_that_recorded_none(made: Path, tmp_path: Path) -> 
     assert "no relaxation" in view([run]) or 'data-updates=""' not in view([run])
 
 
+@pytest.mark.slow
 def test_a_spec_that_no_longer_resolves(made: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(made / "one", run)
@@ -190,6 +193,7 @@ def attacked(run: Path) -> None:
     (run / "pictures" / '"><img src=x onerror="window.hacked = 1">.png').write_bytes(PIXEL)
 
 
+@pytest.mark.slow
 def test_no_file_of_a_run_becomes_part_of_the_page(made: Path, tmp_path: Path) -> None:
     run = tmp_path / "<img src=x onerror=hacked>"
     shutil.copytree(made / "one", run)
@@ -200,6 +204,7 @@ def test_no_file_of_a_run_becomes_part_of_the_page(made: Path, tmp_path: Path) -
     assert read(page).elements.count("img") == drawn(run)
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_page(made: Path, capfd: Capture, tmp_path: Path) -> None:
     done = energyc(capfd, "view", made / "one", made / "two", "-o", tmp_path / "x.html", "--format", "json")
     assert done.status == 0 and done.json["page"] == str(tmp_path / "x.html")

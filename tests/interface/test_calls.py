@@ -304,7 +304,7 @@ readout r[d] = settle.z[d]
 """
 
 
-@pytest.mark.abridged(every=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["torch", "cpp"])
 @pytest.mark.parametrize("start", ["", "start s[n] = 1", "start s[n] = b[n]"])
 def test_where_nothing_is_clamped_one_sample_relaxes(start: str, target: str) -> None:
@@ -325,6 +325,7 @@ def test_where_nothing_is_clamped_one_sample_relaxes(start: str, target: str) ->
         net.gradients({}, {"t": goals}, states={"s": goals[:2]})
 
 
+@pytest.mark.slow
 def test_where_nothing_is_clamped_layers_relax_one_sample() -> None:
     net = loaded(FREE_LAYERS)
     rest = net.params["b"].detach()[None]

@@ -71,6 +71,7 @@ def test_the_bare_wheel_lists_copies_and_trains_by_name(wheel: Path, tmp_path: P
     assert (tmp_path / "run" / "checkpoints").is_dir() and (tmp_path / "other.energy").is_file()
 
 
+@pytest.mark.slow
 def test_the_installed_wheel_gives_pygments_its_lexer(wheel: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path)
     code = (

@@ -182,7 +182,7 @@ def multiplied(chain: list[tuple[str, bool]], values: dict[str, np.ndarray], siz
     return product
 
 
-@pytest.mark.abridged(every=8)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(16))
 def test_chains_of_matrices_are_gradients_just_where_their_jacobian_is_symmetric(seed: int) -> None:
     """A chain, or one with a tanh between two of its matrices; judged by NumPy at random params on the sets."""

@@ -63,7 +63,7 @@ def by_plain_steps(seed: int) -> tuple[Any, Any, Any]:
     return probe, gradients.states, gradients.params
 
 
-@pytest.mark.abridged
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @EVERY
 def test_sweeps_rest_where_plain_steps_do(seed: int, target: str) -> None:

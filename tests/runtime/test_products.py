@@ -407,7 +407,7 @@ def test_layers_and_numbered_steps_say_what_they_cannot() -> None:
     )
 
 
-@pytest.mark.abridged
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["train.products", "relax.products"])
 def test_verify_sets_the_gradient_beside_that_in_float32(
     key: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
