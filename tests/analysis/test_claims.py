@@ -262,6 +262,7 @@ def test_memories_without_a_floor() -> None:
 # -------------------------------------------------------------------- equilibria
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize(
     ("lines", "verdict"),
     [

@@ -247,6 +247,7 @@ def test_what_is_true_is_no_bug(name: str) -> None:
     assert [one.verdict for one in claims(body, claim)] == ["proved"]
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("name", NOT_REFUTED)
 def test_a_true_claim_is_not_refuted(name: str) -> None:
     body, claim = NOT_REFUTED[name]

@@ -126,6 +126,7 @@ def test_a_function_of_gathers_is_what_it_is_outside() -> None:
 COLUMNS = "force f on y[m] = -sum[n, k in M](W[n,m]*W[n,k]*y[k]^2)"
 
 
+@pytest.mark.abridged(every=2)
 @pytest.mark.parametrize(
     ("dims", "kind", "pinned"),
     [

@@ -84,6 +84,7 @@ def claims(text: str) -> dict[str, Claim]:
     return {claim.claim: claim for claim in classes_of(resolve(Source("spec.energy", text), Choices())).claims}
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("text", CONVEX)
 def test_a_convex_energy_of_pieces_has_one_equilibrium(text: str) -> None:
     assert {claim.verdict for claim in claims(piece(text)).values()} == {"proved"}
@@ -94,6 +95,7 @@ def test_a_sum_in_a_condition_is_no_comparison() -> None:
     assert claims(piece(f"where({inner} > 0, ({inner})^2/2, 0)"))["bounded below"].verdict == "proved"
 
 
+@pytest.mark.abridged(every=2)
 @pytest.mark.parametrize("text", [*map(piece, SMOOTH), *(HEAD + text for text, smooth in FUNCTIONS.items() if smooth)])
 def test_steps_rest_where_slopes_meet(text: str) -> None:
     assert claims(text)["an equilibrium exists"].verdict == "proved"

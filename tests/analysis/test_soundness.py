@@ -72,6 +72,7 @@ def test_a_step_written_by_poles_is_refuted() -> None:
     assert report.to_json()["class"] == "not-conservative"
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize(
     "energy", ["-x*abs(y)/y", "x*tanh(1/y)", "x*y/sqrt(y^2)", "x*relu(y - 9)/(y - 9)", "x*sign(y)"]
 )
@@ -228,6 +229,7 @@ def test_gradients_across_kinks_and_by_other_names_are_proved(f: str, g: str) ->
     assert of_forces(f, g)["class"] == "conservative"
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize(
     ("dims", "params", "force", "sizes"),
     [

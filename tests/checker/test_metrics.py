@@ -137,6 +137,7 @@ FORCES = {
 HELD = "network n\ndim D = 3\nparam B[D,D] ~ normal(1)\nclamp b[D]\nstate z[D]\nenergy q = sum[d](b[d]*z[d])\n{}\n"
 
 
+@pytest.mark.abridged(every=2)
 @pytest.mark.parametrize("force", FORCES)
 def test_forces_with_what_is_held(force: str) -> None:
     """A force is judged with all that it reads, though nothing is learned through what is held."""

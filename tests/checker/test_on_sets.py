@@ -76,6 +76,7 @@ SIZED = {
 }
 
 
+@pytest.mark.abridged(every=2)
 @pytest.mark.parametrize("force", SIZED)
 def test_a_proof_at_some_sizes_names_them(force: str) -> None:
     proof, text = proof_of(force, n=SIZED[force])

@@ -174,6 +174,7 @@ ONCE = [
 ]
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("body", ONCE)
 def test_no_tree_shows_one_equilibrium_where_none_was(body: str) -> None:
     text = spec_of(body)

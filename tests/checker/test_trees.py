@@ -187,6 +187,7 @@ def test_no_tree_shows_a_false_floor(name: str) -> None:
     assert accepted(spec_of(FALSE_FLOORS[name]), "floor") == []
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("name", FALSE_RESTS)
 def test_no_tree_shows_a_false_rest(name: str) -> None:
     assert accepted(spec_of(FALSE_RESTS[name]), "rest") == []
@@ -198,6 +199,7 @@ WITHOUT_FLOORS = [
 ]
 
 
+@pytest.mark.abridged(every=5)
 @pytest.mark.parametrize("piece", WITHOUT_FLOORS)
 def test_no_tree_shows_a_false_floor_of_a_known_piece(piece: str) -> None:
     """Each energy that is drawn for the compiler's floors, on the sets on which it has none."""
@@ -211,6 +213,7 @@ def test_no_tree_shows_a_false_floor_of_a_known_piece(piece: str) -> None:
         assert has_floor or accepted(text, "floor") == [], text
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
@@ -289,6 +292,7 @@ def changes(entry: Json) -> Iterator[tuple[str, Json]]:
         yield "another formula", changed(0, lambda n, f=left: n["formulas"].update({f: n["formulas"][f] + " + 1e-20"}))
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize(
     "name", [name for name, (spec, _, _) in RULES.items() if spec not in ("thick", "hopfield_conv")]
 )
@@ -320,6 +324,7 @@ EXCHANGED = [
 ]
 
 
+@pytest.mark.abridged(every=6)
 @pytest.mark.parametrize(("name", "kind", "old", "new"), EXCHANGED)
 def test_the_tree_of_another_spec_is_refused(name: str, kind: str, old: str, new: str) -> None:
     """As it was written, and with its formulas and parts brought up to date."""

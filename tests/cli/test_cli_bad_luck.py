@@ -222,6 +222,7 @@ NUMERIC = (
 )
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("value", few(["1e300", "1e30", "1e-300"], ["1e300"]))
 @pytest.mark.parametrize("name", few(NUMERIC, ("relax.step", "relax.tolerance", "nudge.beta", "train.lr")))
 def test_an_extreme_setting_is_named_where_training_fails(
@@ -233,6 +234,7 @@ def test_an_extreme_setting_is_named_where_training_fails(
     assert done.status == 0 or f"{name} = {float(value):g}" in done.err, done.err
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(("name", "status"), [("train.lr", 1), ("relax.step", 1), ("nudge.beta", 0)])
 def test_extreme_settings_that_do_harm(name: str, status: int, tmp_path: Path, capfd: Capture) -> None:
     done = energyc(capfd, "train", written(tmp_path, SMALL), "--out", tmp_path / "run", "--set", f"{name}=1e300")

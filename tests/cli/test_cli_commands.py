@@ -145,6 +145,7 @@ def test_training_by_no_sample_says_so(tmp_path: Path, capfd: Capture) -> None:
     assert "warning: seed 1: no sample took part" in energyc(capfd, *arguments, tmp_path / "c", "--seeds", "2").out
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

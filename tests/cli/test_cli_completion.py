@@ -196,6 +196,7 @@ def typed(command: list[str], lines: list[str], folder: Path) -> str:
         os.waitpid(process, 0)
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     ("shell", "options", "prepared"),
     [

@@ -71,6 +71,7 @@ def test_a_failing_logger_is_a_warning(mine: str, tmp_path: Path, capfd: Capture
     assert done.status == 0 and warning in done.json["warnings"]
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize(
     ("reference", "code", "text"),
     [

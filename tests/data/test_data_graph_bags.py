@@ -38,6 +38,7 @@ def graphs(sample: dict[str, np.ndarray]) -> list[tuple]:
     return found
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("sizes", [SIZES, {"graphs": 400, "nodes": 60, "edges": 4000}, {"graphs": 2}])
 def test_the_graphs_are_those_of_graph_classes(sizes: dict) -> None:
     mine = [graph for sample in samples(sizes) for graph in graphs(sample)]

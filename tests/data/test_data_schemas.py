@@ -67,6 +67,7 @@ def test_a_sample_depends_on_seed_epoch_and_index_alone(name: str) -> None:
         np.testing.assert_array_equal(values, np.concatenate([batch[field] for batch in alone])[::-1])
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("name", WITHOUT_PATH)
 def test_a_test_split_never_changes(name: str) -> None:
     first, second = (find_adapter(name).open(OPTIONS[name], None).split("test") for _ in range(2))

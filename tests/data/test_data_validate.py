@@ -182,6 +182,7 @@ GOOD = {
 }
 
 
+@pytest.mark.abridged(every=2)
 @pytest.mark.parametrize("kind", GOOD)
 def test_a_good_batch_trains(kind: str, tmp_path: Path, capfd, monkeypatch) -> None:
     status, text = run(Mine(GOOD[kind]), tmp_path, capfd, monkeypatch, "train")

@@ -170,6 +170,7 @@ def test_what_is_near_a_norm_is_none(kink: str) -> None:
 KEPT = ["-l * sum[n](sqrt(sum[d](z[n,d]^2)))", "below * sqrt(sum[n,d](z[n,d]^2))", "free * sqrt(sum[n,d](z[n,d]^2))"]
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("kink", KEPT)
 def test_a_norm_whose_weight_may_be_below_zero_stays(kink: str) -> None:
     d = derived(kink)

@@ -46,6 +46,7 @@ def network_of(turn: int) -> str:
     return SPEC.format(*NAMES[12 * turn : 12 * turn + 12])
 
 
+@pytest.mark.abridged(every=3)
 @needs_compiler
 @pytest.mark.parametrize("turn", range(len(NAMES) // 12))
 def test_names_in_cpp(turn: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,7 @@ def test_values_are_exact_on_the_whole_line(name: str) -> None:
         assert abs(value(name, None, np.array([u]))[0] - expected) <= tolerance, (u, expected)
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if function.monotone])
 def test_monotone_functions_are_as_accurate_as_intervals_take_them_for(name: str) -> None:
     arguments = np.concatenate(

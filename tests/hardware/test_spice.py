@@ -47,6 +47,7 @@ def network(request: pytest.FixtureRequest) -> Problem:
     return NETWORKS[request.param]()
 
 
+@pytest.mark.abridged
 def test_the_current_that_leaves_a_node_is_minus_its_force(network: Problem) -> None:
     states = random_states(network, 5)
     nodes = network.circuit().nodes
@@ -171,6 +172,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.abridged(every=5)
 @pytest.mark.parametrize("line", REFUSED)
 def test_what_no_circuit_carries_is_named(line: str) -> None:
     given = problem(HEAD + line + "\n", clamps={"x": np.zeros(3)})

@@ -123,6 +123,7 @@ def test_memories_of_the_convergent_energy_transformer_go_to_where_its_image_res
     assert np.abs(outside).max() < 1e-12 < np.abs(difference).max()
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize(("spec", "param", "sizes"), [
     ("hopfield", "W1", {"I": 9, "J": 4, "K": 3}),
     ("predictive_coding", "W1", {"I": 9, "J": 4, "L": 3, "K": 3}),
@@ -221,6 +222,7 @@ def test_a_state_that_is_no_image_has_no_forces(spec: str, sizes: dict[str, int]
 # ------------------------------------------------------------------ positions
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     ("spec", "sizes", "param", "places"),
     [("et_image", ET, "pos", (3, 3)), ("cet", CET, "b_pos", (5, 5)), ("thick", {"T": 5, "D": 8, "H": 2}, "pos", (5,))],

@@ -74,6 +74,7 @@ def test_a_network_is_what_its_worst_layer_is() -> None:
     assert check_source(source(text)).to_json()["class"] == "not-conservative"
 
 
+@pytest.mark.abridged(every=3)
 @EACH
 @pytest.mark.parametrize("stage", ["tree", "network", "ir", "forces", "jacobian", "plan", "torch"])
 def test_every_stage_can_be_shown(text: str, stage: str) -> None:

@@ -175,6 +175,7 @@ def test_a_step_of_sgd_goes_down_the_gradient_along_the_sets() -> None:
 CALLED = ("mirrored", "symmetric", "zero_diagonal", "unit", "orthogonal", "along_orthogonal", "matrices")
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("target", ["torch", "cpp", "triton"])
 def test_a_module_carries_what_its_sets_need_and_no_more(target: str, tmp_path: Path) -> None:
     text = module_text(TEXT, target)

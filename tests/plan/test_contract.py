@@ -27,6 +27,7 @@ ENERGIES = {
 }
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("energies", ENERGIES.values(), ids=list(ENERGIES))
 def test_against_the_interpreter(energies: str) -> None:
     text = HEAD + energies + "\n"

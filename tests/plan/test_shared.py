@@ -49,6 +49,7 @@ def test_each_routine_needs_all_of_it_without_what_is_summed(path: Path) -> None
         assert set(module.block.statements) <= set(walk(plain)), routine.name
 
 
+@pytest.mark.abridged
 @each_spec
 def test_it_reads_states_and_what_is_fixed_alone(path: Path) -> None:
     module = with_block(path)

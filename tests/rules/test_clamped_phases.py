@@ -237,6 +237,7 @@ def test_a_param_that_no_energy_reads_is_named() -> None:
     assert float(gradient(net, "chl", drawn(net))["g"]) == 0
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize(
     ("spec", "rule", "why"),
     [

@@ -64,6 +64,7 @@ def test_a_sample_that_exploded_takes_no_part(rule: str, growth: float) -> None:
     assert float(both.params["W"].norm()) > 1e-3
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("rule", RULES)
 def test_where_all_exploded_there_is_no_gradient(rule: str) -> None:
     net = energyc.load(LINEAR, rules=["all"], dtype=torch.float32)

@@ -276,6 +276,7 @@ def test_fewer_steps_at_most_than_set_are_for_early_ends(way: str, count: int) -
     assert net.relax(inputs()[0]).steps.tolist() == [count] * BATCH
 
 
+@pytest.mark.abridged(every=2)
 @pytest.mark.parametrize(
     ("kept", "nearest"),
     [

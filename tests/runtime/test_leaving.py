@@ -112,6 +112,7 @@ def test_backpropagation_through_the_steps_that_were_made(spec: str) -> None:
         torch.testing.assert_close(net.params[name].grad, gradient, rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("name", MEASURES)
 def test_without_early_exits_the_measure_is_that_of_the_next_step(name: str) -> None:
     settings = {"exit": "settled", "measure": name, "steps": 5, "chunk": 4, "max_steps": 60, "patience": 2}

@@ -89,6 +89,7 @@ def defined(text: str) -> set[str]:
     return names | {t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("name", ["hopfield", "thick", "cet"])
 def test_a_module_carries_only_what_it_reaches_in_the_words_of_the_runtime(name: str) -> None:
     """Statements are left out and conditions decided: every line is one of the runtime, or a part of one."""

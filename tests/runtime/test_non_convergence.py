@@ -55,6 +55,7 @@ def test_the_cause_is_found(case: str) -> None:
     assert (found and found.cause) == cause
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("case", ["step too long", "edge of a box", "slow"])
 def test_settings_that_are_said_to_help_do(case: str) -> None:
     body, bounds, _ = CASES[case]
@@ -68,6 +69,7 @@ def test_settings_that_are_said_to_help_do(case: str) -> None:
     )
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize(
     ("case", "old", "new", "step"),
     [

@@ -114,6 +114,7 @@ def chosen(net: Any, rule: str, rates: Tensor) -> float:
     return beta
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("rule", ["ep", "centered-ep", "tracking-aep"])
 @pytest.mark.parametrize("odd", [-0.02, 0.001, 12.0], ids=["leaves 0", "slow", "circles"])
 def test_one_sample_that_does_not_settle_changes_nothing(rule: str, odd: float) -> None:

@@ -35,6 +35,7 @@ def test_names_and_shapes(net: Network) -> None:
     assert {name: tuple(shape) for name, shape in module.state_shapes.items()} == net.states()
 
 
+@pytest.mark.abridged(every=11)
 @named(SHIPPED)
 @SEEDS
 def test_energy_terms(net: Network, seed: int) -> None:

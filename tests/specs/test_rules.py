@@ -31,6 +31,7 @@ def settled(net: Network, seed: int = 2) -> tuple[Pair, Tensors, dict[str, Any]]
 # ---------------------------------------------------------------- each rule against its own transcription
 
 
+@pytest.mark.abridged(every=3)
 @named(SHIPPED)
 @pytest.mark.parametrize("seed", range(2))
 def test_bptt(net: Network, seed: int) -> None:
@@ -73,6 +74,7 @@ def test_tbptt_is_the_last_steps(net: Network) -> None:
     assert_close(sides.gradient("tbptt", steps=11, nudge_steps=5), expected, 1e-9)
 
 
+@pytest.mark.abridged(every=4)
 @named(EXACT)
 def test_ep(net: Network) -> None:
     sides, free, at_rest = settled(net)
@@ -114,6 +116,7 @@ def test_one_sided_ep_is_too(net: Network) -> None:
     assert_close(rules.extrapolate(coarse, fine, 1), rules.tbptt(sides.problem, free, 7), 1e-6)
 
 
+@pytest.mark.abridged(every=2)
 @named(tuple(net for net in EXACT if net.name in ("modern_hopfield", "predictive_coding", "resistive")))
 @pytest.mark.parametrize(("rule", "order"), [("ep", 1), ("centered-ep", 2)])
 def test_the_bias_goes_with_a_power_of_beta(net: Network, rule: str, order: int) -> None:

@@ -54,6 +54,7 @@ def test_the_start_settles(spec: str, seed: int) -> None:
     assert int(relaxed.steps.max()) <= net.relax_steps
 
 
+@pytest.mark.abridged(every=3)
 @WITH_LARGE
 def test_float32_carries_the_gradient(spec: str) -> None:
     """No param's centred contrast is off by more than 5%, of the transformer by more than 1%."""

@@ -41,6 +41,7 @@ def test_the_steps_are_those_of_the_algorithm(training: bool, seed: int) -> None
         torch.testing.assert_close(trace["tau"][k], expected.tau[k].expand(BATCH), rtol=TOLERANCE, atol=TOLERANCE)
 
 
+@pytest.mark.abridged(every=2)
 @MODES
 @SEEDS
 def test_gradients_flow_through_the_unroll(training: bool, seed: int) -> None:

@@ -34,6 +34,7 @@ def test_a_form_has_the_value_of_the_table(name: str) -> None:
         assert abs(value - float(FUNCTIONS[name].value(np.asarray(u)))) < 1e-13
 
 
+@pytest.mark.abridged(every=3)
 @EACH
 def test_the_derivative_of_the_table_is_that_of_sympy(name: str) -> None:
     graph = Graph()

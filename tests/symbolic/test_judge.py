@@ -28,6 +28,7 @@ def case(name: str) -> object:
     return pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow])
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("name", [case(name) for name in (*SPECS, *MODELS)])
 def test_a_spec_is_derived_as_sympy_derives_it(name: str) -> None:
     """And its formulas have the values that the interpreter gives them."""
@@ -69,6 +70,7 @@ def test_a_random_spec_at_length(seed: int, kind: str) -> None:
     judged(drawn(seed, timed=kind == "timed", real=kind == "real"))
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("name", ["hopfield", "modern_hopfield", "kuramoto"])
 def test_the_whole_derivative_is_the_same_formula(name: str) -> None:
     """By ``sympy.diff`` of the whole energy, and by algebra alone: the difference simplifies to 0."""

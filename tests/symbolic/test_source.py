@@ -49,6 +49,7 @@ def case(name: str) -> Any:
     return pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow])
 
 
+@pytest.mark.abridged(every=2)
 @pytest.mark.parametrize("name", [case(name) for name in (*SPECS, *MODELS)])
 def test_the_formulas_of_a_file_are_those_of_the_interpreter(name: str) -> None:
     network = small(name)

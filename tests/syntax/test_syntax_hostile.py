@@ -14,6 +14,7 @@ from energyc.language.syntax import decode, parse, read_source
 from energyc.language.syntax.limits import DEEPEST
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize(
     "expression",
     [

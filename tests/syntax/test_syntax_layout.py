@@ -35,6 +35,7 @@ def test_a_spec_keeps_tree_and_comments(path) -> None:
     assert_nothing_is_lost(path.read_text())
 
 
+@pytest.mark.abridged(every=4)
 @pytest.mark.parametrize("path", sorted(folder("specs").glob("*.energy")), ids=lambda path: path.stem)
 def test_the_gallery_is_in_canonical_layout(path) -> None:
     assert formatted(path.read_text()) == path.read_text()

@@ -125,6 +125,7 @@ def test_spans_cover_the_words_of_a_node() -> None:
     assert isinstance(field, ast.Field) and source.slice(field.field.span) == "e"
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_unparse_gives_the_same_tree(path) -> None:
     seen = 0

@@ -226,6 +226,7 @@ def test_a_run_json_of_another_network_is_refused_in_python(run: Path) -> None:
         assert refused.value.code == "E0514"
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("older", ["params", "bindings", "energies", "forces", "network"])
 def test_a_run_of_a_version_that_recorded_less_is_opened(older: str, run: Path, tried: Try) -> None:
     info = json.loads((run / "run.json").read_text())

@@ -68,6 +68,7 @@ def test_evaluation_of_what_is_not_finite(tmp_path: Path) -> None:
     assert caught.value.code == "E0515"
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize(
     ("owner", "name", "call"),
     [

@@ -87,6 +87,7 @@ def test_learning_curves_show_the_rows(tmp_path: Path, figures: dict[str, Figure
     assert (tmp_path / "health.png").exists()
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("gated", [[0] * 8, [8] * 8, [0, 1] * 4, [1]])
 def test_health_panels_share_their_updates_and_count_in_whole_samples(
     gated: list[int], tmp_path: Path, figures: dict[str, Figure]

@@ -67,6 +67,7 @@ def test_in_one_dimension_the_bound_is_near() -> None:
     assert all(nudged.bound < 2 * nudged.error for nudged in found.nudged)
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("within", [1e-2, 1e-3, 1e-5])
 def test_the_largest_beta_in_one_dimension(within: float) -> None:
     """Equilibria of ONE by Newton's method: the error at that beta is not above what is asked, and not far below."""

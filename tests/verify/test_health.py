@@ -47,6 +47,7 @@ def test_the_slope_of_the_jacobian_penalty(net: Network) -> None:
     assert float(expected["W_v"].norm()) > 1e-3
 
 
+@pytest.mark.abridged
 @ALL_OF_THEM
 def test_the_slope_of_the_residual_defence(net: Network) -> None:
     """|step F(z)|^2 / |z|^2 at a state that is not at rest, which is held fixed."""

@@ -124,6 +124,7 @@ def test_a_param_whose_gradient_cancels_is_not_measured(capfd: pytest.CaptureFix
     assert json.loads(capfd.readouterr().out)["not_measured"] == {"a": NOTHING}
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("start", ["0", "1/2", "1/1000"])
 def test_where_every_gradient_is_zero_nothing_is_measured(
     start: str, capfd: pytest.CaptureFixture[str], tmp_path: Path

@@ -540,6 +540,7 @@ def test_a_loose_free_phase_spoils_frozen_aep_first() -> None:
     assert swept.threshold("aep") == tight.residual and swept.threshold("tracking-aep") == tracking.residual
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize(
     ("energy", "cause"),
     [("abs(z[d])", "its force jumps"), ("-z[d]^4", "the energy has no floor"), ("-z[d]^2", "the energy has no floor")],

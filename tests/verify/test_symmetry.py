@@ -77,6 +77,7 @@ def measured(net: Any) -> Symmetry:
     return at
 
 
+@pytest.mark.abridged
 @pytest.mark.parametrize("seed", range(3))
 def test_two_time_scales_are_a_metric(seed: int) -> None:
     found = measured(energyc.load(FIVE, dtype=torch.float64, seed=seed))
@@ -143,6 +144,7 @@ def test_what_can_be_made_symmetric(coupling: list[list[float]], symmetrisable: 
         assert float((scaled - scaled.T).norm()) < 1e-12
 
 
+@pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("text", [SIMPLEX, SPHERE], ids=["simplex", "sphere"])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_force_normal_to_a_set_does_no_harm(text: str, seed: int) -> None:
