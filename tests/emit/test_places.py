@@ -57,6 +57,7 @@ def test_the_parts_of_a_condition_hold_where_it_does(seed: int) -> None:
     for truths in product((False, True), repeat=len(ATOMS)):
         atoms = dict(zip(ATOMS, truths, strict=True))
         assert holds(condition, atoms) == all(holds(part, atoms) for part in conjuncts(condition))
+    assert all(part.op != "and" and part != TRUE for part in conjuncts(condition))
 
 
 EXTENTS = {0: 4, 1: 3}
