@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         mark, name = item.get_closest_marker("abridged"), item.nodeid.partition("[")[0]
         if mark is None or item.get_closest_marker("slow") is not None:
             continue
-        if met[name] and met[name] % mark.kwargs.get("every", met[name] + 1):
+        if met[name] % mark.kwargs.get("every", met[name] + 1):
             item.add_marker(pytest.mark.slow)
         met[name] += 1
 

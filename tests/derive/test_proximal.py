@@ -7,6 +7,7 @@ import pytest
 
 import energyc
 from energyc.derivation.derive import Derivation, derive, proximal_of
+from energyc.derivation.derive.proximal import Corner
 from energyc.mathematics.ir import Node
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import read, resolve
@@ -102,20 +103,6 @@ def test_what_has_no_kink_is_left_alone(kink: str) -> None:
         assert not d.proximal and not d.kinks.staying
 
 
-def test_the_smooth_force_and_the_kinks_are_the_force() -> None:
-    d = derived("l * sum[n](abs(s[n])) + sum[n](m[n] * (relu(s[n] - 1) + sqrt(sum[d](z[n,d]^2))))")
-    random = np.random.default_rng(0)
-    inputs = {("state", "s"): random.normal(size=(2, 4)), ("state", "z"): random.normal(size=(2, 4, 2))}
-    inputs |= {("clamp", "x"): random.normal(size=(2, 3)), ("param", "W"): random.normal(size=(3, 4))}
-    inputs |= {("param", "l"): np.asarray(0.3), ("param", "m"): random.uniform(size=4)}
-    nodes = [*d.force.values(), *d.smooth.values(), *d.weights.values()]
-    whole_s, whole_z, s, z, *weights = evaluate(nodes, inputs, sizes=d.network.extents, values=d.network.values)
-    single, above, group = weights
-    at, vector = inputs["state", "s"], inputs["state", "z"]
-    np.testing.assert_allclose(whole_s, s - single * np.sign(at) - above * (at > 1))
-    np.testing.assert_allclose(whole_z, z - group * vector / np.linalg.norm(vector, axis=2, keepdims=True))
-
-
 KINKS = [
     "l * sum[n](abs(s[n]))",
     "sum[n](m[n] * abs(2 * s[n] - 1))",
@@ -133,6 +120,7 @@ KINKS = [
     "sum[d](c * sqrt(sum[n](z[n,d]^2)))",
     "sum[n](sqrt(sum[d](z[n,d]^2))) + l * sum[n](sqrt(sum[d](z[n,d]^2)))",
     "l * (sum[n](abs(s[n])) + sum[n](m[n] * sqrt(sum[d](z[n,d]^2 / 4))))",
+    "l * sum[n](abs(s[n])) + sum[n](m[n] * (relu(s[n] - 1) + sqrt(sum[d](z[n,d]^2))))",
 ]
 
 
@@ -145,19 +133,25 @@ def test_the_kinks_and_the_rest_make_up_the_force(kink: str) -> None:
     inputs |= {("clamp", "x"): random.normal(size=(3, 3)), ("param", "W"): random.normal(size=(3, 4))}
     inputs |= {("param", "l"): np.asarray(0.3), ("param", "m"): random.uniform(0.5, 2, size=4)}
 
+    weights = set[Node]()
+
     def value(node: Node) -> np.ndarray:
         return evaluate([node], inputs, sizes=d.network.extents, values=d.network.values)[0]
 
-    assert d.proximal
+    def push(weight: Node | None) -> np.ndarray | int:
+        weights.update([weight] if weight else [])
+        return value(weight) if weight else 0
+
     for name, at in state.items():
         found = value(d.smooth[name])
-        for corner in d.proximal[name].corners if name in d.proximal else ():
-            found = found + (at < corner.at) * (0 if corner.below is None else value(corner.below))
-            found = found - (at > corner.at) * (0 if corner.above is None else value(corner.above))
-        if name in d.proximal and (norm := d.proximal[name].norm):
-            along = tuple(k + 1 for k in norm.axes)
-            found = found - value(norm.weight) * at / np.sqrt((at**2).sum(along, keepdims=True))
+        for kink in d.proximal[name].kinks if name in d.proximal else ():
+            if isinstance(kink, Corner):
+                found = found + (at < kink.at) * push(kink.below) - (at > kink.at) * push(kink.above)
+            else:
+                length = np.sqrt((at**2).sum(tuple(k + 1 for k in kink.axes), keepdims=True))
+                found = found - push(kink.weight) * at / length
         np.testing.assert_allclose(found, value(d.force[name]), rtol=1e-12, atol=1e-12)
+    assert weights and weights == set(d.weights.values())
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@
 ``build/mutation/results.jsonl``. One process does it all; give it ``nice``. For several cores start several: each
 records its share of the test files and tries its share of the mutants (``--part 1/2``, ``--part 2/2``) in a folder of
 its own below, and reads what all of them recorded. ``record`` and ``run`` go on where they stopped; delete the folder
-to begin anew. A survivor has survived the tests that ran: with ``--again`` and a larger
-``--budget`` it meets more of those that enter its function.
+to begin anew. A survivor has survived the tests that ran: with ``--again`` and a larger ``--budget`` it meets more of
+those that enter its function.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def surroundings(tree: Path) -> dict[str, str]:
     }
 
 
-def test_files(tree: Path, part: Part) -> list[str]:
+def share_of_files(tree: Path, part: Part) -> list[str]:
     """The part's share of the files with tests, as pytest is given them; all of them by no names."""
     names = sorted(path.relative_to(tree).as_posix() for path in (tree / "tests").rglob("test_*.py"))
     return part.share([name for name in names if not name.startswith(LEFT_OUT)]) if part.several else []
@@ -140,7 +140,7 @@ def main() -> int:
     tree = given.part.folder(folder) / "tree"
     if given.step == "record":
         copied(given.repository.resolve(), tree.parent)
-        return recorded(tree, given.enough, given.tests.split() or test_files(tree, given.part))
+        return recorded(tree, given.enough, given.tests.split() or share_of_files(tree, given.part))
     if given.step == "run":
         restore(tree)
         record = Record.read(*sorted(folder.rglob("entered.jsonl")))

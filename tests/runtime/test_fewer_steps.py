@@ -257,10 +257,8 @@ def test_a_trace_has_every_mixed_step() -> None:
 
 def test_a_newton_step_that_goes_too_far_is_halved() -> None:
     """Of ``log cosh(z - x)`` from 2 to 4 away, where a whole step leads farther away than it began."""
-    bowl = SPEC.splitlines(keepends=True)
-    text = "".join(line for line in bowl if not line.startswith(("let ", "param ")))
-    pull = "energy pull = sum[d](softplus(2 * (z[d] - x[d])) - z[d] + x[d])\n"
-    text = "".join(pull if line.startswith("energy ") else line for line in text.splitlines(keepends=True))
+    kept = [line for line in SPEC.splitlines() if not line.startswith(("let ", "param ", "energy "))]
+    text = "\n".join([*kept, "energy pull = sum[d](softplus(2 * (z[d] - x[d])) - z[d] + x[d])"])
     clamps = {"x": torch.tensor([[2.0, -2.5, 3.0, -4.0], [2.1, 2.2, 2.3, 2.4]], dtype=torch.float64)}
     net = loaded(text, solver="newton", tolerance=1e-12, exit="early", chunk=1, max_steps=40)
     found = net.relax(clamps)
@@ -270,7 +268,7 @@ def test_a_newton_step_that_goes_too_far_is_halved() -> None:
 
 
 @pytest.mark.parametrize(("way", "count"), [("early", 10), ("settled", 40)])
-def test_fewer_steps_at_most_than_set_are_for_early_ends(way: str, count: int) -> None:
+def test_only_an_early_exit_ends_below_the_number_of_steps(way: str, count: int) -> None:
     """A phase that may end early makes ``max_steps``, any other at least ``steps``."""
     net = loaded(exit=way, steps=40, max_steps=10, chunk=5, tolerance=1e-300)
     assert net.relax(inputs()[0]).steps.tolist() == [count] * BATCH
