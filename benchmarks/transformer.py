@@ -2,9 +2,9 @@
 
     python -m benchmarks.transformer --data text.txt --set train.steps=2000 --seed 0
 
-One block in plain torch: learned positions, multi-head causal attention, a GELU feed-forward of four times the width,
-a final layer norm and an untied head. Sizes and settings of training are those of ``specs/thick.energy --preset small``
-and of ``--set``.
+One block in plain torch, or several (``--blocks``): learned positions, multi-head causal attention, a GELU feed-forward
+of four times the width, a final layer norm and an untied head. Sizes and settings of training are those of
+``specs/thick.energy --preset small`` and of ``--set``.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class Block(nn.Module):
 class Transformer(nn.Module):
     """Characters [batch, T] to logits [batch, T, V], of a context T and a width D with H heads."""
 
-    def __init__(self, size: Mapping[str, int]) -> None:
+    def __init__(self, size: Mapping[str, int], blocks: int = 1) -> None:
         super().__init__()
         width = size["D"]
         self.tok = nn.Embedding(size["V"], width)
         self.pos = nn.Parameter(torch.empty(size["T"], width))
-        self.block = Block(width, size["H"])
+        self.blocks = nn.Sequential(*(Block(width, size["H"]) for _ in range(blocks)))
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, size["V"], bias=False)
         for param in self.parameters():
@@ -62,16 +62,16 @@ class Transformer(nn.Module):
                 nn.init.normal_(param, std=0.02)
 
     def forward(self, idx: Tensor) -> Tensor:
-        return self.head(self.norm(self.block(self.tok(idx) + self.pos)))
+        return self.head(self.norm(self.blocks(self.tok(idx) + self.pos)))
 
 
-def run(data: str | None, settings: Sequence[str], seed: int, device: str = "cpu") -> dict[str, float]:
-    """Train by ``K=V`` settings; return what ``baseline.trained`` does, with ten evaluations."""
+def run(data: str | None, settings: Sequence[str], seed: int, device: str = "cpu", blocks: int = 1) -> dict[str, float]:
+    """Train some blocks by ``K=V`` settings; return what ``baseline.trained`` does, with ten evaluations."""
     network = resolve(read(SPEC), choices(PRESET, tuple(settings)))
     dataset = find_adapter("characters").open({"context": network.extents["T"]}, data, seed=seed)
     size = {**network.extents, "V": dataset.schema.sizes["vocabulary"]}
     torch.manual_seed(seed)
-    return baseline.trained(Transformer(size).to(device), network.train, dataset, seed, evaluations=10)
+    return baseline.trained(Transformer(size, blocks).to(device), network.train, dataset, seed, evaluations=10)
 
 
 def main() -> None:
@@ -80,9 +80,10 @@ def main() -> None:
     parser.add_argument("--data", help="a text file; Python's own documentation where it is left out")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--blocks", type=int, default=1)
     parser.add_argument("--set", action="append", default=[], metavar="K=V", help="a dim or a setting of training")
     options = parser.parse_args()
-    result = run(options.data, options.set, options.seed, options.device)
+    result = run(options.data, options.set, options.seed, options.device, options.blocks)
     print(json.dumps({"set": options.set, "seed": options.seed, **result}))
 
 
