@@ -79,7 +79,8 @@ def parts(folder: Path, name: str, seed: int) -> Parts:
     cuts = np.split(order, [int(0.64 * len(x)), int(0.8 * len(x))])
     scale = float(y[cuts[0]].std())
     x, y = standardised(x, cuts[0]), standardised(y, cuts[0])
-    return Parts(*(Split(torch.from_numpy(x[rows]), torch.from_numpy(y[rows])) for rows in cuts), scale)
+    train, validation, test = (Split(torch.from_numpy(x[rows]), torch.from_numpy(y[rows])) for rows in cuts)
+    return Parts(train, validation, test, scale)
 
 
 def factor(epoch: float) -> float:
