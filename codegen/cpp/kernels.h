@@ -25,8 +25,6 @@ SEVERAL double cos(double) noexcept;
 SEVERAL float powf(float, float) noexcept;
 SEVERAL double pow(double, double) noexcept;
 #if __GLIBC__ > 2 || __GLIBC_MINOR__ >= 35
-SEVERAL float tanhf(float) noexcept;
-SEVERAL double tanh(double) noexcept;
 SEVERAL float erff(float) noexcept;
 SEVERAL double erf(double) noexcept;
 SEVERAL float erfcf(float) noexcept;
@@ -176,6 +174,25 @@ void multiply(const T* left, const Places& row, Int rows, const Places& inner, c
 
 namespace of {
 #define FUNCTION template <class T> __attribute__((always_inline)) inline T
+// How numbers are made up: exp's argument is cut off at lowest, where half of 2^n has no bits, and at highest; log 2 is
+// high + low; what is added to round to a whole number leaves it in the last bits.
+template <class T>
+struct Format;
+template <>
+struct Format<float> {
+    using Bits = std::uint32_t;
+    static constexpr int terms = 7, fraction = 23, bias = 127;
+    static constexpr float lowest = -87.5f, highest = 89.0f, one = 10.0f;  // from there on tanh is 1
+    static constexpr float high = 0.693359375f, low = -2.12194440e-4f, round = 12582912.0f;
+};
+template <>
+struct Format<double> {
+    using Bits = std::uint64_t;
+    static constexpr int terms = 13, fraction = 52, bias = 1023;
+    static constexpr double lowest = -708.5, highest = 710.0, one = 20.0;
+    static constexpr double high = 6.93147180369123816490e-01, low = 1.90821492927058770002e-10;
+    static constexpr double round = 6755399441055744.0;
+};
 // The coefficients of exp's series, 1 / k!.
 template <class T, int terms>
 struct Series {
@@ -184,30 +201,50 @@ struct Series {
         for (int k = 1; k <= terms; ++k) over[k] = over[k - 1] / T(k);
     }
 };
-// 2^n exp(r) with u = n log 2 + r and |r| at most log(2) / 2: the series of exp(r) by Horner's scheme, and 2^n by its
-// bits. What would be smaller than a normal number is 0; the C library's vectors compute such entries one by one.
-template <class T, class Bits, int terms>
-__attribute__((always_inline)) inline T exponential(T u, T lowest, T highest, T high, T low, T round, int fraction) {
-    const T within = u < lowest ? lowest : u > highest ? highest : u;
-    const T shifted = within * T(1.44269504088896340736) + round;  // n is in its last bits
-    const T n = shifted - round, rest = (within - n * high) - n * low;
-    constexpr Series<T, terms> series;
-    T sum = series.over[terms];
-#pragma GCC unroll 16
-    for (int k = terms - 1; k >= 0; --k) sum = series.over[k] + sum * rest;
-    Bits bits;
-    T power;
-    std::memcpy(&bits, &shifted, sizeof bits);
-    bits = ((bits - 1) << fraction) + (Bits(sizeof(T) == 4 ? 127 : 1023) << fraction);  // half of 2^n, which is finite
-    std::memcpy(&power, &bits, sizeof bits);
-    return u < lowest ? T(0) : T(2) * (sum * power);
+// u = n log 2 + rest with |rest| at most log(2) / 2; n is in the last bits.
+template <class T>
+struct Reduced {
+    T rest;
+    typename Format<T>::Bits n;
+};
+template <class T>
+__attribute__((always_inline)) inline Reduced<T> reduced(T u) {
+    using F = Format<T>;
+    const T shifted = u * T(1.44269504088896340736) + F::round, n = shifted - F::round;
+    Reduced<T> found = {(u - n * F::high) - n * F::low, 0};
+    std::memcpy(&found.n, &shifted, sizeof shifted);
+    return found;
 }
+// 2^n by its bits.
+FUNCTION two_to(typename Format<T>::Bits n) {
+    using F = Format<T>;
+    const typename F::Bits bits = (n << F::fraction) + (typename F::Bits(F::bias) << F::fraction);
+    T power;
+    std::memcpy(&power, &bits, sizeof bits);
+    return power;
+}
+// The sum over k of u^(k - from) / k! by Horner's scheme.
+template <int from, class T>
+__attribute__((always_inline)) inline T series(T u) {
+    constexpr Series<T, Format<T>::terms> coefficients;
+    T sum = coefficients.over[Format<T>::terms];
+#pragma GCC unroll 16
+    for (int k = Format<T>::terms - 1; k >= from; --k) sum = coefficients.over[k] + sum * u;
+    return sum;
+}
+FUNCTION clip(T u, T low, T high) { return u < low ? low : u > high ? high : u; }
+// What would be smaller than a normal number is 0, as is half of its 2^n. The C library's vectors compute such entries
+// one by one, and a selection here would keep the compiler from a clip by two instructions.
 FUNCTION exp(T u) {
-    if constexpr (sizeof(T) == 4)
-        return exponential<T, std::uint32_t, 7>(u, -86.9f, 89.0f, 0.693359375f, -2.12194440e-4f, 12582912.0f, 23);
-    else
-        return exponential<T, std::uint64_t, 13>(u, -708.0, 710.0, 6.93147180369123816490e-01,
-                                                 1.90821492927058770002e-10, 6755399441055744.0, 52);
+    const Reduced<T> part = reduced(clip(u, Format<T>::lowest, Format<T>::highest));
+    return T(2) * (series<0>(part.rest) * two_to<T>(part.n - 1));
+}
+// By exp(2 u) - 1, which does not cancel near 0.
+FUNCTION tanh(T u) {
+    const T within = clip(u, -Format<T>::one, Format<T>::one);
+    const Reduced<T> part = reduced(within + within);
+    const T power = two_to<T>(part.n), above = part.rest * series<1>(part.rest) * power + (power - T(1));
+    return above / (above + T(2));
 }
 inline float log(float u) { return ::logf(u); }
 inline double log(double u) { return ::log(u); }
@@ -217,8 +254,6 @@ inline float sin(float u) { return ::sinf(u); }
 inline double sin(double u) { return ::sin(u); }
 inline float cos(float u) { return ::cosf(u); }
 inline double cos(double u) { return ::cos(u); }
-inline float tanh(float u) { return ::tanhf(u); }
-inline double tanh(double u) { return ::tanh(u); }
 inline float erf(float u) { return ::erff(u); }
 inline double erf(double u) { return ::erf(u); }
 inline float erfc(float u) { return ::erfcf(u); }
@@ -252,7 +287,6 @@ FUNCTION gelu_tanh_slope(T u) {
     const T rise = T(0.79788456080286535588) * (T(1) + T(3 * 0.044715) * u * u);
     return T(0.5) * (T(1) + t) + T(0.5) * u * (T(1) - t) * (T(1) + t) * rise;
 }
-FUNCTION clip(T u, T low, T high) { return u < low ? low : u > high ? high : u; }
 // By their formulas.
 FUNCTION silu(T u) { return u * of::sigmoid(u); }
 FUNCTION erf_slope(T u) { return T(1.1283791670955126) * of::exp(-u * u); }

@@ -277,33 +277,55 @@ def test_sweeps_by_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(found.values()) < TOLERANCE, found
 
 
-EXPONENTIALS = """
-extern "C" void exponentials(const Real* u, Real* y, Int count) {
+EACH = """
+extern "C" void each(const Real* u, Real* y, Int count) {
 #pragma omp simd
-    for (Int k = 0; k < count; ++k) y[k] = of::exp(u[k]);
+    for (Int k = 0; k < count; ++k) y[k] = of::FUNCTION(u[k]);
 }
 """
+KINDS = pytest.mark.parametrize(("kind", "real"), [("float", np.float32), ("double", np.float64)])
+
+
+def each(function: str, kind: str, u: np.ndarray) -> np.ndarray:
+    """A scalar function of the kernels at all numbers, by vectors."""
+    source = (resource("codegen") / "cpp" / "kernels.h").read_text() + EACH.replace("FUNCTION", function)
+    found = np.empty_like(u)
+    compiled = built(source, kind).loaded.each
+    compiled(ctypes.c_void_p(u.ctypes.data), ctypes.c_void_p(found.ctypes.data), ctypes.c_int64(len(u)))
+    return found
 
 
 @needs_compiler
-@pytest.mark.parametrize(("kind", "real"), [("float", np.float32), ("double", np.float64)])
+@KINDS
 def test_the_exponential_function(kind: str, real: type[np.floating]) -> None:
     """Right to two units of the last place, 0 below the normal numbers, infinite above all, NaN for NaN."""
-    source = (resource("codegen") / "cpp" / "kernels.h").read_text() + EXPONENTIALS
-    function = built(source, kind).loaded.exponentials
     u = np.concatenate([np.linspace(-800, 800, 50_001), np.linspace(-90, 90, 50_001), np.linspace(-1, 1, 1001)])
     u = np.concatenate([u, [0, np.inf, -np.inf, np.nan, 88.6, 709.7]]).astype(real)
-    found = np.empty_like(u)
-    function(ctypes.c_void_p(u.ctypes.data), ctypes.c_void_p(found.ctypes.data), ctypes.c_int64(len(u)))
+    found = each("exp", kind, u)
     with np.errstate(all="ignore"):
         exact = np.exp(u.astype(np.longdouble))
         expected = exact.astype(real)
     small = exact < (2.2e-38 if kind == "float" else 1e-306)
     assert np.all(np.abs(found[small] - expected[small]) <= (2.2e-38 if kind == "float" else 1e-306))
+    assert np.all((found[small] == 0) | (found[small] >= np.finfo(real).tiny))
     assert np.array_equal(np.isnan(found), np.isnan(u))
     finite = np.isfinite(expected) & ~small
     assert np.array_equal(np.isinf(found), np.isinf(expected))
     assert np.max(np.abs(found[finite] / exact[finite] - 1)) < 2 * np.finfo(real).eps
+
+
+@needs_compiler
+@KINDS
+def test_the_hyperbolic_tangent(kind: str, real: type[np.floating]) -> None:
+    """Right to three units of the last place from the smallest normal numbers on, odd, NaN for NaN."""
+    u = np.concatenate([np.linspace(-45, 45, 90_001), np.geomspace(1e-30, 1, 50_001), [0, np.inf, 1e30, np.nan]])
+    u = np.concatenate([u, -u]).astype(real)
+    found = each("tanh", kind, u)
+    assert np.array_equal(np.isnan(found), np.isnan(u))
+    known = ~np.isnan(u) & (u != 0)
+    exact = np.tanh(u[known].astype(np.longdouble))
+    assert np.max(np.abs(found[known] / exact - 1)) < 3 * np.finfo(real).eps
+    assert np.all(found[u == 0] == 0) and np.max(np.abs(found[known])) == 1
 
 
 #: A param that is called as what runs the kernels is, and layers that are called alike.
