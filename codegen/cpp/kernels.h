@@ -318,6 +318,18 @@ T relative_change(const T* now, const T* next, Int size, T largest) {
     return std::max(largest, std::sqrt(change) / (std::sqrt(whole) + T(1e-12)));
 }
 
+// That of all states of one sample.
+template <class Phase, class T>
+T moved(T* const* now, T* const* next, Int b) {
+    constexpr Int count = sizeof(Phase::sizes) / sizeof(Int);
+    T largest = 0;
+    for (Int k = 0; k < count; ++k) {
+        const Int size = Phase::sizes[k];
+        largest = relative_change(now[k] + b * size, next[k] + b * size, size, largest);
+    }
+    return largest;
+}
+
 // Memory of the calling thread, kept from call to call.
 template <class T>
 T* workspace(Int count, int which) {
@@ -406,13 +418,7 @@ void relax(Int samples, Int steps, T* const* states, const void* const* given, c
         leave<Phase, T>(now, n, start, states);
         if (change == nullptr) return;
         phase.step(n, now, next);
-        for (Int b = 0; b < n; ++b) {
-            change[start + b] = 0;
-            for (Int k = 0; k < count; ++k) {
-                const Int size = Phase::sizes[k];
-                change[start + b] = relative_change(now[k] + b * size, next[k] + b * size, size, change[start + b]);
-            }
-        }
+        for (Int b = 0; b < n; ++b) change[start + b] = moved<Phase>(now, next, b);
     };
     for_tiles<Phase, T>(samples, states, given, scalars, threads, work);
 }

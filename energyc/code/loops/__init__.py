@@ -18,6 +18,7 @@ from energyc.code.loops.phases import (
     free_phase,
     nudged_phase,
     nudged_sweeps,
+    settling_phase,
     sweeps,
     tracking_phases,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "nudged_sweeps",
     "recorded_phase",
     "rounding",
+    "settling_phase",
     "steps_back",
     "sweeps",
     "tracking_phases",

@@ -204,9 +204,9 @@ class Group:
 
 
 Block = Group | MatrixProduct | Scatter
-#: How a kernel walks: steps of a phase, or those with all states kept, steps back through these, or a step that is
-#: repeated until each sample is at its goal.
-Walk = Literal["relax", "record", "go_back", "solve"]
+#: How a kernel walks: steps of a phase, those until each sample rests, those with all states kept, steps back through
+#: these, or a step that is repeated until each sample is at its goal.
+Walk = Literal["relax", "settle", "record", "go_back", "solve"]
 
 
 def written(block: Block) -> tuple[Buffer, ...]:

@@ -214,6 +214,12 @@ def free_phase(equations: Equations) -> Kernel:
     return builder.kernel("free", doc, [*states.values()], [*after.values()], _step_sizes(equations.network))
 
 
+def settling_phase(equations: Equations) -> Kernel:
+    """The same, whose samples stop by themselves."""
+    kernel = free_phase(equations)
+    return replace(kernel, name=f"{equations.prefix}settled", walk="settle", like=kernel.name)
+
+
 def nudged_phase(equations: Equations) -> Kernel:
     """z <- P(z + step (F(z) - beta nudge(z)))."""
     builder = Builder(equations)

@@ -12,7 +12,8 @@ def kernel_text(kernel: Kernel) -> str:
     """A line for each matrix product and each statement of a group."""
     moves = ", ".join(f"{state.name} -> {moved.name}" for state, moved in zip(kernel.states, kernel.moves, strict=True))
     if kernel.like:
-        return f"{kernel.name}: the steps of {kernel.like}, whose states are kept\n"
+        how = "whose samples stop where they rest" if kernel.walk == "settle" else "whose states are kept"
+        return f"{kernel.name}: the steps of {kernel.like}, {how}\n"
     lines = [f"{kernel.name}: {moves}"]
     lines += [f"  reads {', '.join(_typed(buffer) for _, buffer in kernel.given)}"] if kernel.given else []
     for block in kernel.before:

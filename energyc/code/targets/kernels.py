@@ -20,6 +20,7 @@ from energyc.code.loops import (
     nudged_sweeps,
     recorded_phase,
     rounding,
+    settling_phase,
     steps_back,
     sweeps,
     tracking_phases,
@@ -178,6 +179,8 @@ def _phases(context: Context, target: str, rows: Rows, prefix: str = "") -> Rela
     equations = _equations(context, target, rows, prefix)
     blocks = context.features.blocks
     kernels = [free_phase(equations), *([sweeps(equations)] if blocks else [])]
+    if rows == "array" and context.network.relax.solver == "gradient" and not context.network.numbered:
+        kernels.append(settling_phase(equations))
     if context.features.needs("contrast") and context.network.training is None:
         kernels.append(nudged_sweeps(equations) if blocks else nudged_phase(equations))
         if any(rule.corrects_moving_states for rule in context.features.rules) and equations.correction:
@@ -196,7 +199,7 @@ def _phases(context: Context, target: str, rows: Rows, prefix: str = "") -> Rela
 def _rounds(context: Context, kernel: Kernel) -> bool:
     """Whether a kernel in C++ is made for products in bfloat16, too: all, or those with which a free phase begins."""
     network = context.network
-    begins = network.relax.products == "bfloat16" and kernel.walk == "relax" and not kernel.contrasts
+    begins = network.relax.products == "bfloat16" and kernel.walk in ("relax", "settle") and not kernel.contrasts
     return network.train.products == "bfloat16" or begins
 
 

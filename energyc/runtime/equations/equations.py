@@ -37,6 +37,21 @@ class Equations(PhaseSettings, RuleEquations):
         """Steps of the free phase, in place; the first of them has the number ``first``."""
         raise NotImplementedError
 
+    def _settle_(
+        self,
+        states: list[Tensor],
+        fixed: Fixed,
+        step: Sequence[float],
+        looks: tuple[int, int, int],
+        goal: float,
+    ) -> tuple[Tensor, Tensor] | None:
+        """Steps of the free phase by a kernel, in place, until the residual of a sample is at most ``goal``.
+
+        ``looks`` are the steps to the first look, from a look to the next one, and at most. The residual of each sample
+        at its last look and its steps, [batch] each; None where no kernel takes the states, or they outgrow it.
+        """
+        return None
+
     def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
         """The measure of the next step: [batch]."""
         raise NotImplementedError

@@ -13,6 +13,9 @@ from energyc.runtime.networks.network import EnergyNetwork
 from energyc.runtime.relaxation.solver import Drive
 from energyc.runtime.tensors.states import Tensors
 
+#: Steps that are counted in float32 without rounding.
+COUNTED = 2**24
+
 
 class PhaseKernels(Protocol):
     """The kernels of a network's phases, by name; ``pairs``: those of nudged phases take a batch of two phases."""
@@ -99,6 +102,30 @@ class KernelNetwork(EnergyNetwork):
         phase = "sweeps" if self.relax_solver == "blocks" else "free"
         if self._holds(step) or not self._ran(phase, states, self._at(fixed, first), (), step, count):
             super()._steps_(states, fixed, first, count, step)
+
+    def _settle_(
+        self,
+        states: list[Tensor],
+        fixed: Fixed,
+        step: Sequence[float],
+        looks: tuple[int, int, int],
+        goal: float,
+    ) -> tuple[Tensor, Tensor] | None:
+        first, chunk, most = looks
+        if self.relax_solver != "gradient" or self.relax_measure != "residual" or most > COUNTED:
+            return None
+        if self._serving("settled", states) is None:
+            return None
+        before = [x.clone() for x in states]
+        residual, count = (states[0].new_empty(len(states[0])) for _ in range(2))
+        scalars = (min(first, most), chunk, goal, *step)
+        if not self._ran("settled", [*states, count], fixed, (), scalars, most, residual):
+            return None
+        if bool(residual.isfinite().all()):
+            return residual, count.long()
+        for x, start in zip(states, before):
+            x.copy_(start)
+        return None
 
     def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
         change = states[0].new_empty(len(states[0]))

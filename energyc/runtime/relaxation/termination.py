@@ -26,8 +26,14 @@ class Termination:
         self.least = phase.steps or 0
         self.most = self.least if phase.tolerance is None else phase.max_steps
         self.goal = float("inf") if phase.tolerance is None else phase.tolerance
-        if net.relax_patience > 1:
-            self.settled = chosen("exit", "patient")(self.settled, net.relax_patience)  # type: ignore[method-assign]
+        self.patience = net.relax_patience
+        if self.patience > 1:
+            self.settled = chosen("exit", "patient")(self.settled, self.patience)  # type: ignore[method-assign]
+
+    @property
+    def looks_alone(self) -> bool:
+        """Whether a sample stops at its first look with a small residual, as kernels can tell by themselves."""
+        return self.patience == 1 and self.most >= self.least
 
     @property
     def end(self) -> int:
@@ -88,6 +94,11 @@ class InferenceExit(EarlyExit):
             phase = phase._replace(chunk=1, max_steps=phase.steps or 0)
         super().__init__(net, phase)
         self.before: list[Tensor] = []
+
+    @property
+    def looks_alone(self) -> bool:
+        """Not where the step just made is what it looks at."""
+        return not self.early and super().looks_alone
 
     def start_stride(self, states: Tensors) -> None:
         """Keep the states, which the next step is measured from."""

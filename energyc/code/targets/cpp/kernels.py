@@ -1,6 +1,7 @@
 """A phase in C++: a struct of what a tile of samples has, and its step.
 
-``relax`` in kernels.h walks with it, ``solve`` in solve.h, or ``record`` and ``go_back`` in trajectory.h.
+``relax`` in kernels.h walks with it, ``settle`` in settle.h, ``solve`` in solve.h, or ``record`` and ``go_back`` in
+trajectory.h.
 """
 
 from __future__ import annotations
@@ -28,14 +29,19 @@ LARGEST_TILE, ROWS = 32, 8
 _TEMPLATE = (e.Name("template <class T>"),)
 #: Products that round are made of operands of a type of their own.
 _ROUNDING_TEMPLATE = (e.Name("template <class T, class Operand = T>"),)
+#: The bytes of an entry, by the type of a pointer to it.
+_WIDTHS = {"T*": e.Name("sizeof(T)"), "Int*": e.Name("sizeof(Int)")}
 _SCALARS, _GIVEN, _START, _ROW = e.Name("scalars"), e.Name("given"), e.Name("start"), e.Name("row")
 
 
 class KernelWriter:
-    """Writes one kernel; ``tables`` and ``functions`` are those of the module."""
+    """Writes one kernel; ``tables`` and ``functions`` are those of the module.
 
-    def __init__(self, kernel: Kernel, tables: Tables, functions: Functions) -> None:
-        self.kernel, self.functions = kernel, functions
+    Where it ``settles``, the samples of another kernel that is like it stop by themselves.
+    """
+
+    def __init__(self, kernel: Kernel, tables: Tables, functions: Functions, settles: bool = False) -> None:
+        self.kernel, self.functions, self.settles = kernel, functions, settles
         self.given = {buffer: k for k, (_, buffer) in enumerate(kernel.given)}
         self.layout = layout(kernel.body, kernel.before)
         names = Names(constants_of(kernel))
@@ -98,6 +104,12 @@ class KernelWriter:
         if self.kernel.walk == "go_back":
             sizes = [size(buffer.size) for buffer, _ in self.kernel.totals.values()]
             yield s.Declare("static constexpr Int", "total_entries", total(sizes) if sizes else ZERO)
+        if self.settles:
+            widths = (
+                times(buffer.size, _WIDTHS[type_of(buffer, False)]) if buffer.batched else ZERO for buffer in self.given
+            )
+            yield s.Declare("static constexpr Int", "given_count", e.Number(len(self.given)))
+            yield s.Declare("static constexpr Int", "given_bytes[]", e.SetOf(tuple(widths) or (ZERO,)))
         yield from self.products.starts()
 
     def _members(self) -> Iterator[s.Statement]:

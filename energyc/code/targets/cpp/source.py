@@ -19,8 +19,9 @@ from energyc.resources import resource
 def whole_source(kernels: Sequence[Kernel], products: bool = False) -> str:
     """The source that is compiled: kernels.h, what some need beside it, and the kernels of a network.
 
-    That is dots.h where a product has few columns, bfloat16.h where one rounds, solve.h where a kernel solves,
-    trajectory.h where one goes back through steps, and product.h for ``products`` outside of phases.
+    That is dots.h where a product has few columns, bfloat16.h where one rounds, settle.h where the samples of a kernel
+    stop by themselves, solve.h where one solves, trajectory.h where one goes back through steps, and product.h for
+    ``products`` outside of phases.
     """
     walks = {kernel.walk for kernel in kernels}
     blocks = (block for kernel in kernels for block in (*kernel.before, *kernel.body))
@@ -29,6 +30,7 @@ def whole_source(kernels: Sequence[Kernel], products: bool = False) -> str:
     beside = {
         "dots.h": dots,
         "bfloat16.h": rounds,
+        "settle.h": "settle" in walks,
         "solve.h": "solve" in walks,
         "trajectory.h": "go_back" in walks,
         "product.h": products,
@@ -42,7 +44,8 @@ def whole_source(kernels: Sequence[Kernel], products: bool = False) -> str:
 def own_source(kernels: Sequence[Kernel]) -> str:
     """The network's own part: sizes, tables of places, the functions of groups, and its kernels."""
     tables, functions = Tables(), Functions(function, "{}_loops")
-    writers = [KernelWriter(kernel, tables, functions) for kernel in kernels]
+    settling = {kernel.like for kernel in kernels if kernel.walk == "settle"}
+    writers = [KernelWriter(kernel, tables, functions, kernel.name in settling) for kernel in kernels]
     structs = [writer.write() for writer in writers if not writer.kernel.like]
     places = list(tables.statements())
     used = constants(kernels, *places, *functions.made.values(), *structs)
