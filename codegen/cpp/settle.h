@@ -30,8 +30,8 @@ struct Rows {
 
 // Steps of a phase in place until the relative change of the next one is at most the goal: a look after the first
 // steps, then one after each chunk, at most so many steps. scalars begin with the first steps, the chunk and the goal;
-// behind the states is where the steps of each sample are left. change is that of a sample's last look; one whose change
-// is no finite number stops. The step that a look makes is the first of the next chunk.
+// behind the states is where the steps of each sample are left. change is that of a sample's last look; a sample whose
+// change is no finite number stops. The step that a look makes is the first of the next chunk.
 template <class Phase, class T>
 void settle(Int samples, Int most, T* const* states, const void* const* given, const T* scalars, T* change,
             Int threads) {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -12,11 +14,12 @@ import torch
 from torch import Tensor
 
 from energyc import pipeline
+from energyc.files import SafePath
 from energyc.runtime.kernels import products
-from energyc.runtime.kernels.library import Library
+from energyc.runtime.kernels.library import ROUNDS, Library, kept_library
 from energyc.runtime.kernels.products import ProductKernels, walked
 from tests.emit.kernels import SPECS, drawn, needs_compiler, shipped
-from tests.emit.random_products import check_products, every_product
+from tests.emit.random_products import always_kernels, check_products, every_product
 
 
 @pytest.fixture
@@ -86,6 +89,7 @@ def test_an_update_makes_its_products_so(name: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("CXXFLAGS", "-O1")
     monkeypatch.setattr(products, "LEAST", 0)
     monkeypatch.setattr(products, "FEWEST", 1)
+    monkeypatch.setattr(Library, "fastest", always_kernels)
     walked.cache_clear()
     network = shipped(next(p for p in SPECS if p.stem == name))
     rules = [network.train.trained_by, "bptt", "implicit"]
@@ -96,8 +100,8 @@ def test_an_update_makes_its_products_so(name: str, monkeypatch: pytest.MonkeyPa
     made: list[str] = []
     own = ProductKernels._product
 
-    def counted(self: ProductKernels, equation: str, a: Tensor, b: Tensor) -> Tensor | None:
-        found = own(self, equation, a, b)
+    def counted(self: ProductKernels, equation: str, a: Tensor, b: Tensor, usual: Any) -> Tensor | None:
+        found = own(self, equation, a, b, usual)
         made.extend([equation] * (found is not None))
         return found
 
@@ -122,3 +126,39 @@ def test_a_trial_has_the_memory_that_strides_walk_through(monkeypatch: pytest.Mo
     library = Library(b"", None)  # type: ignore[arg-type]
     assert library.refusal("product", [torch.zeros(2)], [gaps, shared, gaps[:0]], torch.empty(0), None) is None
     assert seen["given"] == [13 * 4, 4 * 4, 0] and len(seen["all"]) == 8 + 13 * 4 + 4 * 4
+
+
+@pytest.mark.parametrize("faster", ["torch", "kernels"])
+def test_the_faster_way_is_timed_once_and_kept(faster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for the next process, which computes as this one did; a library that was built anew is timed anew."""
+    calls: list[str] = []
+
+    def way(name: str) -> Callable[[], None]:
+        def call() -> None:
+            calls.append(name)
+            time.sleep(0 if name == faster else 0.003)
+
+        return call
+
+    ways = {name: way(name) for name in ("torch", "kernels")}
+    place = SafePath(tmp_path) / "library.kernels"
+    library = Library(b"built", place)
+    assert library.fastest("a product", ways) == library.fastest("a product", ways) == faster
+    assert calls.count("torch") == calls.count("kernels") <= ROUNDS + 1
+    calls.clear()
+    assert Library(b"built", place).fastest("a product", ways) == faster and not calls
+    kept = kept_library(place)
+    assert kept is not None and kept.chosen == {"a product": faster}
+    assert Library(b"built anew", place).fastest("a product", ways) == faster and calls
+
+
+@needs_compiler
+@pytest.mark.parametrize("faster", ["torch", "kernels"])
+def test_a_product_is_made_by_the_faster_way(faster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[set[str]] = []
+    monkeypatch.setattr(Library, "fastest", lambda _, task, ways: asked.append(set(ways)) or faster)
+    network = shipped(next(p for p in SPECS if p.stem == "hopfield"))
+    net = pipeline.instantiate(pipeline.emit(network, target="cpp", runtime="import"), "cpu", torch.float32, 0)
+    a, b = torch.randn(128, 96), torch.randn(96, 64)
+    found = net.kernels._product("ab,bz->az", a, b, lambda: a @ b)
+    assert asked == [{"torch", "kernels"}] and (found is None) == (faster == "torch")

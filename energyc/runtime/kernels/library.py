@@ -1,8 +1,8 @@
 """Libraries of kernels: built from their source when first used, kept for the next time, believed only if unchanged.
 
 A kept library is a line of JSON and the built file. The line has the hash of the file, the kernels that have run here
-in a process of their own, and those that ended it. The file is loaded from a private copy, so that what is run is what
-was hashed.
+in a process of their own, those that ended it, and which way to do a task was the fastest here. The file is loaded from
+a private copy, so that what is run is what was hashed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,10 @@ from energyc.runtime.tensors.states import Tensors
 
 #: ``-march=native`` is tried first; a compiler that does not know it builds for the common denominator.
 FLAGS = "-std=c++17 -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math -shared -fPIC -pthread".split()
+#: How often each way to do a task is timed at most.
+ROUNDS = 7
+#: The seconds after which that ends.
+TIMED = 0.1
 #: Seconds that a first step may take.
 LONGEST_TRIAL = 60
 DIED = "ended the process in which it was tried"
@@ -64,17 +69,24 @@ class NoCompiler(Exception):
 class Library:
     """A built library: its content, where it is kept, and which of its kernels ``ran`` or ``died`` when first tried.
 
-    It ``is_new`` where it was built just now.
+    It ``is_new`` where it was built just now. ``chosen`` tells the fastest way to do a task, of those that were timed.
     """
 
     def __init__(
-        self, content: bytes, place: SafePath, ran: Sequence[str] = (), died: Sequence[str] = (), is_new: bool = False
+        self,
+        content: bytes,
+        place: SafePath,
+        ran: Sequence[str] = (),
+        died: Sequence[str] = (),
+        chosen: Mapping[str, str] = {},
+        is_new: bool = False,
     ) -> None:
         self.content = content
         self.place = place
         self.is_new = is_new
         self.ran = set(ran)
         self.died = set(died)
+        self.chosen = dict(chosen)
 
     @cached_property
     def loaded(self) -> ctypes.CDLL:
@@ -105,10 +117,24 @@ class Library:
             self.keep()
         return None if death is None else f"{name} {death}"
 
+    def fastest(self, task: str, ways: Mapping[str, Callable[[], object]]) -> str:
+        """The fastest of some ways to do a task here, by name: timed once, and then what is kept with the library.
+
+        So a run that is resumed computes as it began.
+        """
+        if task not in self.chosen:
+            kept = kept_library(self.place)  # another process may have timed it
+            if kept is not None and kept.content == self.content:
+                self.chosen = {**kept.chosen, **self.chosen}
+        if task not in self.chosen:
+            self.chosen[task] = fastest_of(ways)
+            self.keep()
+        return self.chosen[task]
+
     def keep(self) -> None:
         """Write the library where the next process finds it, if it can be written."""
         digest = hashlib.sha256(self.content).hexdigest()
-        head = {"sha256": digest, "ran": sorted(self.ran), "died": sorted(self.died)}
+        head = {"sha256": digest, "ran": sorted(self.ran), "died": sorted(self.died), "chosen": self.chosen}
         with suppress(OSError):
             self.place.write(json.dumps(head).encode() + b"\n" + self.content)
 
@@ -178,7 +204,7 @@ def kept_library(place: SafePath) -> Library | None:
         line, _, content = place.read().partition(b"\n")
         head = json.loads(line)
         if hashlib.sha256(content).hexdigest() == head["sha256"]:
-            return Library(content, place, head["ran"], head["died"])
+            return Library(content, place, head["ran"], head["died"], head["chosen"])
     return None
 
 
@@ -194,6 +220,21 @@ def build(command: Sequence[str], source: str, place: SafePath) -> Library:
         library = Library(made.read_bytes(), place, is_new=True)
     library.keep()
     return library
+
+
+def fastest_of(ways: Mapping[str, Callable[[], object]]) -> str:
+    """The way that takes the least time, of some calls of each in turn; the first ones do not count."""
+    least = dict.fromkeys(ways, float("inf"))
+    began = time.perf_counter()
+    for number in range(ROUNDS + 1):
+        for name, call in ways.items():
+            start = time.perf_counter()
+            call()
+            if number > 0:
+                least[name] = min(least[name], time.perf_counter() - start)
+        if number > 0 and time.perf_counter() - began > TIMED:
+            break
+    return min(least, key=least.__getitem__)
 
 
 def _size_of(x: Tensor) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -36,27 +37,28 @@ class Walk(NamedTuple):
 
 
 class ProductKernels(Kernels):
-    """Kernels whose library also makes products of two tensors."""
+    """Kernels whose library also makes products of two tensors, where it is faster than torch."""
 
     def matmul(self, a: Tensor, b: Tensor) -> Tensor:
         """``a @ b``: [..., n] times [n, m]; where both are transposed in memory, so is what it gives."""
         if not 2 <= a.dim() < len(MATMULS) + 2 or b.dim() != 2:
             return a @ b
         if a.dim() == 2 and a.stride(0) == 1 and b.stride(1) != 1:
-            found = self._product("ab,bz->za", a, b)
+            found = self._product("ab,bz->za", a, b, lambda: a @ b)
             return a @ b if found is None else found.T
-        found = self._product(MATMULS[a.dim() - 2], a, b)
+        found = self._product(MATMULS[a.dim() - 2], a, b, lambda: a @ b)
         return a @ b if found is None else found
 
     def einsum(self, equation: str, a: Tensor, b: Tensor) -> Tensor:
         """``torch.einsum(equation, a, b)``, where each label of an operand is in the other one or in the result."""
-        found = self._product(equation, a, b)
+        found = self._product(equation, a, b, lambda: torch.einsum(equation, a, b))
         return torch.einsum(equation, a, b) if found is None else found
 
-    def _product(self, equation: str, a: Tensor, b: Tensor) -> Tensor | None:
-        """The product; None where torch is to make it: it is small, autograd looks on, or no kernel takes it.
+    def _product(self, equation: str, a: Tensor, b: Tensor, usual: Callable[[], Tensor]) -> Tensor | None:
+        """The product; None where torch is to make it, as ``usual``.
 
-        Where products take rounded operands it does, and its result is not rounded.
+        That is where it is small, where autograd looks on, where no kernel takes it, and where torch was faster when
+        both were timed. Where products take rounded operands it does, and its result is not rounded.
         """
         rounds = rounds_operands()
         if a.dtype != b.dtype or not (plain(a, rounds) and plain(b, rounds)):
@@ -67,21 +69,30 @@ class ProductKernels(Kernels):
         walk = walked(equation, a.shape, a.stride(), b.shape, b.stride())
         if walk is None or not self.serve(next(iter(self.names), ""), [a]):
             return None
-        out = a.new_empty(walk.sizes)
-        left, right = (b, a) if walk.turned else (a, b)
         library, none = self.libraries[a.dtype], torch.empty(0, dtype=a.dtype)
+        left, right = (b, a) if walk.turned else (a, b)
         given = [walk.counts, walk.labels, left, right]
         entry = "rounded_product" if rounds else "whole_product"
-        refusal = library.refusal(entry, [out], given, none, None)
-        if refusal is not None:
-            self._fail(refusal)
-            return None
-        number, pointer = ctypes.c_int64, ctypes.c_void_p
-        threads = number(min(torch.get_num_threads(), walk.shares))
-        getattr(library.loaded, entry)(
-            number(0), number(0), pointers([out]), pointers(given), pointer(None), pointer(None), threads
-        )
-        return out
+        if entry not in library.ran:
+            refusal = library.refusal(entry, [a.new_empty(walk.sizes)], given, none, None)
+            if refusal is not None:
+                self._fail(refusal)
+                return None
+        threads = min(torch.get_num_threads(), walk.shares)
+
+        def by_kernel() -> Tensor:
+            out = a.new_empty(walk.sizes)
+            number, pointer = ctypes.c_int64, ctypes.c_void_p
+            getattr(library.loaded, entry)(
+                number(0), number(0), pointers([out]), pointers(given), pointer(None), pointer(None), number(threads)
+            )
+            return out
+
+        if not rounds:
+            task = f"{equation} {[*a.shape]} {[*a.stride()]} {[*b.shape]} {[*b.stride()]} {torch.get_num_threads()}"
+            if library.fastest(task, {"torch": usual, "kernels": by_kernel}) == "torch":
+                return None
+        return by_kernel()
 
 
 #: ``@`` of two tensors, the first of two labels and more.
