@@ -467,7 +467,7 @@ def test_a_network_whose_kernel_dies_runs_as_torch(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("CXXFLAGS", "-O0 -DDIES")
     monkeypatch.setattr("energyc.runtime.kernels.library.Library._tried", lambda *_: DIED)
     images = torch.rand(3, 12, dtype=torch.float64)
-    with pytest.warns(RuntimeWarning, match="free_phase ended the process in which it was tried") as warned:
+    with pytest.warns(RuntimeWarning, match="settled_phase ended the process in which it was tried") as warned:
         found = [net.relax({"x": images}).states["s"] for _ in range(2)]
     assert len(warned) == 1 and torch.equal(*found)
     by_torch = pipeline.instantiate(pipeline.emit(shipped(SPEC_OF["hopfield"])), "cpu", torch.float64, 0)
@@ -483,7 +483,7 @@ def test_a_disk_without_space_for_a_trial_leaves_torch_operations(monkeypatch: p
     net = unbuilt(monkeypatch)
     monkeypatch.setenv("CXXFLAGS", "-O0 -DFULL")
     monkeypatch.setattr("energyc.runtime.kernels.library.Library._tried", full)
-    with pytest.warns(RuntimeWarning, match="free_phase cannot be tried: No space left on device"):
+    with pytest.warns(RuntimeWarning, match="settled_phase cannot be tried: No space left on device"):
         net.relax({"x": torch.rand(3, 12, dtype=torch.float64)})
 
 
