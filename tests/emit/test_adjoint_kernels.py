@@ -10,11 +10,14 @@ import pytest
 import torch
 from torch import Tensor
 
+from energyc.language.diagnostics import UserError
 from energyc.runtime.adjoints import implicit, iterated
 from energyc.runtime.adjoints.implicit import solved
 from energyc.runtime.adjoints.transposed import Transposed
 from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.kernels.phases import KernelNetwork
+from energyc.runtime.relaxation.steps import advance_
+from energyc.runtime.rules.adjoint import adjoined
 from energyc.runtime.tensors.states import flatten, unflatten
 from tests.emit.judge import resolved
 from tests.emit.kernels import SPECS, drawn, kernel_module, needs_compiler, normal, shipped
@@ -145,3 +148,60 @@ def test_what_is_no_number_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         good = unflatten(found, system.states)[0][[0, 3, 4]]
     assert bool(residual.isinf().any())
     assert bool(good.isfinite().all())
+
+
+BESIDE = {path.stem: path for path in SPECS}
+#: Sets that each mix their entries, a box and none.
+SETS = """\
+network sets
+dim N = 6
+clamp x[N]
+target t[N]
+param W[N, N] ~ normal(1/2)
+state u[N] in sphere[N], v[N] in standardized[N], b[N] in [-1/4, 1/4], z[N]
+energy well = 1/2 * sum[i](u[i]^2 + v[i]^2 + b[i]^2 + z[i]^2) - sum[i](x[i] * (u[i] + v[i] + b[i] + z[i]))
+force turn on z[i] = sum[j](W[i,j] * tanh(u[j] + v[j] * b[j]))
+force back on u[i] = sum[j](W[j,i] * sin(z[j] - b[j]))
+readout o[i] = z[i] + v[i]
+cost c = 1/2 * sum[i]((o[i] - t[i])^2) + sum[i](b[i]^3)
+relax { step = 1/4, steps = 50 }
+train { rule = adjoint }
+"""
+
+
+def _beside(net: Any, size: float = 0.7, steps: int = 3) -> None:
+    """Some steps of ``adjoint`` by a kernel are those by torch, from states and adjoints at random."""
+    assert "adjoining" in net.kernels.names
+    random = torch.Generator().manual_seed(9)
+    with torch.no_grad():
+        fixed = prepared(net.eval(), drawn(net.clamp_shapes, random, net))
+        targets = list(drawn(net.target_shapes, random, net).values())
+        states = [size * normal((5, *shape), random, net) for shape in net.state_shapes.values()]
+        net._project_(states)
+        a, step = [normal(x.shape, random, net) for x in states], net.relax_step
+        others, beside = ([x.clone() for x in part] for part in (states, a))
+        assert net._adjoining_steps_(states, a, fixed, targets, steps, step)
+        for _ in range(steps):
+            beside, force = adjoined(net, others, beside, fixed, targets, step)
+            advance_(net, others, fixed, force, step)
+    assert all(bool(x.isfinite().all()) for x in beside)
+    for found, expected in zip([*states, *a], [*others, *beside], strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-11)
+
+
+@needs_compiler
+@pytest.mark.abridged(every=5)
+@pytest.mark.parametrize("name", BESIDE)
+def test_states_that_move_with_their_adjoint(name: str) -> None:
+    try:
+        net = kernel_module(shipped(BESIDE[name]), ["adjoint"])
+    except UserError as refused:
+        pytest.skip(str(refused).splitlines()[0])
+    if hasattr(net, "copies") or "adjoining" not in net.kernels.names:
+        pytest.skip("adjoint steps as torch operations")
+    _beside(net, 1e-3 if name == "resistive" else 0.7)  # the currents of its diodes grow exponentially
+
+
+@needs_compiler
+def test_adjoints_on_sets_that_mix_entries() -> None:
+    _beside(kernel_module(resolved(SETS), ["adjoint"]))

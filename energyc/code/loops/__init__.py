@@ -6,7 +6,7 @@ language that they are printed in.
 Imports: ``derive``, ``expressions``, ``functions``, ``ir``, ``network``, ``sparse``.
 """
 
-from energyc.code.loops.adjoints import adjoint_solve
+from energyc.code.loops.adjoints import adjoint_phase, adjoint_solve
 from energyc.code.loops.fuse import Rows
 from energyc.code.loops.lower import NotLowered
 from energyc.code.loops.nest import Kernel
@@ -34,6 +34,7 @@ __all__ = [
     "Kernel",
     "NotLowered",
     "Rows",
+    "adjoint_phase",
     "adjoint_solve",
     "free_phase",
     "kernel_text",

@@ -1,4 +1,4 @@
-"""The kernel of the adjoint of an equilibrium: the transposed step, repeated at states that stay where they are."""
+"""Kernels of the adjoint of an equilibrium: the transposed step, at states that stay where they are or that move."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from energyc.code.loops.fuse import grouped
 from energyc.code.loops.lower import NotLowered
 from energyc.code.loops.nest import Block, Buffer, Expr, Kernel, Load, Scalar
 from energyc.code.loops.phases import Builder, Equations
+from energyc.code.loops.sets import projected, projected_back
 from energyc.code.loops.waiting import Step
 from energyc.language.network import State
 from energyc.mathematics.expressions import Product, Sum
@@ -51,6 +52,50 @@ def adjoint_solve(equations: Equations) -> Kernel:
         terms = (seed, projected[name], *([found[name]] if name in found else []))
         after.append(builder.put(f"next_{buffer.name}", buffer.sizes, Sum(terms)))
     return _kernel(builder, [*at.values()], after)
+
+
+def adjoint_phase(equations: Equations) -> Kernel:
+    """a <- P^T (a + step (J^T a + dC/dz)) beside z <- P(z + step F(z)), P^T being taken where z moves to.
+
+    Raises NotLowered where no kernel writes P^T, and for kinks.
+    """
+    adjoint, builder = equations.adjoint, Builder(equations)
+    assert adjoint is not None
+    if equations.kinks:
+        raise NotLowered("kinks move proximally")
+    states, beside = builder.states(), builder.states("_back")
+    lowering = builder.lowering(states)
+    lowering.buffers |= {adjoint.cotangents[name]: buffer for name, buffer in beside.items()}
+    force, nudge, back = builder.slopes(lowering, equations.force, equations.nudge, adjoint.back)
+    after: dict[str, Buffer] = {}
+    after_beside: dict[str, Buffer] = {}
+    for name, state in states.items():
+        step, place, constraint = (
+            Scalar(f"step_{name}"),
+            labels_of(len(state.sizes)),
+            equations.network.states[name].constraint,
+        )
+        moved = builder.put(f"moved_{name}", state.sizes, Load(state, place) + step * force[name])
+        after[name] = projected(builder.put, f"next_{name}", state.sizes, Load(moved, place), constraint)
+        pulls = Sum(tuple(part[name] for part in (back, nudge) if name in part))
+        seed = builder.put(f"pulled_{name}", state.sizes, Load(beside[name], place) + step * pulls)
+        after_beside[name] = builder.put(f"next_{name}_back", state.sizes, held(builder, name, seed, moved))
+    doc = "Steps of the free phase, and of the adjoint beside it."
+    at, ends = [*states.values(), *beside.values()], [*after.values(), *after_beside.values()]
+    return builder.kernel("adjoining", doc, at, ends, [f"step_{name}" for name in states])
+
+
+def held(builder: Builder, name: str, seed: Buffer, moved: Buffer | None) -> Expr:
+    """P^T of a seed. Raises NotLowered where no kernel writes it."""
+    constraint, entry = builder.network.states[name].constraint, Load(seed, labels_of(len(seed.sizes)))
+    if constraint is None or moved is None:
+        return entry
+    back = projected_back(builder.put, moved, seed, constraint)
+    if back is None:
+        raise NotLowered(f"no kernel goes back through the projection of {name}")
+    if constraint.kind in ("box", "nonnegative"):
+        return back
+    return Load(builder.put(f"held_{seed.name}", seed.sizes, back), entry.place)
 
 
 def _check_diagonal(name: str, state: State, equations: Equations) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from energyc.code.loops.adjoints import passed
+from energyc.code.loops.adjoints import held, passed
 from energyc.code.loops.affine import labels_of
 from energyc.code.loops.arrange import arranged, widened
 from energyc.code.loops.fuse import grouped
 from energyc.code.loops.lower import NotLowered
 from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Scalar
 from energyc.code.loops.phases import Builder, Equations, free_phase
-from energyc.code.loops.sets import projected, projected_back
+from energyc.code.loops.sets import projected
 from energyc.code.loops.totals import add_up
 from energyc.mathematics.expressions import Sum
 
@@ -70,9 +70,9 @@ def steps_back(equations: Equations) -> Kernel:
     nodes = {name: back.came.get(name, state.node) for name, state in network.states.items()}
     kept = {name: passed(builder, nodes[name], buffer) for name, buffer in at.items()}
     moved = {name: passed(builder, node, at[name]) for name, node in back.moved.items()}
-    held = {name: _held(builder, name, buffer, moved.get(name)) for name, buffer in at.items()}
+    pulled = {name: held(builder, name, buffer, moved.get(name)) for name, buffer in at.items()}
     pushed = {
-        name: builder.put(f"{name}_pushed", buffer.sizes, Scalar(f"step_{name}") * held[name])
+        name: builder.put(f"{name}_pushed", buffer.sizes, Scalar(f"step_{name}") * pulled[name])
         for name, buffer in at.items()
     }
     lowering = builder.lowering(_on_sets(builder, kept))
@@ -90,7 +90,7 @@ def steps_back(equations: Equations) -> Kernel:
     builder.asked |= dict(lowering.asked)
     sums = {name: Buffer(f"{name}_sum", lowering.extents(node), True, "state") for name, node in back.sums.items()}
     after = [
-        builder.put(f"next_{buffer.name}", buffer.sizes, Sum((held[n], *([entries[n]] if n in entries else []))))
+        builder.put(f"next_{buffer.name}", buffer.sizes, Sum((pulled[n], *([entries[n]] if n in entries else []))))
         for n, buffer in at.items()
     ]
     after += [
@@ -98,19 +98,6 @@ def steps_back(equations: Equations) -> Kernel:
         for name, buffer in sums.items()
     ]
     return _kernel(builder, [*at.values(), *sums.values()], after, totals, [*kept.values(), *moved.values()])
-
-
-def _held(builder: Builder, name: str, seed: Buffer, moved: Buffer | None) -> Expr:
-    """P^T of a seed. Raises NotLowered where no kernel writes it."""
-    constraint, entry = builder.network.states[name].constraint, Load(seed, labels_of(len(seed.sizes)))
-    if constraint is None or moved is None:
-        return entry
-    back = projected_back(builder.put, moved, seed, constraint)
-    if back is None:
-        raise NotLowered(f"no kernel goes back through the projection of {name}")
-    if constraint.kind in ("box", "nonnegative"):
-        return back
-    return Load(builder.put(f"held_{seed.name}", seed.sizes, back), entry.place)
 
 
 def _kernel(

@@ -14,6 +14,7 @@ from energyc.code.loops import (
     Kernel,
     NotLowered,
     Rows,
+    adjoint_phase,
     adjoint_solve,
     free_phase,
     nudged_phase,
@@ -185,9 +186,12 @@ def _phases(context: Context, target: str, rows: Rows, prefix: str = "") -> Rela
         kernels.append(nudged_sweeps(equations) if blocks else nudged_phase(equations))
         if any(rule.corrects_moving_states for rule in context.features.rules) and equations.correction:
             kernels.append(tracking_phases(equations))
-    if equations.adjoint is not None:
+    if equations.adjoint is not None and "implicit" in context.options.rules:
         with suppress(NotLowered):  # GMRES solves for it
             kernels.append(adjoint_solve(equations))
+    if equations.adjoint is not None and "adjoint" in context.options.rules and not context.options.descends:
+        with suppress(NotLowered):  # steps are torch operations
+            kernels.append(adjoint_phase(equations))
     if equations.back is not None:
         with suppress(NotLowered):  # steps back are torch operations
             kernels += [steps_back(equations), recorded_phase(equations)]
@@ -260,9 +264,9 @@ def _of_sets(context: Context, what: str) -> dict[str, Input]:
 
 
 def _adjoint(context: Context, back: Mapping[str, Node]) -> Adjoint | None:
-    """The transposed Jacobian, as it is planned; None unless the module is made for ``implicit``, or nothing rests."""
+    """The transposed Jacobian, as it is planned; None unless a rule of the module has an adjoint, or nothing rests."""
     d, network = context.derivation, context.network
-    if network.numbered or "implicit" not in context.options.rules:
+    if network.numbered or {"implicit", "adjoint"}.isdisjoint(context.options.rules):
         return None
     seeds, moving = (_like_states(d, name) for name in ("seed", "moving"))
     held = {n for n, state in network.states.items() if state.constraint is not None or n in d.proximal}

@@ -42,6 +42,12 @@ class Derivatives(Flow):
         """
         return False
 
+    def _adjoining_steps_(
+        self, states: list[Tensor], a: list[Tensor], fixed: Fixed, targets: Tensors, count: int, step: Sequence[float]
+    ) -> bool:
+        """Whether a kernel made steps of ``adjoint``, states and what moves beside them, in place."""
+        return False
+
     def _kept_steps_(
         self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]
     ) -> list[Tensor] | None:

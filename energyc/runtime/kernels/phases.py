@@ -180,6 +180,11 @@ class KernelNetwork(EnergyNetwork):
         moving = [] if moved is None else self._proximal_adjoint(moved, ones, fixed, step)
         return self._ran("adjoint", a, fixed, [*states, *seeds, *moving], step, most, change)
 
+    def _adjoining_steps_(
+        self, states: list[Tensor], a: list[Tensor], fixed: Fixed, targets: Tensors, count: int, step: Sequence[float]
+    ) -> bool:
+        return not self._holds(step) and self._ran("adjoining", [*states, *a], fixed, targets, step, count)
+
     def _kept_steps_(
         self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]
     ) -> list[Tensor] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -28,18 +30,29 @@ def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors,
     states, step = [x.clone() for x in free.states], free.step
     a = [torch.zeros_like(x) for x in states]
     monitor = NudgeMonitor(settings.nudge, net.dtype)
-    for k in monitor.steps():
-        slopes = filled(net._cost_force(states, fixed, targets), states)
-        back = filled(net._force_adjoint(states, fixed, a), states)
-        moved = [x + h * (b + c) for x, b, c, h in zip(a, back, slopes, step)]
-        force = net._force(states, fixed)
-        moved = net._proximal_adjoint([x + h * f for x, f, h in zip(states, force, step)], moved, fixed, step)
-        if monitor.is_due(k) and monitor.settled(relative_change(moved, a)):
-            break
-        a = moved
-        advance_(net, states, fixed, force, step)
+    for k, count in monitor.strides():
+        if monitor.is_due(k):
+            after, _ = adjoined(net, states, a, fixed, targets, step)
+            if monitor.settled(relative_change(after, a)):
+                break
+        if not net._adjoining_steps_(states, a, fixed, targets, count, step):
+            for _ in range(count):
+                a, force = adjoined(net, states, a, fixed, targets, step)
+                advance_(net, states, fixed, force, step)
     kept = not_exploded(free) & finite(a)
     at, (ends, a, aims) = restricted(kept, fixed, free.states, a, targets)
     slopes_by_param = [net._force_vjp(ends, at, a)[1], net._kink_gradient(ends, at, a)]
     slopes_by_param.append(net._cost_gradient(ends, at, aims))
     return Estimate(free, slopes_by_param, kept, a)
+
+
+def adjoined(
+    net: Equations, states: list[Tensor], a: list[Tensor], fixed: Fixed, targets: Tensors, step: Sequence[float]
+) -> tuple[list[Tensor], Tensors]:
+    """What moves beside the states after a step, and the force by which they move."""
+    slopes = filled(net._cost_force(states, fixed, targets), states)
+    back = filled(net._force_adjoint(states, fixed, a), states)
+    moved = [x + h * (b + c) for x, b, c, h in zip(a, back, slopes, step)]
+    force = net._force(states, fixed)
+    ahead = [x + h * f for x, f, h in zip(states, force, step)]
+    return net._proximal_adjoint(ahead, moved, fixed, step), force
