@@ -10,9 +10,13 @@ import torch
 
 from energyc import pipeline
 from energyc.resources import folder
+from energyc.runtime.equations.inputs import free_phase
 from tests.drawing import share
+from tests.emit.judge import resolved
 from tests.emit.kernels import TOLERANCE, differences, drawn, kernel_module
 from tests.emit.random_products import check_products, every_product
+from tests.emit.test_adjoint_kernels import SETS, beside
+from tests.emit.test_settling_kernels import both, close, uneven
 
 SEED = 5
 CASES = (
@@ -55,6 +59,9 @@ def main() -> None:
             found = differences(kernel_module(network, rules))
             assert max(found.values()) < TOLERANCE, (name, rules, found)
     rounded_gradients()
+    settling = uneven(torch.Generator().manual_seed(SEED))
+    close(*both(*settling, free_phase(settling[0], None, None, None)))
+    beside(kernel_module(resolved(SETS), ["adjoint"]))
     with every_product() as kernels:
         for dtype in (torch.float64, torch.float32):
             assert check_products(kernels, Random(SEED), dtype, 100) > 30

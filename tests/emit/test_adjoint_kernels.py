@@ -169,7 +169,7 @@ train { rule = adjoint }
 """
 
 
-def _beside(net: Any, size: float = 0.7, steps: int = 3) -> None:
+def beside(net: Any, size: float = 0.7, steps: int = 3) -> None:
     """Some steps of ``adjoint`` by a kernel are those by torch, from states and adjoints at random."""
     assert "adjoining" in net.kernels.names
     random = torch.Generator().manual_seed(9)
@@ -179,13 +179,13 @@ def _beside(net: Any, size: float = 0.7, steps: int = 3) -> None:
         states = [size * normal((5, *shape), random, net) for shape in net.state_shapes.values()]
         net._project_(states)
         a, step = [normal(x.shape, random, net) for x in states], net.relax_step
-        others, beside = ([x.clone() for x in part] for part in (states, a))
+        others, adjoints = ([x.clone() for x in part] for part in (states, a))
         assert net._adjoining_steps_(states, a, fixed, targets, steps, step)
         for _ in range(steps):
-            beside, force = adjoined(net, others, beside, fixed, targets, step)
+            adjoints, force = adjoined(net, others, adjoints, fixed, targets, step)
             advance_(net, others, fixed, force, step)
-    assert all(bool(x.isfinite().all()) for x in beside)
-    for found, expected in zip([*states, *a], [*others, *beside], strict=True):
+    assert all(bool(x.isfinite().all()) for x in adjoints)
+    for found, expected in zip([*states, *a], [*others, *adjoints], strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-11)
 
 
@@ -199,9 +199,9 @@ def test_states_that_move_with_their_adjoint(name: str) -> None:
         pytest.skip(str(refused).splitlines()[0])
     if hasattr(net, "copies") or "adjoining" not in net.kernels.names:
         pytest.skip("adjoint steps as torch operations")
-    _beside(net, 1e-3 if name == "resistive" else 0.7)  # the currents of its diodes grow exponentially
+    beside(net, 1e-3 if name == "resistive" else 0.7)  # the currents of its diodes grow exponentially
 
 
 @needs_compiler
 def test_adjoints_on_sets_that_mix_entries() -> None:
-    _beside(kernel_module(resolved(SETS), ["adjoint"]))
+    beside(kernel_module(resolved(SETS), ["adjoint"]))

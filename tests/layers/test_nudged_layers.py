@@ -243,6 +243,25 @@ def test_blocks_of_thick_are_nudged_one_by_one() -> None:
     close(net.gradients(clamps, targets, nudge_steps=100, **rest).params, expected, 1e-6)
 
 
+def test_blocks_of_thick_rest_where_they_rest_as_one_state() -> None:
+    """The same gradient of the same cost: what benchmarks/depth.py compares."""
+    stack, joint = (
+        energyc.load(spec, preset="verify", dtype=torch.float64, rules=["bptt"])
+        for spec in (STACK, STACK.with_name("thick_joint.energy"))
+    )
+    with torch.no_grad():
+        for param in stack.parameters():
+            param.mul_(3)
+        for name, param in joint.params.items():
+            param.copy_(stack.params.get(f"block.{name}", stack.params.get(name)))
+    clamps, targets = drawn(stack)
+    expected = stack.gradients(clamps, targets, steps=200)
+    found = joint.gradients(clamps, targets, steps=400)
+    torch.testing.assert_close(found.cost, expected.cost, rtol=1e-12, atol=1e-12)
+    near = {name: expected.params.get(f"block.{name}", expected.params.get(name)) for name in found.params}
+    close(found.params, near, 1e-9)
+
+
 @pytest.mark.slow
 def test_a_stack_trains_by_the_rule_of_its_spec(tmp_path: Path) -> None:
     random = torch.Generator().manual_seed(3)
