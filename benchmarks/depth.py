@@ -11,12 +11,12 @@ interrupted comparison is continued.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks import transformer
+from benchmarks.runs import kept
 from benchmarks.trained import spread, trained
 
 HERE = Path(__file__).parent
@@ -35,12 +35,17 @@ def settings(given: argparse.Namespace) -> dict[str, object]:
     return {**numbers, "train.schedule": "cosine(warmup = 100)", "train.eval_samples": given.eval_samples}
 
 
+def run_name(given: argparse.Namespace, blocks: int, seed: int) -> str:
+    """What tells runs apart that are kept beside each other."""
+    return f"{blocks}-{given.steps}-{given.batch}-{given.lr:g}-{given.ema:g}-{seed}"
+
+
 def outcome(given: argparse.Namespace, way: str, blocks: int, seed: int) -> dict[str, Any]:
     """The held-out cross-entropy at the end of a run, the seconds, and what it says of its health."""
     if way == TRANSFORMER:
         return of_transformer(given, blocks, seed)
     spec, rule = WAYS[way]
-    name = f"{spec}-{rule}-{blocks}-{seed}"
+    name = f"{spec}-{rule}-{run_name(given, blocks, seed)}"
     own = {"L": blocks, "train.eval_every": max(1, given.steps // 4)}
     options = ["--rule", rule, "--seed", str(seed), "--quiet", *(["--data", given.data] if given.data else [])]
     run = trained(given.out / name, HERE / f"{spec}.energy", {**settings(given), **own}, *options)
@@ -49,12 +54,10 @@ def outcome(given: argparse.Namespace, way: str, blocks: int, seed: int) -> dict
 
 def of_transformer(given: argparse.Namespace, blocks: int, seed: int) -> dict[str, Any]:
     """The same of a transformer, kept as a run is."""
-    kept = given.out / f"{TRANSFORMER}-{blocks}-{seed}.json"
-    if not kept.exists():
-        given.out.mkdir(parents=True, exist_ok=True)
-        chosen = [f"{name}={value}" for name, value in settings(given).items()]
-        kept.write_text(json.dumps(transformer.run(given.data, chosen, seed, blocks=blocks)), encoding="utf-8")
-    run = json.loads(kept.read_text(encoding="utf-8"))
+    given.out.mkdir(parents=True, exist_ok=True)
+    chosen = [f"{name}={value}" for name, value in settings(given).items()]
+    path = given.out / f"{TRANSFORMER}-{run_name(given, blocks, seed)}.json"
+    run = kept(path, lambda: transformer.run(given.data, chosen, seed, blocks=blocks))
     return {"cost": run["final"], "settled": None, "seconds": run["seconds"]}
 
 

@@ -2,8 +2,9 @@
 
     python -m benchmarks.regression FOLDER OUT [--tables concrete energy wine california] [--widths 16 64 256]
 
-FOLDER has ``concrete.txt``, ``ENB2012_data.csv`` (the first of its two targets), ``winequality-red.csv`` and
-``california_housing.csv`` (rows with an empty field are left out, the place by the sea is not read). One hidden layer
+FOLDER has ``concrete.txt`` (blanks between numbers, no heading), ``ENB2012_data.csv`` (semicolons and decimal commas;
+the first of its two targets), ``winequality-red.csv`` (commas, no heading) and ``california_housing.csv`` (rows with an
+empty field are left out, the place by the sea is not read). One hidden layer
 and a linear head; a fifth of the samples for testing, a fifth of the rest for validation, standardised by the training
 part; AdamW with a decay of 1e-2, batches of 512, a cosine over 1,000 epochs after 5 of warm-up, clipped at 1; a fit
 ends once the validation error has not fallen for 15 epochs, and is tested where it was lowest. At each width the rate
@@ -16,7 +17,6 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from torch import nn
 
 from benchmarks.drop_in import Split, evaluated, hidden, standardised, update
 from benchmarks.runs import kept
+from benchmarks.trained import spread
 
 KINDS = ("relu", "silu", "tel")
 RATES = (1e-4, 3e-4, 1e-3, 3e-3)
@@ -126,16 +127,10 @@ def row(given: argparse.Namespace, name: str, kind: str) -> str:
         lowest = {rate: statistics.fmean(run["validation"] for run in runs[rate]) for rate in RATES}
         rate = min(RATES, key=lowest.__getitem__)
         validated.append(lowest[rate])
-        cells.append(f"{spread([run['test'] for run in runs[rate]])} ({rate:g})")
+        cells.append(f"{spread([run['test'] for run in runs[rate]], 1, 3)} ({rate:g})")
     chosen = validated.index(min(validated))
     cells[chosen] = f"**{cells[chosen]}**"
     return f"| {name} | {kind} | {' | '.join(cells)} |"
-
-
-def spread(values: Sequence[float]) -> str:
-    """Mean and deviation."""
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.fmean(values):.3f} ± {deviation:.3f}"
 
 
 def main() -> None:

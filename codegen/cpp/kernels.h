@@ -233,8 +233,8 @@ __attribute__((always_inline)) inline T series(T u) {
     return sum;
 }
 FUNCTION clip(T u, T low, T high) { return u < low ? low : u > high ? high : u; }
-// What would be smaller than a normal number is 0, as is half of its 2^n. The C library's vectors compute such entries
-// one by one, and a selection here would keep the compiler from a clip by two instructions.
+// Below sqrt(2) times the smallest normal number it is 0, since there half of 2^n has no bits. The C library's vectors
+// compute such entries one by one, and a selection here would keep the compiler from a clip by two instructions.
 FUNCTION exp(T u) {
     const Reduced<T> part = reduced(clip(u, Format<T>::lowest, Format<T>::highest));
     return T(2) * (series<0>(part.rest) * two_to<T>(part.n - 1));
@@ -318,7 +318,7 @@ T relative_change(const T* now, const T* next, Int size, T largest) {
     return std::max(largest, std::sqrt(change) / (std::sqrt(whole) + T(1e-12)));
 }
 
-// That of all states of one sample.
+// The largest relative change over all states of one sample.
 template <class Phase, class T>
 T moved(T* const* now, T* const* next, Int b) {
     constexpr Int count = sizeof(Phase::sizes) / sizeof(Int);

@@ -159,6 +159,25 @@ def test_a_product_is_made_by_the_faster_way(faster: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(Library, "fastest", lambda _, task, ways: asked.append(set(ways)) or faster)
     network = shipped(next(p for p in SPECS if p.stem == "hopfield"))
     net = pipeline.instantiate(pipeline.emit(network, target="cpp", runtime="import"), "cpu", torch.float32, 0)
+    monkeypatch.setattr(net.kernels, "chosen", {})
     a, b = torch.randn(128, 96), torch.randn(96, 64)
+    assert net.kernels._product("ab,bz->az", a[:120], b, lambda: a[:120] @ b) is None or faster == "kernels"
     found = net.kernels._product("ab,bz->az", a, b, lambda: a @ b)
     assert asked == [{"torch", "kernels"}] and (found is None) == (faster == "torch")
+
+
+def test_processes_that_time_at_once_agree(tmp_path: Path) -> None:
+    """The first one's choice stays, and nothing that another one learnt is lost."""
+    place = SafePath(tmp_path) / "library.kernels"
+    first, second = (Library(b"built", place) for _ in range(2))
+    fast, slow = (lambda: None), (lambda: time.sleep(0.003))
+
+    def meanwhile() -> None:
+        first.fastest("a product", {"torch": fast, "kernels": slow})
+
+    first.ran.add("free_phase")
+    assert second.fastest("a product", {"torch": meanwhile, "kernels": fast}) == "torch"
+    second.ran.add("nudged_phase")
+    second.keep()
+    kept = kept_library(place)
+    assert kept is not None and kept.chosen == {"a product": "torch"} and kept.ran == {"free_phase", "nudged_phase"}

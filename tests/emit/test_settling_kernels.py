@@ -12,6 +12,7 @@ from torch import Tensor
 
 from energyc.runtime.equations.inputs import free_phase, prepared
 from energyc.runtime.equations.records import FreePhase, Phase
+from energyc.runtime.kernels.cpp_kernels import Kernels
 from energyc.runtime.kernels.phases import KernelNetwork
 from energyc.runtime.relaxation.free_phase import settle
 from tests.emit.judge import resolved
@@ -60,11 +61,18 @@ def ended(net: Any, clamps: dict[str, Tensor], states: Sequence[Tensor], phase: 
 
 def both(net: Any, clamps: dict[str, Tensor], states: Sequence[Tensor], phase: Phase) -> tuple[FreePhase, FreePhase]:
     """The same by one call of a kernel, and with a look from Python after each chunk."""
-    whole, chunks = ended(net, clamps, states, phase), []
+    own, ends = KernelNetwork._settle_, []
+
+    def seen(*given: Any) -> Any:
+        ends.append(own(*given))
+        return ends[-1]
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KernelNetwork, "_settle_", lambda *given: chunks.append(given))
+        patch.setattr(KernelNetwork, "_settle_", seen)
+        whole = ended(net, clamps, states, phase)
+        patch.setattr(KernelNetwork, "_settle_", lambda *_: None)
         apart = ended(net, clamps, states, phase)
-    assert chunks
+    assert [end is None for end in ends] == [False]
     return whole, apart
 
 
@@ -124,11 +132,12 @@ def test_looks_are_where_they_were(phase: dict[str, Any]) -> None:
 
 @needs_compiler
 def test_what_explodes_does_so_step_by_step() -> None:
-    """The others of its batch end where they would without it."""
+    """It alone: the others of its batch end in the kernel."""
     net = kernel_module(resolved(EXPLODING)).eval()
     x = 0.9 * torch.rand(BATCH, 3, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     x[5] = 3.0
     whole, apart = both(net, {"x": x}, [x], free_phase(net, None, None, None))
+    assert int(whole.steps[5]) > 0
     assert not whole.residual[5].isfinite() and int(whole.residual.isfinite().sum()) == BATCH - 1
     close(whole, apart)
 
@@ -167,3 +176,50 @@ def test_other_looks_stay_in_python(setting: str, value: object, monkeypatch: py
     monkeypatch.setattr(net.kernels, "run", lambda name, *given: called.append(name) or run(name, *given))
     ended(net, clamps, states, free_phase(net, None, None, None))
     assert called and "settled" not in called
+
+
+@needs_compiler
+def test_in_float32_a_sample_makes_as_many_steps() -> None:
+    """Its place in a tile may change the last digit."""
+    net, clamps, states = uneven(torch.Generator().manual_seed(6))
+    net, states = net.float(), [x.float() for x in states]
+    clamps = {name: x.float() if x.is_floating_point() else x for name, x in clamps.items()}
+    whole, apart = both(net, clamps, states, free_phase(net, None, None, 1e-4))
+    assert whole.steps.tolist() == apart.steps.tolist() and len(set(whole.steps.tolist())) > 5
+    for x, y in zip(whole.states, apart.states, strict=True):
+        torch.testing.assert_close(x, y, rtol=1e-5, atol=1e-6)
+
+
+LAYERS = """\
+network layered
+dim N = 4
+clamp x[N]
+target t[N]
+layer first {
+  state z[N]
+  energy e = 1/2 * sum[i](z[i]^2) - 1/4 * sum[i](x[i] * tanh(z[i]))
+  relax { steps = 3, tolerance = 1e-6, chunk = 2, max_steps = 80 }
+}
+layer second {
+  state z[N]
+  energy e = 1/2 * sum[i](z[i]^2) - sum[i](first.z[i] * sin(z[i]))
+  relax { steps = 3, step = 1/4, tolerance = 1e-6, max_steps = 80 }
+}
+readout o[i] = second.z[i]
+cost c = sum[i]((o[i] - t[i])^2)
+train { rule = implicit }
+"""
+
+
+@needs_compiler
+def test_layers_settle_each_by_its_own_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = kernel_module(resolved(LAYERS)).eval()
+    clamps = {"x": torch.randn(BATCH, 4, generator=torch.Generator().manual_seed(7), dtype=torch.float64)}
+    used: list[str] = []
+    run = Kernels.run
+    monkeypatch.setattr(Kernels, "run", lambda own, name, *given: used.append(name) or run(own, name, *given))
+    with torch.no_grad():
+        found = net(clamps)["o"]
+        assert used == ["first_settled", "second_settled"]
+        monkeypatch.setattr(KernelNetwork, "_settle_", lambda *_: None)
+        torch.testing.assert_close(net(clamps)["o"], found, rtol=TOLERANCE, atol=TOLERANCE)

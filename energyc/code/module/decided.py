@@ -22,9 +22,9 @@ LONGEST = 120
 #: The attributes of a network that its module settles.
 DECIDED = frozenset(
     """
-    numbered kinked constrained retraced descends batch_mates family_names noise_shapes force_params param_attributes
-    biased summed graphs snapshots nudge_together relax_solver relax_auto relax_products relax_measure relax_exit
-    relax_patience
+    numbered kinked constrained retraced settling descends batch_mates family_names noise_shapes force_params
+    param_attributes biased summed graphs snapshots nudge_together relax_solver relax_auto relax_products relax_measure
+    relax_exit relax_patience
     """.split()
 )
 #: What is false of everything that has it where an attribute of the network is: whether samples are coupled, and

@@ -60,10 +60,12 @@ class Relaxing:
 
     @property
     def settings(self) -> Body:
-        """Settings of the class: what the names begin with, and whether the kernels leave out what is for training."""
+        """Settings of the class: what names begin with, whether kernels leave out what is for training, their walks."""
         prefix = (Assign(Name("_kernel_prefix"), String(self.prefix)),) if self.prefix else ()
         in_training = quote_body("_kernels_in_training = False") if self.context.network.training is not None else ()
-        return (*prefix, *in_training, *self._of_trajectories())
+        settling = any(kernel.walk == "settle" for kernel in self.kernels)
+        in_one_call = (Assign(Name("settling"), Constant(True)),) if settling else ()
+        return (*prefix, *in_training, *in_one_call, *self._of_trajectories())
 
     def _of_trajectories(self) -> Iterator[Statement]:
         """Settings of a network whose kernels keep trajectories and go back through them, if they do."""

@@ -118,6 +118,9 @@ class Network(Protocol):
     def named_parameters(self) -> Any:
         """Return the parameters by attribute name."""
 
+    def modules(self) -> Any:
+        """Return the network and its layers."""
+
 
 def learnable(net: Network) -> Tensors:
     """Return the params that an optimiser moves, by the spec's names: only leaves, so that no tie is moved twice."""

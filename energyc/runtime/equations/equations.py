@@ -48,7 +48,8 @@ class Equations(PhaseSettings, RuleEquations):
         """Steps of the free phase by a kernel, in place, until the residual of a sample is at most ``goal``.
 
         ``looks`` are the steps to the first look, from a look to the next one, and at most. The residual of each sample
-        at its last look and its steps, [batch] each; None where no kernel takes the states, or they outgrow it.
+        at its last look and its steps, [batch] each; None where no kernel takes the states. A sample whose residual is
+        no finite number is put back to where it began, and has made no steps.
         """
         return None
 

@@ -29,6 +29,8 @@ class Flow(NetworkFacts):
     numbered = False
     #: Whether kernels keep the states of steps and go back through them.
     retraced = False
+    #: Whether a kernel makes a free phase to the end of each sample.
+    settling = False
     #: The states whose steps are measured by the gradients that their flows name, which ``_slopes`` gives.
     sloped: tuple[str, ...] = ()
     #: The states of each block in the order of a sweep, by their numbers.

@@ -31,7 +31,7 @@ from energyc.runtime.tensors.states import Tensors
 FLAGS = "-std=c++17 -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math -shared -fPIC -pthread".split()
 #: How often each way to do a task is timed at most.
 ROUNDS = 7
-#: The seconds after which that ends.
+#: The seconds after which that ends, with the round that is under way.
 TIMED = 0.1
 #: Seconds that a first step may take.
 LONGEST_TRIAL = 60
@@ -118,25 +118,29 @@ class Library:
         return None if death is None else f"{name} {death}"
 
     def fastest(self, task: str, ways: Mapping[str, Callable[[], object]]) -> str:
-        """The fastest of some ways to do a task here, by name: timed once, and then what is kept with the library.
-
-        So a run that is resumed computes as it began.
-        """
+        """The fastest of some ways to do a task here, by name: timed once, and then what is kept with the library."""
         if task not in self.chosen:
-            kept = kept_library(self.place)  # another process may have timed it
-            if kept is not None and kept.content == self.content:
-                self.chosen = {**kept.chosen, **self.chosen}
+            self._learn()  # another process may have timed it
         if task not in self.chosen:
             self.chosen[task] = fastest_of(ways)
             self.keep()
         return self.chosen[task]
 
     def keep(self) -> None:
-        """Write the library where the next process finds it, if it can be written."""
+        """Write the library where the next process finds it, if it can be written, with what others kept of it."""
+        self._learn()
         digest = hashlib.sha256(self.content).hexdigest()
         head = {"sha256": digest, "ran": sorted(self.ran), "died": sorted(self.died), "chosen": self.chosen}
         with suppress(OSError):
             self.place.write(json.dumps(head).encode() + b"\n" + self.content)
+
+    def _learn(self) -> None:
+        """Take over what other processes kept of this library; what they chose first stays."""
+        kept = kept_library(self.place)
+        if kept is not None and kept.content == self.content:
+            self.ran |= kept.ran
+            self.died |= kept.died - self.ran
+            self.chosen |= kept.chosen
 
     def _tried(self, name: str, sizes: str, numbers: bytes) -> str | None:
         """How a kernel ended the process that made its first step; None where it did not, or there was no process."""
@@ -223,15 +227,14 @@ def build(command: Sequence[str], source: str, place: SafePath) -> Library:
 
 
 def fastest_of(ways: Mapping[str, Callable[[], object]]) -> str:
-    """The way that takes the least time, of some calls of each in turn; the first ones do not count."""
+    """The way that takes the least time, of at least two calls of each in turn, as the first may be slow."""
     least = dict.fromkeys(ways, float("inf"))
     began = time.perf_counter()
-    for number in range(ROUNDS + 1):
+    for number in range(ROUNDS):
         for name, call in ways.items():
             start = time.perf_counter()
             call()
-            if number > 0:
-                least[name] = min(least[name], time.perf_counter() - start)
+            least[name] = min(least[name], time.perf_counter() - start)
         if number > 0 and time.perf_counter() - began > TIMED:
             break
     return min(least, key=least.__getitem__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -37,7 +37,15 @@ class Walk(NamedTuple):
 
 
 class ProductKernels(Kernels):
-    """Kernels whose library also makes products of two tensors, where it is faster than torch."""
+    """Kernels whose library also makes products of two tensors, where it is faster than torch.
+
+    ``chosen`` tells which of both makes a product, by its equation and about its sizes; a run keeps that, so that it
+    goes on as it began.
+    """
+
+    def __init__(self, source: str, names: Sequence[str], rounded: Mapping[str, str] = {}) -> None:
+        super().__init__(source, names, rounded)
+        self.chosen: dict[str, str] = {}
 
     def matmul(self, a: Tensor, b: Tensor) -> Tensor:
         """``a @ b``: [..., n] times [n, m]; where both are transposed in memory, so is what it gives."""
@@ -89,14 +97,26 @@ class ProductKernels(Kernels):
             return out
 
         if not rounds:
-            task = f"{equation} {[*a.shape]} {[*a.stride()]} {[*b.shape]} {[*b.stride()]} {torch.get_num_threads()}"
-            if library.fastest(task, {"torch": usual, "kernels": by_kernel}) == "torch":
+            task = about(equation, a, b)
+            if task not in self.chosen:
+                self.chosen[task] = library.fastest(task, {"torch": usual, "kernels": by_kernel})
+            if self.chosen[task] == "torch":
                 return None
         return by_kernel()
 
 
 #: ``@`` of two tensors, the first of two labels and more.
 MATMULS = ("ab,bz->az", "abc,cz->abz", "abcd,dz->abcz", "abcde,ez->abcdz")
+
+
+def about(equation: str, a: Tensor, b: Tensor) -> str:
+    """What a product is timed as: its sizes to the next power of two, how its operands lie, dtype and threads.
+
+    So fewer samples are not another product, since some of a batch did not settle.
+    """
+    sizes = ("x".join(str(1 << (n - 1).bit_length()) for n in x.shape) for x in (a, b))
+    lies = ("".join(map(str, sorted(range(x.dim()), key=x.stride))) for x in (a, b))
+    return " ".join([equation, *sizes, *lies, KINDS[a.dtype], str(torch.get_num_threads())])
 
 
 def rounds_operands() -> bool:

@@ -60,15 +60,15 @@ def settled(
 ) -> FreePhase:
     """The same with products as they are, which begins with those of ``first``.
 
-    Where kernels make the whole phase, they do. A look waits once for the device, to know which samples go on; the last
-    one does not, where no further steps are left.
+    A kernel makes the whole phase where one can, but for samples that explode. A look waits once for the device, to
+    know which samples go on; the last one does not, where no further steps are left.
     """
     ending = chosen("exit", net.relax_exit)(net, phase)
     scale = torch.stack([x.abs().max() for x in states]).max().clamp_min(1.0)
     run = FreeRun(net, states, fixed, ending.phase, observers)
     if net.relax_products is not None and first is not None:
         run.approach(first, ending.most)
-    if run.settle(ending):
+    if net.settling and run.settle(ending):
         return run.ended(scale)
     stride = ending.phase.chunk if phase.auto else ending.first_stride(run.taken)
     stride = max(0, min(stride, ending.most - run.done))
@@ -126,15 +126,19 @@ class FreeRun:
         self.count += self.taken
 
     def settle(self, ending: Termination) -> bool:
-        """Whether kernels made all steps to the end of each sample, which nobody looks at in between."""
+        """Whether a kernel made all steps of each sample; those that exploded, if any, are left as they began."""
         net = self.net
-        if self.observers or self.taken or self.phase.auto or net.coupled or not ending.looks_alone:
+        if self.observers or self.taken or self.phase.auto or net.coupled or net.relax_patience > 1:
+            return False
+        if not ending.looks_alone:
             return False
         looks = ending.first_stride(0), ending.phase.chunk, ending.most
         ends = net._settle_(self.states, self.fixed, self.step, looks, ending.goal)
-        if ends is not None:
-            self.residual, self.count = ends
-        return ends is not None
+        if ends is None:
+            return False
+        self.residual, self.count = ends
+        self.rows = (~self.residual.isfinite()).nonzero()[:, 0]
+        return len(self.rows) == 0
 
     def advance(self, ending: Termination, stride: int) -> None:
         """Some steps of the samples that still move, and a look at where they are."""

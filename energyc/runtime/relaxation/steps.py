@@ -16,7 +16,12 @@ from energyc.runtime.tensors.states import Tensors, relative_change
 
 
 def advance_(net: Equations, states: list[Tensor], fixed: Fixed, force: Tensors, step: Sequence[float]) -> None:
-    """One step, in place: every state moves by its step times its force, then to its proximal point."""
+    """One step, in place: every state moves by its step times its force, then to its proximal point.
+
+    A force may be entries of a state as they are, which must not have moved before.
+    """
+    held = {x.untyped_storage().data_ptr() for x in states}
+    force = [f.clone() if f.untyped_storage().data_ptr() in held else f for f in force]
     for x, f, h in zip(states, force, step):
         x.add_(f, alpha=h)
     if net.kinked:

@@ -26,14 +26,13 @@ class Termination:
         self.least = phase.steps or 0
         self.most = self.least if phase.tolerance is None else phase.max_steps
         self.goal = float("inf") if phase.tolerance is None else phase.tolerance
-        self.patience = net.relax_patience
-        if self.patience > 1:
-            self.settled = chosen("exit", "patient")(self.settled, self.patience)  # type: ignore[method-assign]
+        if net.relax_patience > 1:
+            self.settled = chosen("exit", "patient")(self.settled, net.relax_patience)  # type: ignore[method-assign]
 
     @property
     def looks_alone(self) -> bool:
-        """Whether a sample stops at its first look with a small residual, as kernels can tell by themselves."""
-        return self.patience == 1 and self.most >= self.least
+        """Whether a sample stops by the residual of its next step, as kernels can tell by themselves."""
+        return self.most >= self.least
 
     @property
     def end(self) -> int:

@@ -32,9 +32,11 @@ def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors,
     monitor = NudgeMonitor(settings.nudge, net.dtype)
     for k, count in monitor.strides():
         if monitor.is_due(k):
-            after, _ = adjoined(net, states, a, fixed, targets, step)
+            after, force = adjoined(net, states, a, fixed, targets, step)
             if monitor.settled(relative_change(after, a)):
                 break
+            a, count = after, count - 1
+            advance_(net, states, fixed, force, step)
         if not net._adjoining_steps_(states, a, fixed, targets, count, step):
             for _ in range(count):
                 a, force = adjoined(net, states, a, fixed, targets, step)
