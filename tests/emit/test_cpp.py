@@ -212,7 +212,7 @@ def test_layers_relax_in_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     run = by_kernels.attention.kernels.run
     monkeypatch.setattr(by_kernels.attention.kernels, "run", lambda *a: (walked.append(a[0]), run(*a)))
     one, two = (net.relax(clamps).states for net in (by_kernels, by_torch))
-    assert set(walked) == {"attention_free", "mlp_free"}
+    assert set(walked) == {"attention_settled", "mlp_settled"}
     for name, state in two.items():
         assert torch.allclose(one[name], state, rtol=1e-11, atol=1e-12), name
     one, two = (net.gradients(clamps, targets).params for net in (by_kernels, by_torch))
