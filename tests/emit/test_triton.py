@@ -366,8 +366,8 @@ def test_every_function_of_the_kernels_has_a_form() -> None:
 
 
 def test_without_a_gpu_the_phases_run_as_torch_operations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRITON_INTERPRET", "0")
     net = kernel_module(shipped(spec_path("hopfield")), target="triton")
+    monkeypatch.setenv("TRITON_INTERPRET", "0")  # not before: networks of one text share their module
     monkeypatch.setattr(net.kernels, "failure", None)  # networks of one text share their kernels
     x = [torch.randn(2, *shape, dtype=torch.float64) for shape in net.state_shapes.values()]
     with pytest.warns(RuntimeWarning, match="run as torch operations"):
