@@ -359,6 +359,16 @@ constexpr Int room() {
     return (entries * Phase::tile + Phase::panel_entries + 15) / 16 * 16;
 }
 
+// The phase of a tile that begins with a sample of what is given, with its memory.
+template <class Phase, class T>
+Phase placed(const void* const* given, const T* scalars, Int start, T* memory, T* panel_memory, const T* packed) {
+    Phase phase = Phase::at(given, scalars, start);
+    phase.memory = memory;
+    phase.panel_memory = panel_memory;
+    phase.packed = packed;
+    return phase;
+}
+
 // Calls work(phase, n, start, now, next) for each tile of some samples, with its phase and its states now.
 template <class Phase, class T, class Work>
 void tiles_of(Int first, Int several, T* const* states, const void* const* given, const T* scalars, const T* packed,
@@ -376,10 +386,7 @@ void tiles_of(Int first, Int several, T* const* states, const void* const* given
             place += 2 * size * tile;
             std::copy_n(states[k] + start * size, n * size, now[k]);
         }
-        Phase phase = Phase::at(given, scalars, start);
-        phase.memory = memory;
-        phase.panel_memory = place;
-        phase.packed = packed;
+        Phase phase = placed<Phase>(given, scalars, start, memory, place, packed);
         work(phase, n, start, now, next);
     }
 }

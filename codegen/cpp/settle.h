@@ -28,6 +28,14 @@ struct Rows {
     }
 };
 
+// Copies the states of one sample.
+template <class Phase, class T>
+void put_sample(T* const* from, Int b, T* const* to, Int at) {
+    constexpr Int count = sizeof(Phase::sizes) / sizeof(Int);
+    for (Int k = 0; k < count; ++k)
+        std::copy_n(from[k] + b * Phase::sizes[k], Phase::sizes[k], to[k] + at * Phase::sizes[k]);
+}
+
 // Steps of a phase in place until the relative change of the next one is at most the goal: a look after the first
 // steps, then one after each chunk, at most so many steps. scalars begin with the first steps, the chunk and the goal;
 // behind the states is where the steps of each sample are left. change is that of a sample's last look; a sample whose
@@ -58,24 +66,18 @@ void settle(Int samples, Int most, T* const* states, const void* const* given, c
                 const T far = change[sample[b]] = moved<Phase>(now, next, b);
                 states[count][sample[b]] = done;
                 if (far > goal && far < T(INFINITY) && done < most) chosen[left++] = b;
-                else
-                    for (Int k = 0; k < count; ++k)
-                        std::copy_n(now[k] + b * Phase::sizes[k], Phase::sizes[k],
-                                    states[k] + sample[b] * Phase::sizes[k]);
+                else put_sample<Phase>(now, b, states, sample[b]);
             }
             if (left == 0) break;
             if (left == n) continue;
             for (Int b = 0; b < left; ++b) {
+                if (chosen[b] == b) continue;
                 sample[b] = sample[chosen[b]];
-                for (Int k = 0; k < count && chosen[b] > b; ++k)
-                    for (T* all : {now[k], next[k]})
-                        std::copy_n(all + chosen[b] * Phase::sizes[k], Phase::sizes[k], all + b * Phase::sizes[k]);
+                put_sample<Phase>(now, chosen[b], now, b);
+                put_sample<Phase>(next, chosen[b], next, b);
             }
             rows.keep(chosen, n = left);
-            phase = Phase::at(rows.at, scalars + 3, 0);
-            phase.memory = whole.memory;
-            phase.panel_memory = whole.panel_memory;
-            phase.packed = whole.packed;
+            phase = placed<Phase>(rows.at, scalars + 3, 0, whole.memory, whole.panel_memory, whole.packed);
         }
     };
     for_tiles<Phase, T>(samples, states, given, scalars + 3, threads, work);

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import NamedTuple
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -39,8 +39,7 @@ class Walk(NamedTuple):
 class ProductKernels(Kernels):
     """Kernels whose library also makes products of two tensors, where it is faster than torch.
 
-    ``chosen`` tells which of both makes a product, by its equation and about its sizes; a run keeps that, so that it
-    goes on as it began.
+    ``chosen`` tells which of both makes a product, by what it is timed as; a run keeps that to go on as it began.
     """
 
     def __init__(self, source: str, names: Sequence[str], rounded: Mapping[str, str] = {}) -> None:
@@ -78,24 +77,14 @@ class ProductKernels(Kernels):
         if walk is None or not self.serve(next(iter(self.names), ""), [a]):
             return None
         library, none = self.libraries[a.dtype], torch.empty(0, dtype=a.dtype)
-        left, right = (b, a) if walk.turned else (a, b)
-        given = [walk.counts, walk.labels, left, right]
+        given = [walk.counts, walk.labels, *((b, a) if walk.turned else (a, b))]
         entry = "rounded_product" if rounds else "whole_product"
         if entry not in library.ran:
             refusal = library.refusal(entry, [a.new_empty(walk.sizes)], given, none, None)
             if refusal is not None:
                 self._fail(refusal)
                 return None
-        threads = min(torch.get_num_threads(), walk.shares)
-
-        def by_kernel() -> Tensor:
-            out = a.new_empty(walk.sizes)
-            number, pointer = ctypes.c_int64, ctypes.c_void_p
-            getattr(library.loaded, entry)(
-                number(0), number(0), pointers([out]), pointers(given), pointer(None), pointer(None), number(threads)
-            )
-            return out
-
+        by_kernel = partial(made, getattr(library.loaded, entry), a.new_empty, walk, given)
         if not rounds:
             task = about(equation, a, b)
             if task not in self.chosen:
@@ -105,6 +94,14 @@ class ProductKernels(Kernels):
         return by_kernel()
 
 
+def made(function: Any, empty: Callable[[tuple[int, ...]], Tensor], walk: Walk, given: Sequence[Tensor]) -> Tensor:
+    """The product by a function of the library, in memory of its own."""
+    out, number, pointer = empty(walk.sizes), ctypes.c_int64, ctypes.c_void_p
+    threads = number(min(torch.get_num_threads(), walk.shares))
+    function(number(0), number(0), pointers([out]), pointers(given), pointer(None), pointer(None), threads)
+    return out
+
+
 #: ``@`` of two tensors, the first of two labels and more.
 MATMULS = ("ab,bz->az", "abc,cz->abz", "abcd,dz->abcz", "abcde,ez->abcdz")
 
@@ -112,7 +109,7 @@ MATMULS = ("ab,bz->az", "abc,cz->abz", "abcd,dz->abcz", "abcde,ez->abcdz")
 def about(equation: str, a: Tensor, b: Tensor) -> str:
     """What a product is timed as: its sizes to the next power of two, how its operands lie, dtype and threads.
 
-    So fewer samples are not another product, since some of a batch did not settle.
+    So a batch of which some samples are left out is not timed anew.
     """
     sizes = ("x".join(str(1 << (n - 1).bit_length()) for n in x.shape) for x in (a, b))
     lies = ("".join(map(str, sorted(range(x.dim()), key=x.stride))) for x in (a, b))
