@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import energyc
+from energyc.runtime.tensors.states import unshared
 from tests.emit.kernels import needs_compiler
 
 #: Forces that are entries of a state as they are, of one that stands before and of one that stands behind.
@@ -38,6 +39,17 @@ def test_a_force_that_is_a_state_is_that_before_the_step(target: str) -> None:
         u, v, w = u - u / 4, v + u / 4, w + u[:, 1:] / 4
     for name, expected in {"u": u, "v": v, "w": w}.items():
         torch.testing.assert_close(found[name], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_force_has_memory_of_its_own() -> None:
+    """A copy of what is a state, or some of its entries; all else stays what it is."""
+    u, v = torch.arange(4.0)[None], torch.ones(1, 3)
+    own = 2 * v
+    found = unshared([u, u[:, 1:], u.expand(2, 4), own], [u, v])
+    for x in (u, v):
+        x.add_(1)
+    assert found[0].tolist() == [[0, 1, 2, 3]] and found[1].tolist() == [[1, 2, 3]]
+    assert found[2].tolist() == [[0, 1, 2, 3]] * 2 and found[3] is own
 
 
 @pytest.mark.parametrize("target", ["torch", pytest.param("cpp", marks=needs_compiler)])

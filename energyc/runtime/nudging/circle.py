@@ -15,7 +15,7 @@ from energyc.runtime.equations.inputs import given
 from energyc.runtime.equations.records import Estimate, Fixed, FreePhase, Phase, RuleSettings
 from energyc.runtime.nudging.nudged import NudgeMonitor
 from energyc.runtime.nudging.strength import nudging_strength
-from energyc.runtime.tensors.states import Tensors, finite, norm, relative_change, subtract
+from energyc.runtime.tensors.states import Tensors, finite, norm, relative_change, subtract, unshared
 
 #: The antisymmetric correction as a function of a real displacement.
 RealCorrection = Callable[[Tensors], Sequence[Tensor | None]]
@@ -106,7 +106,7 @@ def nudged_complex(
             parts = [None if r is None or i is None else torch.complex(r, i) for r, i in zip(real, imaginary)]
             force = subtract(force, parts)
         before = [z.clone() for z in states]
-        for z, f, h in zip(states, force, nudge.step):
+        for z, f, h in zip(states, unshared(force, states), nudge.step):
             z.add_(f, alpha=h)
         extension._project_(states)
         if monitor.is_due(k) and monitor.settled(relative_change(states, before)):

@@ -12,17 +12,12 @@ from torch import Tensor
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import chosen
 from energyc.runtime.equations.records import Fixed
-from energyc.runtime.tensors.states import Tensors, relative_change
+from energyc.runtime.tensors.states import Tensors, relative_change, unshared
 
 
 def advance_(net: Equations, states: list[Tensor], fixed: Fixed, force: Tensors, step: Sequence[float]) -> None:
-    """One step, in place: every state moves by its step times its force, then to its proximal point.
-
-    A force may be entries of a state as they are, which must not have moved before.
-    """
-    held = {x.untyped_storage().data_ptr() for x in states}
-    force = [f.clone() if f.untyped_storage().data_ptr() in held else f for f in force]
-    for x, f, h in zip(states, force, step):
+    """One step, in place: every state moves by its step times its force, then to its proximal point."""
+    for x, f, h in zip(states, unshared(force, states), step):
         x.add_(f, alpha=h)
     if net.kinked:
         net._proximal_(states, fixed, step)

@@ -55,6 +55,12 @@ def filled(parts: Sequence[Tensor | None], states: Tensors) -> list[Tensor]:
     return [torch.zeros_like(x) if part is None else part for part, x in zip(parts, states)]
 
 
+def unshared(force: Tensors, states: Tensors) -> list[Tensor]:
+    """The force, where it is entries of a state as they are in memory of its own, before that state moves in place."""
+    held = {x.untyped_storage().data_ptr() for x in states}
+    return [f.clone() if f.untyped_storage().data_ptr() in held else f for f in force]
+
+
 def subtract(force: Tensors, parts: Sequence[Tensor | None], factor: complex | Tensor = 1.0) -> list[Tensor]:
     """``force - factor * parts``, where there is a part; the factor may be one for each sample: [batch]."""
     if isinstance(factor, Tensor):
