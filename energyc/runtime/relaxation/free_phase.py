@@ -68,7 +68,7 @@ def settled(
     run = FreeRun(net, states, fixed, ending.phase, observers)
     if net.relax_products is not None and first is not None:
         run.approach(first, ending.most)
-    if net.settling and run.settle(ending):
+    if net.settling and run.settle_at_once(ending):
         return run.ended(scale)
     stride = ending.phase.chunk if phase.auto else ending.first_stride(run.taken)
     stride = max(0, min(stride, ending.most - run.done))
@@ -125,7 +125,7 @@ class FreeRun:
         self.taken = chosen("start", "rounded")(self.net, products, self.states, self.fixed, left, self.seen())
         self.count += self.taken
 
-    def settle(self, ending: Termination) -> bool:
+    def settle_at_once(self, ending: Termination) -> bool:
         """Whether a kernel made all steps of each sample; those that exploded, if any, are left as they began."""
         net = self.net
         if self.observers or self.taken or self.phase.auto or net.coupled or net.relax_patience > 1:
