@@ -41,6 +41,19 @@ def test_triton_where_it_runs(wanted: str, device: str, interpret: str, monkeypa
     assert (compiled.target, note) == ("triton", "phases run in Triton kernels")
 
 
+@needs_compiler
+def test_what_a_rule_records_runs_in_kernels_where_they_keep_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    apart = "; those that bptt records run as torch operations"
+    targets = ["cpp", *(["triton"] if has_triton() else [])]
+    for wanted in targets:
+        found = target.compiled_for(wanted, "cpu", network("hopfield"), ["bptt"])
+        assert found.note is not None
+        assert ("def _steps_back_" in found.compiled.text and "recorded" in found.compiled.text) == (wanted == "cpp")
+        assert found.note.endswith(apart) == (wanted == "triton")
+
+
 def test_a_gpu_takes_triton_by_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its kernels have not run on one yet."""
     assert target.compiled_for("auto", "cuda", network("hopfield"), ["centered-ep"])[0].target == "torch"

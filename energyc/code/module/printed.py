@@ -10,9 +10,11 @@ class Printed:
     """The ``text`` of a module.
 
     ``fallback`` is why a module is one of torch where another target was asked for. ``source`` is the source of
-    its kernels, where they are built before they run.
+    its kernels, where they are built before they run. ``records``: all that relaxes has kernels that keep the states
+    of its steps, for rules that go back through them.
     """
 
     text: str
     fallback: str | None = None
     source: str | None = None
+    records: bool = False

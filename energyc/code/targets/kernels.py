@@ -107,7 +107,8 @@ def kernel_module(planned: ModulePlan, options: Options, target: str, rows: Rows
     own, finals = (_layered if planned.layers else _plain)(planned, options, relaxing)
     written = write(all_kernels(relaxing), own, with_kernels)
     parts = written.own, (*written.definitions, *finals(written.runner))
-    return Printed(module(planned, options, parts, _said(relaxing)), source=written.source)
+    records = all(any(kernel.walk == "record" for kernel in r.kernels) for r in relaxing)
+    return Printed(module(planned, options, parts, _said(relaxing)), source=written.source, records=records)
 
 
 def _said(relaxing: Sequence[Relaxing]) -> str:

@@ -61,10 +61,10 @@ def compiled_for(
     ready = target.ready(compiled.printed, device, kind)
     if ready.reason is None:
         recording = [rule for rule in RULES if rule in rules and "trajectory" in RULES[rule].needs]
-        others = [f"those that {rule} records" for rule in recording]
+        apart = [] if compiled.printed.records else recording
         built = "" if ready.built_in is None else f" (built in {ready.built_in:.1f} s)"
-        note = "".join(f"; {which} run as torch operations" for which in others)
-        note = f"phases run in {target.phases}{built}{note}"
+        others = "".join(f"; those that {rule} records run as torch operations" for rule in apart)
+        note = f"phases run in {target.phases}{built}{others}"
         return Chosen(compiled, note, note if built else None)
     if wanted == target.name and not resumes:
         message = f"{network.name} cannot be trained in {target.phases}: {ready.reason}"
