@@ -9,7 +9,7 @@ import torch
 from benchmarks.against.cases import STEPS, Problem
 from energyc import pipeline
 from energyc.code.loops import NotLowered
-from energyc.code.loops.nest import MatrixProduct
+from energyc.code.loops.nest import products_of
 from energyc.code.module import Options
 from energyc.code.targets.kernels import kernels_of
 
@@ -35,14 +35,13 @@ def products(problem: Problem) -> Callable[[], None] | None:
     except NotLowered:
         return None
     pairs = []
-    for block in kernel.body:
-        if isinstance(block, MatrixProduct):
-            rows, columns, inner = block.rows.count, block.columns.count, block.inner.count
-            if block.right.batched:
-                many = batch * block.outer.count
-                pairs.append((torch.rand(many, rows, inner), torch.rand(many, inner, columns)))
-            else:
-                pairs.append((torch.rand(batch * rows, inner), torch.rand(inner, columns * block.outer.count)))
+    for block in products_of(kernel.body):
+        rows, columns, inner = block.rows.count, block.columns.count, block.inner.count
+        if block.right.batched:
+            many = batch * block.outer.count
+            pairs.append((torch.rand(many, rows, inner), torch.rand(many, inner, columns)))
+        else:
+            pairs.append((torch.rand(batch * rows, inner), torch.rand(inner, columns * block.outer.count)))
     into = [a @ b for a, b in pairs]
 
     def run() -> None:

@@ -38,8 +38,9 @@ void put_sample(T* const* from, Int b, T* const* to, Int at) {
 
 // Steps of a phase in place until the relative change of the next one is at most the goal: a look after the first
 // steps, then one after each chunk, at most so many steps. scalars begin with the first steps, the chunk and the goal;
-// behind the states is where the steps of each sample are left. change is that of a sample's last look; a sample whose
-// change is no finite number stops. The step that a look makes is the first of the next chunk.
+// behind the states is where the steps of each sample are left. change is that of a sample's last look. A sample whose
+// change is no finite number stays as it began: its change is infinite, its steps are 0. The step that a look makes is
+// the first of the next chunk.
 template <class Phase, class T>
 void settle(Int samples, Int most, T* const* states, const void* const* given, const T* scalars, T* change,
             Int threads) {
@@ -63,10 +64,12 @@ void settle(Int samples, Int most, T* const* states, const void* const* given, c
             stepped = true;
             Int left = 0;
             for (Int b = 0; b < n; ++b) {
-                const T far = change[sample[b]] = moved<Phase>(now, next, b);
-                states[count][sample[b]] = done;
-                if (far > goal && far < T(INFINITY) && done < most) chosen[left++] = b;
-                else put_sample<Phase>(now, b, states, sample[b]);
+                const T far = moved<Phase>(now, next, b);
+                const bool finite = far < T(INFINITY);
+                change[sample[b]] = finite ? far : T(INFINITY);
+                states[count][sample[b]] = finite ? done : 0;
+                if (finite && far > goal && done < most) chosen[left++] = b;
+                else if (finite) put_sample<Phase>(now, b, states, sample[b]);
             }
             if (left == 0) break;
             if (left == n) continue;

@@ -11,7 +11,8 @@ import pytest
 
 from energyc import pipeline
 from energyc.code.targets.cpp.products import FEW_COLUMNS
-from energyc.resources import folder, resource
+from energyc.language.diagnostics import Source
+from energyc.resources import resource
 from energyc.runtime.kernels.library import Library, built
 from tests.emit.kernels import TOLERANCE, differences, kernel_module, needs_compiler
 
@@ -62,6 +63,21 @@ def test_they_are_products(kind: str, real: type[np.floating], number: Any) -> N
             assert np.all(abs(out - exact) <= 20 * np.finfo(real).eps * bound), (rows, columns, terms, adds)
 
 
+#: Units that move by more of them, and have no force from these.
+DOWNWARDS = """\
+network downwards
+dim J = {many}, K = {few}
+clamp x[J]
+param W[J, K] ~ normal(1/10)
+state s[J], y[K]
+energy leak = 1/2 * sum[j](s[j]^2) + 1/2 * sum[k](y[k]^2) - sum[j](x[j] * s[j])
+force up on y[k] = sum[j](W[j,k] * s[j])
+readout o[k] = y[k]
+relax {{ step = 1/4, steps = 5 }}
+train {{ rule = implicit }}
+"""
+
+
 @needs_compiler
 @pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "takes"), [((131, 11), True), ((131, 13), False), ((63, 11), False)])
@@ -70,8 +86,9 @@ def test_networks_take_them_by_their_sizes(
 ) -> None:
     """Many terms and few columns; the phases are those of torch in float64 either way."""
     monkeypatch.setenv("CXXFLAGS", "-O0")
-    dims = {"I": 7, "J": sizes[0], "K": sizes[1]}
-    spec = pipeline.read(folder("specs") / "hopfield.energy")
-    net = kernel_module(pipeline.resolve(spec, pipeline.Choices.of(dims=dims)))
+    many, few = sizes
+    net = kernel_module(
+        pipeline.resolve(Source("downwards.energy", DOWNWARDS.format(many=many, few=few))), ["implicit"]
+    )
     assert ("dots<T>(s_" in net.kernels.source) is takes
     assert max(differences(net).values()) < TOLERANCE

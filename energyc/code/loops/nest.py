@@ -8,7 +8,7 @@ differ from sample to sample, [sizes].
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -189,18 +189,44 @@ class Scatter:
         return tuple(dict.fromkeys(load.buffer for load in loads(self.expr)))
 
 
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    """Both products by one matrix between many entries of a sample and few others.
+
+    ``spread`` is of the few: an entry of it is read where a group computes the same one of the many. ``gathered`` is of
+    the many: its few results are read after that.
+    """
+
+    spread: MatrixProduct
+    gathered: MatrixProduct
+
+
 @dataclass(eq=False)
 class Group:
-    """Statements that run together at each place of the outer loops, which all have."""
+    """Statements that run together at each place of the outer loops, which all have.
+
+    Where it has a ``coupling``, both products are made along the first loop over its rows.
+    """
 
     outer: tuple[int, ...]
     batched: bool
     statements: list[Statement] = field(default_factory=list)
+    coupling: Coupling | None = None
+
+    @property
+    def products(self) -> tuple[MatrixProduct, ...]:
+        """The products that are made along its rows."""
+        return () if self.coupling is None else (self.coupling.spread, self.coupling.gathered)
+
+    @property
+    def steps(self) -> tuple[MatrixProduct | Statement, ...]:
+        """Its products and its statements."""
+        return (*self.products, *self.statements)
 
     @property
     def reads(self) -> tuple[Buffer, ...]:
-        """The buffers its statements need."""
-        return tuple(dict.fromkeys(b for s in self.statements for b in s.reads))
+        """The buffers that these need."""
+        return tuple(dict.fromkeys(b for step in self.steps for b in step.reads))
 
 
 Block = Group | MatrixProduct | Scatter
@@ -211,7 +237,16 @@ Walk = Literal["relax", "settle", "record", "go_back", "solve"]
 
 def written(block: Block) -> tuple[Buffer, ...]:
     """The buffers that a block writes."""
-    return tuple(s.target for s in block.statements) if isinstance(block, Group) else (block.target,)
+    return tuple(step.target for step in block.steps) if isinstance(block, Group) else (block.target,)
+
+
+def products_of(blocks: Iterable[Block]) -> Iterator[MatrixProduct]:
+    """The products of blocks, those that groups make included."""
+    for block in blocks:
+        if isinstance(block, MatrixProduct):
+            yield block
+        elif isinstance(block, Group):
+            yield from block.products
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,12 +279,12 @@ class Kernel:
     @property
     def rounds(self) -> bool:
         """Whether a product in it takes rounded operands where the kernel is asked to."""
-        return any(isinstance(block, MatrixProduct) and block.rounds for block in (*self.before, *self.body))
+        return any(product.rounds for product in products_of((*self.before, *self.body)))
 
     @property
     def contrasts(self) -> bool:
         """Whether it moves phases whose difference is the gradient."""
-        return any(isinstance(block, MatrixProduct) and block.contrasted for block in self.body)
+        return any(product.contrasted for product in products_of(self.body))
 
     @property
     def number(self) -> int | None:

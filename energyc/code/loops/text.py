@@ -66,6 +66,9 @@ def _product(block: MatrixProduct) -> Iterator[str]:
 def _group(group: Group) -> Iterator[str]:
     sizes = [*(["n"] if group.batched else []), *map(str, group.outer)]
     yield f"group over {' x '.join(sizes) or 'one place'}"
+    if group.products:
+        made = (f"{_typed(x.target)} = {x.left.name} @ {x.right.name}" for x in group.products)
+        yield f"  along its rows: {', '.join(made)}, packed once"
     for statement in group.statements:
         yield f"  {_statement(statement, len(group.outer))}"
 

@@ -61,7 +61,7 @@ class _Numbered(Names):
 
 def _unlabelled(group: Group) -> Group:
     """The group without remarks."""
-    return Group(group.outer, group.batched, [replace(statement, label="") for statement in group.statements])
+    return replace(group, statements=[replace(statement, label="") for statement in group.statements])
 
 
 def _wish(group: Group) -> str:
@@ -79,7 +79,7 @@ def outside(kernel: Kernel, group: Group) -> tuple[tuple[Buffer, ...], tuple[str
     """The buffers of a group that others read or write too, and the scalars that it needs."""
     integers = {node: buffer for node, buffer in kernel.given if buffer.integers is not None}
     own = {statement.target for statement in group.statements}
-    found: list[Buffer] = []
+    found = [buffer for product in group.products for buffer in (product.left, product.target)]
     for statement in group.statements:
         found += (buffer for buffer in statement.reads if buffer not in own)
         found += (integers[node] for index in indices(statement.expr) for node in index.inputs)

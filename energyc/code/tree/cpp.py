@@ -201,14 +201,14 @@ def _below(body: s.Body, width: int) -> list[str]:
     return [f"    {line}".rstrip() for line in lines(body, width=width - 4)]
 
 
-def _ended(pieces: Pieces, width: int) -> Iterator[str]:
+def _ended(pieces: Pieces, width: int, end: str = ";") -> Iterator[str]:
     """A statement with as many words on each line as fit; those after the first line stand to the right."""
-    whole = f"{''.join(pieces)};"
+    whole = f"{''.join(pieces)}{end}"
     if len(whole) <= width:
         yield whole
         return
     text = ""
-    for word in _words([*pieces, ";"]):
+    for word in _words([*pieces, end]):
         if text.strip() and len(text) + len(word.rstrip()) > width:
             yield text.rstrip()
             text = "    "
@@ -242,8 +242,8 @@ def _do(statement: s.Do, width: int) -> Iterator[str]:
     value = statement.value
     last = value.arguments[-1] if isinstance(value, e.Call) and value.arguments else None
     if isinstance(value, e.Call) and isinstance(last, s.Lambda):
-        given = "".join(f"{expression(argument)}, " for argument in value.arguments[:-1])
-        yield f"{expression(value.function)}({given}{_lambda_head(last)} {{"
+        given = (piece for argument in value.arguments[:-1] for piece in (*_pieces(argument), ", "))
+        yield from _ended([*_pieces(value.function), "(", *given, _lambda_head(last)], width, " {")
         yield from _below(last.body, width)
         yield "});"
     else:

@@ -11,7 +11,7 @@ from torch import Tensor
 from energyc.runtime.equations.records import Fixed
 from energyc.runtime.networks.network import EnergyNetwork
 from energyc.runtime.relaxation.solver import Drive
-from energyc.runtime.tensors.states import Tensors, put_, take
+from energyc.runtime.tensors.states import Tensors
 
 #: Steps that are counted in float32 without rounding.
 COUNTED = 2**24
@@ -116,15 +116,11 @@ class KernelNetwork(EnergyNetwork):
             return None
         if self._serving("settled", states) is None:
             return None
-        before = [x.clone() for x in states]
         residual, count = (states[0].new_empty(len(states[0])) for _ in range(2))
         scalars = (min(first, most), chunk, goal, *step)
         if not self._ran("settled", [*states, count], fixed, (), scalars, most, residual):
             return None
-        known = residual.isfinite()
-        if not bool(known.all()):
-            put_(states, ~known, take(before, ~known))
-        return torch.where(known, residual, torch.inf), torch.where(known, count, 0).long()
+        return residual, count.long()
 
     def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
         change = states[0].new_empty(len(states[0]))

@@ -33,6 +33,11 @@ def plain_norm(x: Tensor) -> Tensor:
     return x[..., None].flatten(1).norm(dim=1)
 
 
+def largest_entry(states: Tensors) -> Tensor:
+    """The largest magnitude of an entry of a sample over the states: [batch]."""
+    return torch.stack([x.reshape(len(x), -1).abs().amax(1) for x in states]).amax(0)
+
+
 def per_sample(values: Tensor, x: Tensor) -> Tensor:
     """Values [batch] viewed so that they broadcast to x."""
     return values.view(-1, *[1] * (x.dim() - 1))

@@ -35,6 +35,8 @@ class Expressions:
         self.integers = {node: buffer for node, buffer in kernel.given if buffer.integers is not None}
         #: What is computed already, by the name of its value.
         self.held: dict[Expr, e.Expr] = {}
+        #: The place in its row at which a buffer begins that holds a part of one.
+        self.begins: dict[Buffer, e.Expr] = {}
 
     def of(self, expr: Expr, here: Here) -> e.Expr:
         """A real number."""
@@ -97,7 +99,8 @@ class Expressions:
         first = here.depth if local else 0
         sample = [] if local or not buffer.batched else [(buffer.size, e.Name("b"))]
         moves = address([*sample, *self._moves(place[first:], buffer.strides[first:], here)])
-        return name[total([times(step, label) for step, label in moves])]
+        at = total([times(step, label) for step, label in moves])
+        return name[e.Binary("-", at, self.begins[buffer]) if buffer in self.begins else at]
 
     def _moves(self, place: Sequence[IndexExpr], strides: Sequence[int], here: Here) -> Iterator[tuple[int, e.Expr]]:
         """How far an entry is from the first one: strides, and what they are taken of."""

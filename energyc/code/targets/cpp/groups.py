@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from energyc.code.loops.affine import labels_of
 from energyc.code.loops.fuse import passes
-from energyc.code.loops.nest import Buffer, Expr, Group, Kernel, Statement, indices, loads
+from energyc.code.loops.nest import Buffer, Coupling, Expr, Group, Kernel, Statement, indices, loads
 from energyc.code.targets.cpp.expressions import Expressions, Here, real
 from energyc.code.targets.cpp.statements import LABELS, SAMPLES, loops, remark
 from energyc.code.targets.functions import is_local, outside
 from energyc.code.targets.names import Names
-from energyc.code.targets.sums import ZERO, size
+from energyc.code.targets.sums import ZERO, size, times, total
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 from energyc.mathematics.expressions import Call, IndexValue, Where
@@ -29,8 +29,9 @@ class GroupWriter:
     def __init__(self, kernel: Kernel, group: Group, names: Names) -> None:
         self.group, self.depth, self.sizes, self.free = group, len(group.outer), kernel.sizes, names
         self.buffers, self.scalars = outside(kernel, group)
-        own = [statement.target for statement in group.statements if is_local(statement.target)]
+        own = [step.target for step in group.steps if is_local(step.target)]
         self.names = {buffer: names.new(buffer.name) for buffer in (*self.buffers, *own)}
+        self.panels = names.new("panels") if group.coupling else ""
         scalars = {name: names.new(name) for name in self.scalars}
         self.expressions = Expressions(kernel, self.names, scalars)
         self.outer = tuple(map(e.Name, LABELS[: self.depth]))
@@ -38,16 +39,19 @@ class GroupWriter:
 
     def function(self, name: str) -> s.Function:
         """The function; it gives what it is called after, and may give more."""
-        written = {statement.target for statement in self.group.statements}
+        written = {step.target for step in self.group.steps}
         samples = [s.Parameter("n", e.Name("Int"))] if self.group.batched else []
         buffers = [s.Parameter(self.names[b], e.Name(type_of(b, b not in written))) for b in self.buffers]
         scalars = [s.Parameter(self.expressions.scalars[x], e.Name("T")) for x in self.scalars]
-        rows = [x.target for x in self.group.statements if x.target.kind == "row"]
+        panels = [s.Parameter(self.panels, e.Name("const T*"))] if self.panels else []
+        pair = self.group.coupling
+        rows = [pair.gathered.target] if pair else []
+        rows = [b for b in (*rows, *(x.target for x in self.group.statements)) if b.kind == "row"]
         body: list[s.Statement] = [s.Declare("alignas(64) T", self.names[b], size=self._length(b)) for b in rows]
-        for loop in passes(self.group):
-            body += self._pass(loop)
+        for number, loop in enumerate(passes(self.group)):
+            body += self._coupled(pair, loop) if pair and number == 0 else self._pass(loop)
         turns = [*([SAMPLES] if self.group.batched else []), *zip(LABELS, self.group.outer, strict=False)]
-        parameters = (*samples, *buffers, *scalars)
+        parameters = (*samples, *buffers, *scalars, *panels)
         return s.Function(name, parameters, loops(turns, body), before=(e.Name("template <class T>"),))
 
     def _length(self, buffer: Buffer) -> e.Expr:
@@ -78,6 +82,33 @@ class GroupWriter:
         for statement in folds:
             if statement.target.kind != "value":
                 yield s.Assign(self._target(statement, here), e.Name(self.folds[statement]))
+
+    def _coupled(self, pair: Coupling, loop: Sequence[Statement]) -> Iterator[s.Statement]:
+        """The first loop over a row, a panel of the matrix in turn, with both products that it makes."""
+        spread, gathered = pair.spread, pair.gathered
+        self.expressions.held.clear()
+        yield from self._held(loop)
+        yield from remark(spread.label)
+        yield from remark(gathered.label)
+        first, count = (e.Name(self.free.new(name)) for name in ("first", "count"))
+        self.expressions.begins[spread.target] = first
+        here = Here((*self.outer, e.Name(_ROW)), self.depth)
+        body = tuple(piece for statement in loop for piece in self._statement(statement, here))
+        made = s.Parameter(self.names[spread.target], e.Name("const T*"))
+        rows = s.Lambda(
+            (s.Parameter(first.id, e.Name("Int")), s.Parameter(count.id, e.Name("auto")), made),
+            (s.Directive(self._pragma([])), s.Loop("Int", _ROW, first, total([first, count]), body)),
+            captures="&",
+        )
+        given = [self._own(spread.left), real(spread.factor), self._own(gathered.left), size(gathered.left.size)]
+        given += [e.Name(self.panels), self._own(gathered.target), real(gathered.factor)]
+        name = e.Template("couple<T, {few}>", (("few", size(spread.left.size)),))
+        yield s.Do(e.call(name, *given, rows))
+
+    def _own(self, buffer: Buffer) -> e.Expr:
+        """Where the entries of the sample begin."""
+        name = e.Name(self.names[buffer])
+        return name if is_local(buffer) else total([name, times(buffer.size, e.Name("b"))])
 
     def _pragma(self, folds: Sequence[Statement]) -> str:
         kinds = {"sum": "+", "max": "max"}

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from energyc.code.loops.memory import layout
-from energyc.code.loops.nest import Block, Group, Kernel, MatrixProduct, written
+from energyc.code.loops.nest import Block, Group, Kernel, MatrixProduct, products_of, written
 from energyc.code.targets.cpp.expressions import Expressions
 from energyc.code.targets.cpp.groups import type_of
 from energyc.code.targets.cpp.products import Products, Tables, largest_panel
@@ -54,7 +54,9 @@ class KernelWriter:
         self.tile = max(1, min(LARGEST_TILE, TILE_ENTRIES // max(1, entries)))
         if kernel.walk in ("record", "go_back") and self.tile > ROWS:
             self.tile = (self.tile + ROWS // 2) // ROWS * ROWS
-        products = [x for x in (*kernel.before, *kernel.body) if isinstance(x, MatrixProduct)]
+        blocks = (*kernel.before, *kernel.body)
+        gathered = {x.coupling.gathered for x in blocks if isinstance(x, Group) and x.coupling}
+        products = [product for product in products_of(blocks) if product not in gathered]
         self.panels = [block for block in products if not block.packed_once]
         packed = tuple(block for block in products if block.packed_once)
         self.products = Products(packed, self.names, self.tile, tables)
@@ -216,4 +218,5 @@ class KernelWriter:
         buffers, scalars = outside(self.kernel, group)
         given = [e.Name(self.names[buffer]) for buffer in buffers] + [e.Name(self.scalars[x]) for x in scalars]
         samples = [e.Name("n")] if group.batched else []
-        return s.Do(e.call(self.functions.of(self.kernel, group).name, *samples, *given))
+        panels = [self.products.packed_at(group.coupling.spread)] if group.coupling else []
+        return s.Do(e.call(self.functions.of(self.kernel, group).name, *samples, *given, *panels))

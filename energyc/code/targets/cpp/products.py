@@ -166,6 +166,10 @@ class Products:
         here = [] if place == ZERO else [product([place, *_place(block)])]
         return total([PACKED, *_start_of(self.numbers[block]), *here]), []
 
+    def packed_at(self, block: MatrixProduct) -> e.Expr:
+        """Where the matrix of a product lies packed that has no outer labels."""
+        return total([PACKED, *_start_of(self.numbers[block])])
+
     def _start(self, buffer: Buffer, at: int, strides: Sequence[int], own: bool) -> e.Expr:
         """Where a matrix starts."""
         sample = [(buffer.size, "b")] if buffer.batched and own else []

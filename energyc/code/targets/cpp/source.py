@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from energyc.code.loops import Kernel
-from energyc.code.loops.nest import MatrixProduct
+from energyc.code.loops.nest import Group, products_of
 from energyc.code.targets.cpp.groups import function
 from energyc.code.targets.cpp.kernels import KernelWriter
 from energyc.code.targets.cpp.products import Tables, in_dots
@@ -19,16 +19,18 @@ from energyc.resources import resource
 def whole_source(kernels: Sequence[Kernel], products: bool = False) -> str:
     """The source that is compiled: kernels.h, what some need beside it, and the kernels of a network.
 
-    That is dots.h where a product has few columns, bfloat16.h where one rounds, settle.h where the samples of a kernel
-    stop by themselves, solve.h where one solves, trajectory.h where one goes back through steps, and product.h for
-    ``products`` outside of phases.
+    That is dots.h where a product has few columns, coupling.h where a group makes two products by one matrix,
+    bfloat16.h where one rounds, settle.h where the samples of a kernel stop by themselves, solve.h where one solves,
+    trajectory.h where one goes back through steps, and product.h for ``products`` outside of phases.
     """
     walks = {kernel.walk for kernel in kernels}
-    blocks = (block for kernel in kernels for block in (*kernel.before, *kernel.body))
-    dots = any(isinstance(block, MatrixProduct) and in_dots(block) for block in blocks)
+    blocks = [block for kernel in kernels for block in (*kernel.before, *kernel.body)]
+    couples = any(isinstance(block, Group) and block.coupling for block in blocks)
+    dots = couples or any(in_dots(product) for product in products_of(blocks))
     rounds = any(kernel.rounds for kernel in kernels)
     beside = {
         "dots.h": dots,
+        "coupling.h": couples,
         "bfloat16.h": rounds,
         "settle.h": "settle" in walks,
         "solve.h": "solve" in walks,
