@@ -41,7 +41,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the slow cases of what is ``abridged``, and leave out what is not chosen of what is ``sampled``."""
+    abridge(items)
+    left_out = unsampled(items)
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=list(left_out))
+
+
+def abridge(items: list[pytest.Item]) -> None:
     """Of a test that is ``abridged`` the first case is in the default run, and each ``every``-th one after it."""
     met = Counter[str]()
     for item in items:
@@ -51,6 +59,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if met[name] % mark.kwargs.get("every", met[name] + 1):
             item.add_marker(pytest.mark.slow)
         met[name] += 1
+
+
+def unsampled(items: list[pytest.Item]) -> dict[pytest.Item, None]:
+    """The slow cases that the seed leaves out of tests that are ``sampled``, where ``ENERGYC_DRAWS`` is below 1."""
+    from tests.drawing import share
+
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") is not None and item.get_closest_marker("slow") is not None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chosen = {item for several in cases.values() for item in share(several)}
+    return {item: None for several in cases.values() for item in several if item not in chosen}
 
 
 def pytest_collection_finish() -> None:

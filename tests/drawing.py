@@ -23,9 +23,9 @@ def draws(count: int, least: int = 1) -> int:
 
 
 def share(cases: Iterable[Case]) -> list[Case]:
-    """All the cases, or those that the seed chooses among them where the factor is below 1."""
-    every = max(1, round(1 / _factor()))
-    return list(cases)[SEED % every :: every]
+    """All the cases, or those that the seed chooses among them where the factor is below 1: at least one."""
+    several, every = list(cases), max(1, round(1 / _factor()))
+    return several[SEED % max(1, min(every, len(several))) :: every]
 
 
 def _factor() -> float:

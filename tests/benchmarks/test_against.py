@@ -22,6 +22,7 @@ QUICK = ("generated", "by_hand", "published", "torchdeq")
 FAST = ("hopfield", "deq")
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in FAST else pytest.mark.slow) for n in CASES])
 def test_all_ways_agree(name: str) -> None:

@@ -61,6 +61,7 @@ def test_this_machine(tmp_path: Path) -> None:
     assert {f"extra {name}" for name in ("plots", "data", "lsp", "notebook", "logs", "docs")} <= set(found)
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "state", "says"),
@@ -94,6 +95,7 @@ def compiler(folder: Path, script: str) -> str:
     return str(folder / "mycc")
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "says"),

@@ -68,6 +68,7 @@ train { rule = tracking-aep }
 """
 
 
+@pytest.mark.sampled
 @needs_compiler
 @pytest.mark.parametrize(
     "path", [pytest.param(p, marks=() if p.stem in QUICK else pytest.mark.slow, id=p.stem) for p in SPECS]

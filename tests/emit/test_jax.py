@@ -202,6 +202,7 @@ def same(pair: Pair, rules: tuple[str, ...], close: float) -> None:
         assert difference(found, theirs) < close, rule
 
 
+@pytest.mark.sampled
 @needs_jax
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", ["hopfield", "thick"])
@@ -303,6 +304,7 @@ def test_a_step_is_measured_by_the_energy(float64: None) -> None:
     assert min(pair.torch.relax(pair.clamps).steps) < pair.module.MAX_STEPS
 
 
+@pytest.mark.sampled
 @needs_jax
 @pytest.mark.slow
 @pytest.mark.parametrize(

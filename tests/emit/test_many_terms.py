@@ -45,6 +45,7 @@ NAMES = ("resolve", "classify", "torch", "cpp", "show forces", "show plan")
 SHAPES = ("one_state", "selected", "states", "lets", "params", "shared")
 
 
+@pytest.mark.sampled
 @pytest.mark.abridged
 @pytest.mark.parametrize(
     ("shape", "name"), few(product(SHAPES, NAMES), lambda case: case[0] == "lets" or case[1] == "resolve")

@@ -89,6 +89,7 @@ def _counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[bool]:
     return calls
 
 
+@pytest.mark.sampled
 @needs_compiler
 @pytest.mark.parametrize(
     "path",

@@ -36,6 +36,7 @@ def test_some_operations(fault: Fault) -> None:
     without_finds(fault, 40, 7)
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["kill", "full"])
 def test_more_operations(fault: Fault) -> None:

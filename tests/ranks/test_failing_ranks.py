@@ -57,6 +57,7 @@ def resumed(out: Path, step: int) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "message"),

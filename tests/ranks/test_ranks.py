@@ -60,6 +60,7 @@ def differences(one: Path, other: Path) -> dict[str, float]:
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3])
 def test_params_and_numbers_are_those_of_one_process(count: int, alone: Path, tmp_path: Path) -> None:

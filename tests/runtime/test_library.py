@@ -165,6 +165,7 @@ ALONE = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "settings"), ALONE)
 def test_what_a_module_carries_is_enough_without_energyc(

@@ -44,6 +44,7 @@ def inputs(network: Network) -> Tensors:
 RESTING = [path for path in sorted(SPECS.glob("*.energy")) if path.stem not in UNROLLED]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("path", RESTING, ids=lambda path: path.stem)
 def test_the_free_phase_reaches_its_tolerance(path: Path) -> None:
     network = resolve(read(path))

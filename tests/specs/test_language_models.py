@@ -151,6 +151,7 @@ def test_verify_draws_its_sweeps(run: Path, capfd: Capture) -> None:
 # ---------------------------------------------------------------- training
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["thick", "thick_tied", "thin", "cet_lm"])
 def test_the_small_preset_learns(name: str, tmp_path: Path, capfd: Capture) -> None:

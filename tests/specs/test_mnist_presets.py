@@ -39,6 +39,7 @@ def test_there_are_such_presets() -> None:
 SLOWER = {"resistive_digits": {"train.lr": 3e-4}}
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 def test_a_preset_learns_from_a_folder_of_files(name: str, tmp_path: Path) -> None:
