@@ -121,6 +121,29 @@ def test_packed_optimizer_goes_on_bit_for_bit(name: str, dtype: torch.dtype) -> 
     assert not torch.equal(whole["W"], torch.ones(4, dtype=dtype))
 
 
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_step_does_not_depend_on_how_a_gradient_lies(name: str, dtype: torch.dtype) -> None:
+    """Torch's steps in one pass read it as they read the param."""
+    seed = int(np.random.default_rng().integers(2**31))
+    print(f"seed {seed}")
+    found = []
+    for fused in (None, False):
+        options = TrainOptions.from_settings({"optimizer": name, "lr": 0.01, "lr.b": 0.1})
+        param, other = (torch.ones(5, 3, dtype=dtype, requires_grad=True) for _ in range(2))
+        optimizer = make_optimizer(options, {"W": param, "b": other})
+        if fused is False:
+            for group in (optimizer.defaults, *optimizer.param_groups):
+                group.update({key: False for key in ("fused", "foreach") if key in group})
+        generator = torch.Generator().manual_seed(seed)
+        for _ in range(4):
+            param.grad = torch.randn(3, 5, generator=generator, dtype=dtype).T
+            other.grad = torch.randn(10, 3, generator=generator, dtype=dtype)[::2]
+            take_step(optimizer)
+        found.append(torch.cat([param, other]).detach())
+    torch.testing.assert_close(*found, rtol=0, atol=1e-6 if dtype == torch.float32 else 1e-14)
+
+
 def test_rate_of_an_unknown_param() -> None:
     with pytest.raises(UserError, match=r"lr\.W3") as caught:
         make_optimizer(TrainOptions.from_settings({"lr.W3": 1}), {"W1": torch.zeros(1, requires_grad=True)})

@@ -25,6 +25,8 @@ _CLASSES: Mapping[str, Callable[..., torch.optim.Optimizer]] = MappingProxyType(
         "adadelta": torch.optim.Adadelta,
     }
 )
+#: Those that torch makes in one pass over a param and its state, and the devices on which it does.
+_IN_ONE_PASS = frozenset({"sgd", "adam", "adamw", "adagrad"}), frozenset({"cpu", "cuda"})
 
 
 def make_optimizer(options: TrainOptions, params: Mapping[str, Tensor]) -> torch.optim.Optimizer:
@@ -35,8 +37,18 @@ def make_optimizer(options: TrainOptions, params: Mapping[str, Tensor]) -> torch
             raise UserError(f"train.lr.{name} names no learnable param", code="E0501", help=help_text)
     _, keys = OPTIMIZERS[options.optimizer]
     settings = {name: getattr(options, name) for name in keys if getattr(options, name) is not None}
+    if _in_one_pass(options, params):
+        settings["fused"] = True
     groups = [{"params": [tensor], "name": name, **_peak(options, name, tensor)} for name, tensor in params.items()]
     return _CLASSES[options.optimizer](groups, lr=options.base_rate, **settings)
+
+
+def _in_one_pass(options: TrainOptions, params: Mapping[str, Tensor]) -> bool:
+    """Whether torch makes a step in one pass; it takes each param to be contiguous."""
+    optimizers, devices = _IN_ONE_PASS
+    return options.optimizer in optimizers and all(
+        p.device.type in devices and p.is_contiguous() for p in params.values()
+    )
 
 
 def set_rates(optimizer: torch.optim.Optimizer, factor: float) -> None:
@@ -68,6 +80,10 @@ def take_step(optimizer: torch.optim.Optimizer) -> None:
 
     The step of each of torch's optimisers is proportional to the rate, for each element by itself.
     """
+    for group in optimizer.param_groups:
+        for param in group["params"]:
+            if param.grad is not None:  # a step in one pass reads it as if it lay in memory as its param does
+                param.grad = param.grad.contiguous()
     several = [group for group in optimizer.param_groups if group["shares"] is not None]
     before = [group["params"][0].clone() for group in several]
     optimizer.step()
