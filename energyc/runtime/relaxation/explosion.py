@@ -10,7 +10,7 @@ from torch import Tensor
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.parts import part
 from energyc.runtime.equations.records import Fixed
-from energyc.runtime.tensors.states import Tensors, finite, largest_entry
+from energyc.runtime.tensors.states import Tensors, finite, largest_magnitude
 
 
 def frozen(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float], scale: Tensor) -> Tensor:
@@ -22,7 +22,7 @@ def frozen(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float],
     """
     if net.relax_explosion is None:
         return torch.zeros(len(states[0]), dtype=torch.bool, device=net.device)
-    stuck = largest_entry(states) > net.relax_explosion * scale
+    stuck = largest_magnitude(states) > net.relax_explosion * scale
     if bool(stuck.any()):
         stuck &= immobile(net, states, fixed, step)
     if bool(stuck.any()):

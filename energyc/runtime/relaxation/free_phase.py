@@ -15,7 +15,7 @@ from energyc.runtime.relaxation.explosion import frozen
 from energyc.runtime.relaxation.solver import Seen
 from energyc.runtime.relaxation.stretches import stretch_
 from energyc.runtime.relaxation.termination import Termination
-from energyc.runtime.tensors.states import Tensors, largest_entry, put_, take
+from energyc.runtime.tensors.states import Tensors, largest_magnitude, put_, take
 
 #: Looks at a step of a free phase: its number, and the states of the samples that take it. It may give the force there.
 Observer = Callable[["FreeRun", int, list[Tensor]], Tensors | None]
@@ -64,7 +64,7 @@ def settled(
     know which samples go on; the last one does not, where no further steps are left.
     """
     ending = chosen("exit", net.relax_exit)(net, phase)
-    scale = largest_entry(states).max().clamp_min(1.0)
+    scale = largest_magnitude(states).max().clamp_min(1.0)
     run = FreeRun(net, states, fixed, ending.phase, observers)
     if net.relax_products is not None and first is not None:
         run.approach(first, ending.most)

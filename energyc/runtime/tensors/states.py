@@ -33,7 +33,7 @@ def plain_norm(x: Tensor) -> Tensor:
     return x[..., None].flatten(1).norm(dim=1)
 
 
-def largest_entry(states: Tensors) -> Tensor:
+def largest_magnitude(states: Tensors) -> Tensor:
     """The largest magnitude of an entry of a sample over the states: [batch]."""
     return torch.stack([x.reshape(len(x), -1).abs().amax(1) for x in states]).amax(0)
 
