@@ -29,8 +29,8 @@ from torch import Tensor
 from benchmarks.vectors import cosine, flat
 from energyc import pipeline
 from energyc.code.loops import NotLowered
-from energyc.code.loops.nest import MatrixProduct
-from energyc.code.loops.work import works
+from energyc.code.loops.nest import products_of
+from energyc.code.loops.work import multiplications
 from energyc.code.module import Options
 from energyc.code.targets.kernels import kernels_of
 from energyc.runtime.equations.inputs import prepared
@@ -250,9 +250,8 @@ def floating_operations(net: Any, bench: Bench) -> float:
     classes = pipeline.classify(network)
     options = Options(("implicit",), "", "", unproved=classes.unproved, descends=classes.descends)
     (relaxing, *_) = kernels_of(options.plan(network), options)
-    free = relaxing.kernels[0]
-    products = [w for block, w in zip(free.body, works(free), strict=True) if isinstance(block, MatrixProduct)]
-    return float(sum(work.operations.of(bench.sizes.samples) for work in products))
+    products = products_of(relaxing.kernels[0].body)
+    return float(sum(multiplications(product).of(bench.sizes.samples) for product in products))
 
 
 def peaks(bench: Bench, formats: set[str]) -> dict[str, float]:

@@ -59,3 +59,4 @@ __attribute__((always_inline)) inline void couple(const T* those_few, T factor, 
 }
 
 }  // namespace
+#undef IN_REGISTER

@@ -10,7 +10,7 @@ import torch
 
 import energyc
 from energyc import pipeline
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import Source, UserError
 from energyc.language.network import Network
 from energyc.resources import folder
 from energyc.running.runs import target
@@ -52,6 +52,38 @@ def test_what_a_rule_records_runs_in_kernels_where_they_keep_it(monkeypatch: pyt
         assert found.note is not None
         assert ("def _steps_back_" in found.compiled.text and "recorded" in found.compiled.text) == (wanted == "cpp")
         assert found.note.endswith(apart) == (wanted == "triton")
+
+
+#: Kernels keep the states of the first layer; those of the other one move by proximal steps.
+TWO_LAYERS = """\
+network two_layers
+dim N = 4
+clamp x[N]
+target t[N]
+param W[N, N] ~ normal(0.5)
+layer plain {
+  state a[N]
+  energy own = 1/2 * sum[i](a[i]^2) - sum[i](x[i] * a[i])
+  relax { step = 0.2, steps = 5 }
+}
+layer other {
+  state b[N]
+  energy fit = 1/2 * sum[i]((b[i] - plain.a[i])^2) + 1/5 * sum[i](abs(b[i]))
+  relax { step = 0.2, steps = 5 }
+}
+readout o[i] = sum[j](W[i,j] * other.b[j])
+cost c = sum[i]((o[i] - t[i])^2)
+train { rule = bptt }
+"""
+
+
+@pytest.mark.parametrize(
+    ("kinks", "records"), [("1/5 * sum[i](abs(b[i]))", "some"), ("1/5 * sum[i](softplus(b[i]))", "all")]
+)
+def test_layers_are_recorded_by_kernels_where_these_keep_them(kinks: str, records: str) -> None:
+    text = TWO_LAYERS.replace("1/5 * sum[i](abs(b[i]))", kinks)
+    network = pipeline.resolve(Source("two_layers.energy", text))
+    assert pipeline.emit(network, ["bptt"], target="cpp").printed.records == records
 
 
 def test_a_gpu_takes_triton_by_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,8 @@ from energyc.code.loops.fuse import Rows, at_own_place, grouped, passes
 from energyc.code.loops.nest import Block, Buffer, Coupling, Group, MatrixProduct, Run, Statement, loads
 from energyc.code.loops.waiting import Step
 
-#: The most entries that are few, whose sums stay in registers, and the fewest that are many.
+#: The most entries that are few, whose sums stay in registers, and the fewest that are many. Below ``LEAST_COLUMNS``
+#: few entries have no matrix product to gather.
 FEW, MANY = 12, 64
 
 

@@ -55,15 +55,15 @@ def _work(block: Block) -> Work:
     match block:
         case Group():
             operations = sum((_amount(_operations(s), block.batched) for s in block.statements), Amount())
-            return Work(sum(map(_multiplications, block.products), operations), moved)
+            return Work(sum(map(multiplications, block.products), operations), moved)
         case MatrixProduct():
-            return Work(_multiplications(block), moved)
+            return Work(multiplications(block), moved)
         case Scatter():
             each = block.target.batched or block.target.kind == "total"
             return Work(_amount(math.prod(block.extents), each), moved)
 
 
-def _multiplications(product: MatrixProduct) -> Amount:
+def multiplications(product: MatrixProduct) -> Amount:
     """Two operations for each term of a product."""
     places = product.rows.count * product.columns.count * product.inner.count * product.outer.count
     return _amount(2 * places, product.target.batched or product.target.kind == "total")

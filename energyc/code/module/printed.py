@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+#: How many of several things.
+Share = Literal["all", "some", "none"]
 
 
 @dataclass(frozen=True)
@@ -10,11 +14,11 @@ class Printed:
     """The ``text`` of a module.
 
     ``fallback`` is why a module is one of torch where another target was asked for. ``source`` is the source of
-    its kernels, where they are built before they run. ``records``: all that relaxes has kernels that keep the states
-    of its steps, for rules that go back through them.
+    its kernels, where they are built before they run. ``records`` is how much of what relaxes has kernels that keep the
+    states of its steps, for rules that go back through them.
     """
 
     text: str
     fallback: str | None = None
     source: str | None = None
-    records: bool = False
+    records: Share = "none"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from energyc.code.loops.nest import Buffer, Group, Kernel, Scalar, indices
+from energyc.code.loops.nest import Buffer, Coupling, Group, Kernel, Scalar, indices
 from energyc.code.targets.names import VALUE, Names
 from energyc.code.tree import facts
 from energyc.code.tree import statements as s
@@ -61,7 +61,10 @@ class _Numbered(Names):
 
 def _unlabelled(group: Group) -> Group:
     """The group without remarks."""
-    return replace(group, statements=[replace(statement, label="") for statement in group.statements])
+    pair = group.coupling
+    if pair is not None:
+        pair = Coupling(replace(pair.spread, label=""), replace(pair.gathered, label=""))
+    return replace(group, statements=[replace(x, label="") for x in group.statements], coupling=pair)
 
 
 def _wish(group: Group) -> str:

@@ -28,7 +28,7 @@ from energyc.code.loops import (
 )
 from energyc.code.module.context import Context, Options
 from energyc.code.module.formulas import formulas
-from energyc.code.module.printed import Printed
+from energyc.code.module.printed import Printed, Share
 from energyc.code.module.symbols import Symbols
 from energyc.code.plan import ModulePlan
 from energyc.code.plan.routines import BLOCK, slope_key, sum_key
@@ -107,8 +107,10 @@ def kernel_module(planned: ModulePlan, options: Options, target: str, rows: Rows
     own, finals = (_layered if planned.layers else _plain)(planned, options, relaxing)
     written = write(all_kernels(relaxing), own, with_kernels)
     parts = written.own, (*written.definitions, *finals(written.runner))
-    records = all(any(kernel.walk == "record" for kernel in r.kernels) for r in relaxing)
-    return Printed(module(planned, options, parts, _said(relaxing)), source=written.source, records=records)
+    text = module(planned, options, parts, _said(relaxing))
+    recording = [any(kernel.walk == "record" for kernel in r.kernels) for r in relaxing]
+    records: Share = "all" if all(recording) else "some" if any(recording) else "none"
+    return Printed(text, source=written.source, records=records)
 
 
 def _said(relaxing: Sequence[Relaxing]) -> str:

@@ -61,9 +61,9 @@ def compiled_for(
     ready = target.ready(compiled.printed, device, kind)
     if ready.reason is None:
         recording = [rule for rule in RULES if rule in rules and "trajectory" in RULES[rule].needs]
-        apart = [] if compiled.printed.records else recording
+        which = {"all": None, "some": "some of those", "none": "those"}[compiled.printed.records]
         built = "" if ready.built_in is None else f" (built in {ready.built_in:.1f} s)"
-        others = "".join(f"; those that {rule} records run as torch operations" for rule in apart)
+        others = "".join(f"; {which} that {rule} records run as torch operations" for rule in recording if which)
         note = f"phases run in {target.phases}{built}{others}"
         return Chosen(compiled, note, note if built else None)
     if wanted == target.name and not resumes:
