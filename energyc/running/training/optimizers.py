@@ -26,7 +26,8 @@ _CLASSES: Mapping[str, Callable[..., torch.optim.Optimizer]] = MappingProxyType(
     }
 )
 #: Those that torch makes in one pass over a param and its state, and the devices on which it does.
-_IN_ONE_PASS = frozenset({"sgd", "adam", "adamw", "adagrad"}), frozenset({"cpu", "cuda"})
+_IN_ONE_PASS = frozenset({"sgd", "adam", "adamw", "adagrad"})
+_DEVICES = frozenset({"cpu", "cuda"})
 
 
 def make_optimizer(options: TrainOptions, params: Mapping[str, Tensor]) -> torch.optim.Optimizer:
@@ -45,10 +46,8 @@ def make_optimizer(options: TrainOptions, params: Mapping[str, Tensor]) -> torch
 
 def _in_one_pass(options: TrainOptions, params: Mapping[str, Tensor]) -> bool:
     """Whether torch makes a step in one pass; it takes each param to be contiguous."""
-    optimizers, devices = _IN_ONE_PASS
-    return options.optimizer in optimizers and all(
-        p.device.type in devices and p.is_contiguous() for p in params.values()
-    )
+    fit = all(param.device.type in _DEVICES and param.is_contiguous() for param in params.values())
+    return fit and options.optimizer in _IN_ONE_PASS
 
 
 def set_rates(optimizer: torch.optim.Optimizer, factor: float) -> None:

@@ -45,8 +45,8 @@ class GroupWriter:
         scalars = [s.Parameter(self.expressions.scalars[x], e.Name("T")) for x in self.scalars]
         panels = [s.Parameter(self.panels, e.Name("const T*"))] if self.panels else []
         pair = self.group.coupling
-        rows = [pair.gathered.target] if pair else []
-        rows = [b for b in (*rows, *(x.target for x in self.group.statements)) if b.kind == "row"]
+        parts = (step.target for step in self.group.steps if pair is None or step is not pair.spread)
+        rows = [buffer for buffer in parts if buffer.kind == "row"]
         body: list[s.Statement] = [s.Declare("alignas(64) T", self.names[b], size=self._length(b)) for b in rows]
         for number, loop in enumerate(passes(self.group)):
             body += self._coupled(pair, loop) if pair and number == 0 else self._pass(loop)

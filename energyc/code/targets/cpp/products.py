@@ -164,10 +164,10 @@ class Products:
             name = e.Name(LABELS[k])
             place = name if place == ZERO else total([e.Binary("*", place, size(block.outer.sizes[k])), name])
         here = [] if place == ZERO else [product([place, *_place(block)])]
-        return total([PACKED, *_start_of(self.numbers[block]), *here]), []
+        return total([self.packed_at(block), *here]), []
 
     def packed_at(self, block: MatrixProduct) -> e.Expr:
-        """Where the matrix of a product lies packed that has no outer labels."""
+        """Where the matrices of a product that are packed once begin."""
         return total([PACKED, *_start_of(self.numbers[block])])
 
     def _start(self, buffer: Buffer, at: int, strides: Sequence[int], own: bool) -> e.Expr:
