@@ -35,8 +35,7 @@ from energyc.code.module import Options
 from energyc.code.targets.kernels import kernels_of
 from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.equations.products import products_in
-from energyc.runtime.kernels.triton_functions import has_triton
-from energyc.runtime.kernels.triton_kernels import interpreted
+from energyc.runtime.kernels.triton_functions import has_triton, interpreted
 from energyc.runtime.relaxation.graphs import Graphs
 from energyc.studies.bench.step import least
 from energyc.studies.verify import random_probe

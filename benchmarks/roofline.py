@@ -20,10 +20,11 @@ from pathlib import Path
 
 from energyc import pipeline
 from energyc.code.loops import Kernel, NotLowered
-from energyc.code.loops.nest import MatrixProduct
-from energyc.code.loops.work import works
+from energyc.code.loops.nest import products_of
+from energyc.code.loops.work import Amount, multiplications, works
 from energyc.code.module import Options
 from energyc.code.targets.kernels import all_kernels, kernels_of
+from energyc.code.targets.triton.groups import is_alone
 from energyc.code.targets.triton.phases import launches
 from energyc.surfaces.cli.options import choices
 
@@ -62,8 +63,11 @@ class Estimate:
 def estimate(kernel: Kernel, samples: int, device: Device, products: float) -> Estimate:
     """The estimate in float32, of products at a peak of their own."""
     parts = works(kernel)
-    peaks = [products if isinstance(block, MatrixProduct) else device.float32 for block in kernel.body]
-    seconds = [part.operations.of(samples) / peak for part, peak in zip(parts, peaks, strict=True)]
+    within = [sum(map(multiplications, products_of((block,))), Amount()).of(samples) for block in kernel.body]
+    seconds = [
+        inside / products + (part.operations.of(samples) - inside) / device.float32
+        for part, inside in zip(parts, within, strict=True)
+    ]
     bytes_ = [4 * part.entries.of(samples) for part in parts]
     ends = [*(buffer for _, buffer in kernel.given), *kernel.states, *kernel.moves]
     outside = sum(4 * buffer.size * (samples if buffer.batched else 1) for buffer in dict.fromkeys(ends))
@@ -96,7 +100,8 @@ def rows(spec: Path, given: pipeline.Choices, samples: int, device: Device) -> I
         size = f"{plain.operations / 1e9:.3f} | {plain.moved / 1e6:.2f}"
         times = (plain.generated, tf32.generated, plain.fused, tf32.fused)
         cells = " | ".join(f"{1e6 * seconds:.1f}" for seconds in times)
-        yield f"| {spec.stem} | {kernel.name} | {plain.launches} | {size} | {cells} |"
+        launched = "1 a phase" if is_alone(kernel) else plain.launches
+        yield f"| {spec.stem} | {kernel.name} | {launched} | {size} | {cells} |"
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import linecache
 import os
 import re
@@ -23,7 +24,8 @@ from energyc.language.network import Network
 from energyc.mathematics.functions import FUNCTIONS, ScalarFunction, scalar_function
 from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.kernels import triton_functions
-from energyc.runtime.kernels.triton_kernels import TritonKernels, interpreted
+from energyc.runtime.kernels.triton_functions import interpreted
+from energyc.runtime.kernels.triton_kernels import TritonKernels
 from energyc.runtime.relaxation.graphs import MOST_GRAPHS, Graphs
 from tests.drawing import draws
 from tests.emit.judge import resolved
@@ -415,31 +417,60 @@ def test_graphs_are_replayed_on_new_values() -> None:
 
 # ------------------------------------------------------------------ PTX, and a GPU
 
+#: Bytes of shared memory that a block may have on every device of a compute capability.
+SHARED = {80: 163 * 1024, 90: 227 * 1024}
+#: Bytes of a thread that may leave registers, by the type of what lies between blocks: a few of its numbers, or what a
+#: call puts on its stack; rows of 512 entries times a matrix in bfloat16 need more.
+SPILLED = {"fp32": 64, "bf16": 512}
 COMPILE = """
-import importlib.util, sys
+import importlib.util, json, pathlib, re, subprocess, sys, tempfile
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+tools = pathlib.Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
 spec = importlib.util.spec_from_file_location("made", sys.argv[1])
 made = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(made)
+text = pathlib.Path(sys.argv[1]).read_text()
 kernels = [f for n, f in vars(made).items() if isinstance(f, triton.runtime.JITFunction) and n.endswith("_kernel")]
+
+def resources(code):
+    binary = pathlib.Path(tempfile.mkdtemp()) / "kernel.cubin"
+    binary.write_bytes(code.asm["cubin"])
+    found = subprocess.run([tools / "cuobjdump", "--dump-resource-usage", binary], capture_output=True, text=True)
+    return {name: int(number) for name, number in re.findall(r"(REG|STACK):(\\d+)", found.stdout)}
+
+def operands(lines):
+    loaded = dict(re.findall(r"(\\w+) = tl.load\\((\\w+)", "\\n".join(lines)))
+    rest = " ".join(line for line in lines if "block_dot(" not in line)
+    counts = lambda text: {name: len(re.findall(text.format(name), rest)) for name in loaded}
+    read, given = counts(r"\\b{}\\b"), counts(r"\\b{} = ")
+    alone = set(loaded.values()) - {p for name, p in loaded.items() if read[name] > given[name]}
+    return {p for p in alone if f"real = {p}." not in rest and f"tl.store({p} " not in rest}
+
+KINDS = ("fp32", "fp32", 80), ("fp32", "fp32", 90), ("fp32", "bf16", 90), ("fp64", "fp64", 80)
+found = {}
 for kernel in kernels:
     lines = kernel.src.splitlines()
     whole = {a for a in kernel.arg_names if any(f"tl.load({a} " in line and "other=0)" in line for line in lines)}
     whole |= {a for a in kernel.arg_names if a.removesuffix("_ptr") in sys.argv[2:]}
     between = {a for a in kernel.arg_names if any(f"tl.load({a}" in line and ".to(real)" in line for line in lines)}
-    for real, low, capability in (("fp32", "fp32", 80), ("fp32", "bf16", 90), ("fp64", "fp64", 80)):
-        kinds = {a: f"*{low if a in between else real}" for a in kernel.arg_names}
-        types = kinds | dict.fromkeys(whole, "*i64") | {a: "i32" for a in kernel.arg_names if a == "samples"}
-        sizes = {p.name: getattr(made, p.name) for p in kernel.params if p.is_constexpr}
-        source = ASTSource(fn=kernel, signature=types | dict.fromkeys(sizes, "constexpr"), constexprs=sizes)
-        code = triton.compile(source, target=GPUTarget("cuda", capability, 32))
+    between |= operands(lines)
+    call = re.search(rf"    {kernel.__name__}\\[.*?\\n(?=    \\S|\\n|\\Z)", text, re.DOTALL).group()
+    options = {name: int(number) for name, number in re.findall(r"(num_\\w+)=(\\d+)", call)}
+    for real, low, capability in KINDS:
+        kinds = {a: f"*{low if a in between else real}" for a in kernel.arg_names} | dict.fromkeys(whole, "*i64")
+        types = kinds | {a: "i32" for a in kernel.arg_names if a in ("samples", "steps")}
+        constants = {p.name: getattr(made, p.name, "ieee") for p in kernel.params if p.is_constexpr}
+        source = ASTSource(fn=kernel, signature=types | dict.fromkeys(constants, "constexpr"), constexprs=constants)
+        code = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
         assert f".target sm_{capability}" in code.asm["ptx"], kernel
         read = [line for line in code.asm["ttir"].splitlines() if "%samples" in line and "tt.func" not in line]
         assert not any("muli" in line for line in read), read  # 32 bits, which so many samples may overflow
-print(len(kernels))
+        key = f"{kernel.__name__} {real} {low} {capability}"
+        found[key] = {**resources(code), "SHARED": code.metadata.shared, "capability": capability, "low": low}
+print(json.dumps([len(kernels), found]))
 """
 
 
@@ -507,7 +538,11 @@ def test_kernels_compile_for_a_gpu(path: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", COMPILE, str(tmp_path / "made.py"), *numbers]
     done = subprocess.run(command, env=variables, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) == len(re.findall(r"^@jit\ndef \w+_kernel\b", made.text, re.MULTILINE)) > 0
+    count, found = json.loads(done.stdout)
+    assert count == len(re.findall(r"^@jit\ndef \w+_kernel\b", made.text, re.MULTILINE)) > 0
+    for name, used in found.items():
+        assert used["SHARED"] <= SHARED[used["capability"]], (name, used)
+        assert used["STACK"] <= SPILLED.get(used["low"], used["STACK"]), (name, used)
 
 
 @needs_triton

@@ -25,25 +25,26 @@ def hopfield() -> Kernel:
 
 
 def test_operations_and_entries_of_a_step(hopfield: Kernel) -> None:
-    """Two products with W2, and a group that moves both states: each reads and writes its tensors once."""
-    up, down, group = works(hopfield)
-    assert up.operations == down.operations == Amount(each=2 * J * K)
-    assert up.entries == down.entries == Amount(each=J + K, once=J * K)
-    assert group.entries == Amount(each=4 * J + 3 * K, once=K)
+    """One group makes both products with W2 and moves both states: it reads and writes its tensors once."""
+    (group,) = works(hopfield)
     # Of an entry: -z, the sum of three in a force, which is the only term of a sum, step times it, z and it, clip.
-    assert group.operations == Amount(each=7 * (J + K))
-    assert total(hopfield).entries == Amount(each=6 * J + 5 * K, once=2 * J * K + K)
+    assert group.operations == Amount(each=2 * 2 * J * K + 7 * (J + K))
+    assert group.entries == Amount(each=3 * J + 2 * K, once=J * K + K)
+    assert total(hopfield).entries == group.entries
 
 
 def test_an_estimate_adds_the_longer_of_arithmetic_and_memory(hopfield: Kernel) -> None:
     device, samples = DEVICES["h100"], 1000
     found = estimate(hopfield, samples, device, device.float32)
     assert isinstance(found, Estimate)
-    assert found.launches == 3
+    assert found.launches == 1
     assert found.moved == 4 * total(hopfield).entries.of(samples)
     moved = found.moved / device.bandwidth
     assert found.operations / device.float32 <= moved <= found.generated * (1 + 1e-12)
-    assert found.fused < found.generated
+    assert found.fused == pytest.approx(found.generated, rel=1e-12)  # nothing is left between blocks
+    slow = device.float32 / 1000  # products of groups are at the peak of products
+    products, rest = samples * 2 * 2 * J * K / slow, samples * 7 * (J + K) / device.float32
+    assert estimate(hopfield, samples, device, slow).generated == pytest.approx(products + rest, rel=1e-12)
 
 
 class Counted(TorchDispatchMode):

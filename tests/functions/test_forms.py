@@ -22,7 +22,7 @@ from energyc.proofs.enclosures.intervals import Interval, NoEnclosure, mapped
 from energyc.proofs.enclosures.multiprecision import Multiprecision
 from energyc.resources import resource
 from energyc.runtime.kernels import triton_functions
-from energyc.runtime.kernels.triton_kernels import interpreted
+from energyc.runtime.kernels.triton_functions import interpreted
 from energyc.runtime.tensors import functions as runtime
 from tests.emit.test_cpp import built, needs_compiler
 from tests.emit.test_triton import interpreted_function

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from energyc import pipeline
 from energyc.language.diagnostics import Source, UserError
-from energyc.runtime.kernels.triton_functions import has_triton
-from energyc.runtime.kernels.triton_kernels import interpreted
+from energyc.runtime.kernels.triton_functions import has_triton, interpreted
 from energyc.studies.verify import measure_fidelity, random_probe
 from tests.cli.run import SMALL, energyc
 from tests.emit.kernels import needs_compiler

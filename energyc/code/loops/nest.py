@@ -201,22 +201,62 @@ class Coupling:
     gathered: MatrixProduct
 
 
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """A product that a group makes, and how far each of the group's outer labels moves its matrices and its result."""
+
+    product: MatrixProduct
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    out: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """The products that a group makes of many places at once: whose rows it ``reads``, and those ``of`` its own rows.
+
+    The right matrix of each is one for these places, so that the outer labels ``fixed``, and the sample where it is
+    ``sampled``, are the same for all of them.
+    """
+
+    reads: tuple[Tile, ...]
+    of: tuple[Tile, ...] = ()
+
+    @property
+    def every(self) -> tuple[Tile, ...]:
+        """Those before its statements, and those after."""
+        return (*self.reads, *self.of)
+
+    @property
+    def fixed(self) -> frozenset[int]:
+        """The outer labels that move a right matrix."""
+        return frozenset(k for tile in self.every for k, stride in enumerate(tile.right) if stride)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether each sample has a right matrix of its own."""
+        return any(tile.product.right.batched for tile in self.every)
+
+
 @dataclass(eq=False)
 class Group:
     """Statements that run together at each place of the outer loops, which all have.
 
-    Where it has a ``coupling``, both products are made along the first loop over its rows.
+    Where it has a ``coupling``, both products are made along the first loop over its rows; where it has ``tiles``,
+    these are made of the rows of many places.
     """
 
     outer: tuple[int, ...]
     batched: bool
     statements: list[Statement] = field(default_factory=list)
     coupling: Coupling | None = None
+    tiles: Tiles = Tiles(())
 
     @property
     def products(self) -> tuple[MatrixProduct, ...]:
-        """The products that are made along its rows."""
-        return () if self.coupling is None else (self.coupling.spread, self.coupling.gathered)
+        """The products that it makes."""
+        pair = () if self.coupling is None else (self.coupling.spread, self.coupling.gathered)
+        return (*pair, *(tile.product for tile in self.tiles.every))
 
     @property
     def steps(self) -> tuple[MatrixProduct | Statement, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from energyc.code.loops.nest import Buffer, Coupling, Group, Kernel, Scalar, indices
+from energyc.code.loops.nest import Buffer, Coupling, Group, Kernel, Scalar, Tile, Tiles, indices
 from energyc.code.targets.names import VALUE, Names
 from energyc.code.tree import facts
 from energyc.code.tree import statements as s
@@ -64,12 +64,18 @@ def _unlabelled(group: Group) -> Group:
     pair = group.coupling
     if pair is not None:
         pair = Coupling(replace(pair.spread, label=""), replace(pair.gathered, label=""))
-    return replace(group, statements=[replace(x, label="") for x in group.statements], coupling=pair)
+    tiles = Tiles(tuple(map(_bare, group.tiles.reads)), tuple(map(_bare, group.tiles.of)))
+    return replace(group, statements=[replace(x, label="") for x in group.statements], coupling=pair, tiles=tiles)
+
+
+def _bare(tile: Tile) -> Tile:
+    return replace(tile, product=replace(tile.product, label=""))
 
 
 def _wish(group: Group) -> str:
     """A name from what the group leaves to others: the first two buffers."""
-    left = dict.fromkeys(x.target.name for x in group.statements if not is_local(x.target))
+    targets = (*(x.target for x in group.statements), *(tile.product.target for tile in group.tiles.of))
+    left = dict.fromkeys(target.name for target in targets if not is_local(target))
     return "_".join(list(left)[:2])
 
 
@@ -81,8 +87,9 @@ def is_local(buffer: Buffer) -> bool:
 def outside(kernel: Kernel, group: Group) -> tuple[tuple[Buffer, ...], tuple[str, ...]]:
     """The buffers of a group that others read or write too, and the scalars that it needs."""
     integers = {node: buffer for node, buffer in kernel.given if buffer.integers is not None}
-    own = {statement.target for statement in group.statements}
+    own = {step.target for step in group.steps}
     found = [buffer for product in group.products for buffer in (product.left, product.target)]
+    found += [tile.product.right for tile in group.tiles.every]
     for statement in group.statements:
         found += (buffer for buffer in statement.reads if buffer not in own)
         found += (integers[node] for index in indices(statement.expr) for node in index.inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,25 @@ def has_triton() -> bool:
 def jit(function: Callable[..., Any]) -> Any:
     """A function as a kernel, or as a part of one; the function itself where there is no Triton."""
     return function if triton is None else triton.jit(function)
+
+
+def interpreted() -> bool:
+    """Whether Triton interprets its kernels."""
+    return os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "yes", "on", "y")
+
+
+#: The interpreter multiplies no numbers in bfloat16.
+WIDENED = None if triton is None else tl.constexpr(interpreted())
+
+
+@jit
+def block_dot(left: tl.tensor, right: tl.tensor, total: tl.tensor, precision: tl.constexpr) -> tl.tensor:
+    """The total and the product of two blocks; the left one is rounded to the type of the right one."""
+    left = left.to(right.dtype)
+    if WIDENED:
+        left = left.to(total.dtype)
+        right = right.to(total.dtype)
+    return tl.dot(left, right, total, input_precision=precision, out_dtype=total.dtype)
 
 
 @jit

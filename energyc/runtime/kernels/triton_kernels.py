@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import NamedTuple
 
@@ -10,25 +9,28 @@ import torch
 from torch import Tensor
 
 from energyc.runtime.equations.products import products_in
-from energyc.runtime.kernels.triton_functions import has_triton
+from energyc.runtime.kernels.triton_functions import has_triton, interpreted
 from energyc.runtime.relaxation.graphs import Graphs
 from energyc.runtime.tensors.states import Tensors, relative_change
 from energyc.runtime.tensors.warning import warn_caller
 
-#: A step of a phase: from the states now to those then, of what is given, the scalars and the memory between.
-Step = Callable[[Tensors, Tensors, Tensors, Tensor, Tensor], None]
+#: A step of a phase: from the states now to those then, of what is given, the scalars and the memory between. Or all
+#: steps, of the states in place, what is given, the scalars and how many.
+Step = Callable[..., None]
 
 
 class PhaseStep(NamedTuple):
     """A step, and the entries of memory that it needs for each sample.
 
-    ``number`` is which of what is given is the number of the step, ``matrices`` are those that products alone read.
+    ``number`` is which of what is given is the number of the step, ``matrices`` are those that products alone read. A
+    ``whole`` phase is one launch: a program moves its samples in place until the last step.
     """
 
     step: Step
     entries: int
     number: int | None = None
     matrices: Set[int] = frozenset()
+    whole: bool = False
 
 
 class TritonKernels:
@@ -87,7 +89,7 @@ class TritonKernels:
         read = [x.detach().to(low if k in matrices else x.dtype).contiguous() for k, x in enumerate(given)]
         numbers = torch.tensor(scalars, dtype=kind, device=device)
         with torch.no_grad(), products_in(None if low != kind else products, device):
-            if steps > 1 and self.graphs.serve(device):
+            if steps > 1 and not self.phases[name].whole and self.graphs.serve(device):
                 self._replay(name, states, read, numbers, steps, low, products)
             else:
                 self._walk(name, states, read, numbers, steps, low)
@@ -107,6 +109,11 @@ class TritonKernels:
         phase = self.phases[name]
         given = [x.clone() if k == phase.number else x for k, x in enumerate(given)]
         now = [x.contiguous() for x in states]
+        if phase.whole:
+            with torch.cuda.device_of(now[0]):
+                phase.step(now, given, scalars, steps)
+            self._put(states, now)
+            return
         then = [torch.empty_like(x) for x in now]
         memory = now[0].new_empty(phase.entries * len(now[0]), dtype=low)
         with torch.cuda.device_of(memory):
@@ -115,9 +122,13 @@ class TritonKernels:
                 now, then = then, now
                 if phase.number is not None:
                     given[phase.number].add_(1)
-        for x, moved in zip(states, now):
-            if x is not moved:
-                x.copy_(moved)
+        self._put(states, now)
+
+    @staticmethod
+    def _put(states: Tensors, moved: Tensors) -> None:
+        for x, y in zip(states, moved):
+            if x is not y:
+                x.copy_(y)
 
     def _replay(
         self,
@@ -137,9 +148,9 @@ class TritonKernels:
         self.graphs.run((name, steps, products), body, states, [*given, scalars])
 
 
-def interpreted() -> bool:
-    """Whether Triton interprets its kernels."""
-    return os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "yes", "on", "y")
+def dot_precision() -> str:
+    """How a kernel rounds the operands of a product in float32: as torch does on a GPU."""
+    return "tf32" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "ieee"
 
 
 def matrix(x: Tensor, sizes: Sequence[int], strides: Sequence[int], at: int = 0) -> Tensor:

@@ -17,32 +17,42 @@ def total_kernel(x_ptr, g_u_ptr, total_ptr, samples, n_J: tl.constexpr, n_D: tl.
 
 @jit
 def weights_kernel(
-    alibi_ptr, product_ptr, product_2_ptr, weights_ptr, samples, n_J: tl.constexpr, n_K: tl.constexpr
+    q_ptr,
+    key_ptr,
+    alibi_ptr,
+    product_ptr,
+    weights_ptr,
+    n_J: tl.constexpr,
+    n_K: tl.constexpr,
+    n_R: tl.constexpr,
+    precision: tl.constexpr,
 ):
     """weights."""
     real = alibi_ptr.dtype.element_ty
-    place = tl.program_id(0).to(tl.int64) * 4 + tl.arange(0, 4)[:, None]
-    sample = place // (n_K * n_J)
-    inside = sample < samples
-    i = place // n_J % n_K
-    j = place % n_J
+    matrix = tl.program_id(0).to(tl.int64)
+    place = tl.program_id(1).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
+    sample = matrix // n_K
+    i = matrix % n_K
+    j = place
     r = tl.arange(0, 256)[None, :]
+    # sum[r](key[k,j,r] * q[k,i,r])
+    product_ = tl.full((16, 256), 0.0, real)
+    for start in range(0, n_R, 16):
+        t = start + tl.arange(0, 16)
+        q_ = tl.load(q_ptr + ((sample * n_K + i) * n_J + j) * n_R + t[None, :])
+        key_ = tl.load(key_ptr + (sample * n_K + i) * n_J * n_R + t[:, None] + n_R * r)
+        product_ = block_dot(q_, key_, product_, precision)
     # s[k,i,j] = alibi[k,i,j] + (sum[d](g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6) * diag_n1_part[j,d]) +
     #   sum[r](key[k,j,r] * q[k,i,r])) / tau
-    alibi_ = tl.load(alibi_ptr + (i * n_J + j) * n_J + r, mask=inside, other=0.0)
-    product_ = tl.load(product_ptr + (sample * n_J + j) * n_J + r, mask=inside, other=0.0).to(real)
-    product_2_ = tl.load(
-        product_2_ptr + ((sample * n_K + i) * n_J + j) * n_J + r,
-        mask=inside,
-        other=0.0,
-    ).to(real)
-    s_ = alibi_ + 0.044194173824159216 * (product_ + product_2_)
+    alibi_ = tl.load(alibi_ptr + (i * n_J + j) * n_J + r)
+    product_2_ = tl.load(product_ptr + (sample * n_J + j) * n_J + r).to(real)
+    s_ = alibi_ + 0.044194173824159216 * (product_2_ + product_)
     largest_ = tl.max(tl.where(r <= j, s_, float("-inf")), 1, keep_dims=True)
     power_ = tl.where(r <= j, tl.exp(s_ - largest_), 0.0)
     whole_ = tl.sum(power_, 1, keep_dims=True)
     # softmax[j | j <= i](s[k,i,j])
     weights_ = tl.where(whole_ == 0.0, 0.0, power_ / whole_)
-    tl.store(weights_ptr + ((sample * n_K + i) * n_J + j) * n_J + r, weights_, mask=inside)
+    tl.store(weights_ptr + ((sample * n_K + i) * n_J + j) * n_J + r, weights_)
 
 
 @jit
@@ -113,7 +123,7 @@ def next_x_2_kernel(x_ptr, product_ptr, next_x_ptr, scalars, samples, n_J: tl.co
 def attention_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
     """A step of the free phase.
 
-    Launches on a device: 14.
+    Launches on a device: 13.
     """
     x_, = now
     next_x_, = then
@@ -122,12 +132,11 @@ def attention_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Te
     total_ = room(memory, n, 0, n_J * n_D)
     product_ = room(memory, n, 131072, n_J * n_J)
     q_ = room(memory, n, 196608, n_K * n_J * n_R)
-    product_2_ = room(memory, n, 327680, n_K * n_J * n_J)
-    weights_ = room(memory, n, 851968, n_K * n_J * n_J)
-    product_3_ = room(memory, n, 0, n_K * n_J * n_R)
-    product_4_ = room(memory, n, 1376256, n_K * n_J * n_D)
-    total_2_ = room(memory, n, 0, n_K * n_J * n_D)
-    product_5_ = room(memory, n, 1048576, n_J * n_D)
+    weights_ = room(memory, n, 327680, n_K * n_J * n_J)
+    product_2_ = room(memory, n, 0, n_K * n_J * n_R)
+    product_3_ = room(memory, n, 851968, n_K * n_J * n_D)
+    total_2_ = room(memory, n, 1900544, n_K * n_J * n_D)
+    product_4_ = room(memory, n, 0, n_J * n_D)
     total_kernel[(cdiv(n_J * n, 2),)](x_, g_u_, total_, n, n_J, n_D)
     # sum[d](g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6) * diag_n1_part[j,d])
     put_product(
@@ -142,45 +151,51 @@ def attention_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Te
         matrix(total_, (n, n_J, n_D), (n_J * n_D, n_D, 1)),
         matrix(W_q_, (n_K, n_R, n_D), (n_R * n_D, n_D, 1)),
     )
-    # sum[r](key[k,j,r] * q[k,i,r])
-    put_product(
-        matrix(product_2_, (n_K * n, n_J, n_J), (n_J * n_J, n_J, 1)),
-        matrix(q_, (n_K * n, n_J, n_R), (n_J * n_R, n_R, 1)),
-        matrix(key_, (n_K * n, n_R, n_J), (n_J * n_R, 1, n_R)),
+    weights_kernel[(n_K * n, cdiv(n_J, 16))](
+        q_,
+        key_,
+        alibi_,
+        product_,
+        weights_,
+        n_J,
+        n_K,
+        n_R,
+        dot_precision(),
+        num_warps=8,
+        num_stages=2,
     )
-    weights_kernel[(cdiv(n_K * n_J * n, 4),)](alibi_, product_, product_2_, weights_, n, n_J, n_K)
     # sum[j](key[k,j,r] * softmax[j | j <= i](s[k,i,j]))
     put_product(
-        matrix(product_3_, (n_K * n, n_J, n_R), (n_J * n_R, n_R, 1)),
+        matrix(product_2_, (n_K * n, n_J, n_R), (n_J * n_R, n_R, 1)),
         matrix(weights_, (n_K * n, n_J, n_J), (n_J * n_J, n_J, 1)),
         matrix(key_, (n_K * n, n_J, n_R), (n_J * n_R, n_R, 1)),
     )
     # sum[r](W_q[k,r,d] * sum[j](key[k,j,r] * softmax[j | j <= i](s[k,i,j])))
     put_einsum(
-        matrix(product_4_, (n, n_K, n_J, n_D), (n_K * n_J * n_D, n_J * n_D, n_D, 1)),
+        matrix(product_3_, (n, n_K, n_J, n_D), (n_K * n_J * n_D, n_J * n_D, n_D, 1)),
         "abce,bde->abcd",
-        matrix(product_3_, (n, n_K, n_J, n_R), (n_K * n_J * n_R, n_J * n_R, n_R, 1)),
+        matrix(product_2_, (n, n_K, n_J, n_R), (n_K * n_J * n_R, n_J * n_R, n_R, 1)),
         matrix(W_q_, (n_K, n_D, n_R), (n_R * n_D, 1, n_D)),
         factor=-1.0,
     )
     # sum[j](diag_n1_part[j,d] * softmax[j | j <= i](s[k,i,j]))
     put_product(
-        matrix(product_4_, (n, n_K * n_J, n_D), (n_K * n_J * n_D, n_D, 1)),
+        matrix(product_3_, (n, n_K * n_J, n_D), (n_K * n_J * n_D, n_D, 1)),
         matrix(weights_, (n, n_K * n_J, n_J), (n_K * n_J * n_J, n_J, 1)),
         matrix(diag_n1_part_, (n, n_J, n_D), (n_J * n_D, n_D, 1)),
         adds=True,
         factor=-1.0,
     )
-    total_2_kernel[(cdiv(n_K * n_J * n, 2),)](product_4_, total_2_, n, n_J, n_D, n_K)
+    total_2_kernel[(cdiv(n_K * n_J * n, 2),)](product_3_, total_2_, n, n_J, n_D, n_K)
     # sum[k,e](P[k,d,e] * (-sum[r](W_q[k,r,e] * sum[j](key[k,j,r] * softmax[j | j <= i](s[k,i,j]))) -
     #   sum[j](diag_n1_part[j,e] * softmax[j | j <= i](s[k,i,j]))))
     put_einsum(
-        matrix(product_5_, (n, n_J, n_D), (n_J * n_D, n_D, 1)),
+        matrix(product_4_, (n, n_J, n_D), (n_J * n_D, n_D, 1)),
         "abde,cde->abc",
         matrix(total_2_, (n, n_J, n_K, n_D), (n_K * n_J * n_D, n_D, n_J * n_D, 1)),
         matrix(P_, (n_D, n_K, n_D), (n_D, n_D * n_D, 1)),
     )
-    next_x_kernel[(cdiv(n_J * n, 2),)](x_, product_5_, next_x_, scalars, n, n_J, n_D)
+    next_x_kernel[(cdiv(n_J * n, 2),)](x_, product_4_, next_x_, scalars, n, n_J, n_D)
 
 
 def mlp_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:

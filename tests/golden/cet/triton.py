@@ -1,21 +1,41 @@
 @jit
-def weights_kernel(product_ptr, weights_ptr, samples, n_G: tl.constexpr, n_H: tl.constexpr):
-    """weights."""
-    real = tl.float32 if weights_ptr.dtype.element_ty == tl.bfloat16 else weights_ptr.dtype.element_ty
-    place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
-    sample = place // (n_H * n_G * n_G)
-    inside = sample < samples
-    i = place // (n_G * n_G) % n_H
-    j = place // n_G % n_G
+def weights_pull_query_kernel(
+    query_ptr,
+    weights_ptr,
+    pull_query_ptr,
+    key_ptr,
+    n_G: tl.constexpr,
+    n_H: tl.constexpr,
+    n_A: tl.constexpr,
+    precision: tl.constexpr,
+):
+    """pull_query, weights."""
+    real = tl.float32 if key_ptr.dtype.element_ty == tl.bfloat16 else key_ptr.dtype.element_ty
+    matrix = tl.program_id(0).to(tl.int64)
+    place = tl.program_id(1).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
+    sample = matrix // n_H
+    inside = place < n_G * n_G
+    i = matrix % n_H
+    j = place // n_G
     k = place % n_G
     r = tl.arange(0, 128)[None, :]
     m = r // n_G
     p = r % n_G
-    product_ = tl.load(
-        product_ptr + ((((sample * n_H + i) * n_G + j) * n_G + k) * n_G + m) * n_G + p,
-        mask=inside & (r < n_G * n_G),
-        other=0.0,
-    ).to(real)
+    # sum[a](query[h,i,j,a] * key[h,k,l,a])
+    product_ = tl.full((16, 128), 0.0, real)
+    for start in range(0, n_A, 16):
+        t = start + tl.arange(0, 16)
+        query_ = tl.load(
+            query_ptr + (((sample * n_H + i) * n_G + j) * n_G + k) * n_A + t[None, :],
+            mask=inside,
+            other=0.0,
+        )
+        key_ = tl.load(
+            key_ptr + (sample * n_H + i) * n_G * n_G * n_A + t[:, None] + n_A * (m * n_G + p),
+            mask=r < n_G * n_G,
+            other=0.0,
+        )
+        product_ = block_dot(query_, key_, product_, precision)
     largest_ = tl.max(tl.where(inside & (r < n_G * n_G), 0.25 * product_, float("-inf")), 1, keep_dims=True)
     power_ = tl.exp(0.25 * product_ - largest_)
     whole_ = tl.sum(tl.where(inside & (r < n_G * n_G), power_, 0.0), 1, keep_dims=True)
@@ -26,6 +46,21 @@ def weights_kernel(product_ptr, weights_ptr, samples, n_G: tl.constexpr, n_H: tl
         weights_,
         mask=inside & (r < n_G * n_G),
     )
+    # pull_query[h,i,j,a] = sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2] * key[h,k,l,a2])))
+    t_2 = tl.arange(0, 128)
+    c = tl.arange(0, 64)[None, :]
+    key_2_ = tl.load(
+        key_ptr + ((sample * n_H + i) * n_G * n_G + t_2[:, None]) * n_A + c,
+        mask=t_2[:, None] < n_G * n_G,
+        other=0.0,
+    )
+    pull_query_ = block_dot(
+        tl.where(t_2[None, :] < n_G * n_G, weights_, 0.0),
+        key_2_,
+        tl.full((16, 64), 0.0, real),
+        precision,
+    )
+    tl.store(pull_query_ptr + (((sample * n_H + i) * n_G + j) * n_G + k) * n_A + c, pull_query_, mask=inside)
 
 
 @jit
@@ -222,7 +257,7 @@ def next_z_2_kernel(
 def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
     """A step of the free phase.
 
-    Launches on a device: 21.
+    Launches on a device: 19.
     """
     z_, y_ = now
     next_z_, next_y_ = then
@@ -230,14 +265,13 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     n = len(z_)
     query_ = room(memory, n, 0, n_H * n_G * n_G * n_A)
     key_ = room(memory, n, 92928, n_H * n_G * n_G * n_A)
-    product_ = room(memory, n, 185856, n_H * n_G * n_G * n_G * n_G)
-    weights_ = room(memory, n, 361552, n_H * n_G * n_G * n_G * n_G)
-    pull_key_ = room(memory, n, 185856, n_H * n_G * n_G * n_A)
-    product_2_ = room(memory, n, 0, n_G * n_G * n_D)
     pull_query_ = room(memory, n, 185856, n_H * n_G * n_G * n_A)
-    product_3_ = room(memory, n, 92928, n_G * n_G * n_M)
+    weights_ = room(memory, n, 278784, n_H * n_G * n_G * n_G * n_G)
+    pull_key_ = room(memory, n, 92928, n_H * n_G * n_G * n_A)
+    product_ = room(memory, n, 0, n_G * n_G * n_D)
+    product_2_ = room(memory, n, 92928, n_G * n_G * n_M)
     image_ = room(memory, n, 464640, n_G * n_G * n_M)
-    product_4_ = room(memory, n, 92928, n_G * n_G * n_C * n_P * n_P)
+    product_3_ = room(memory, n, 92928, n_G * n_G * n_C * n_P * n_P)
     total_ = room(memory, n, 238128, n_G * n_C * n_P * n_S)
     # query[h,i,j,a] = sum[d](W_q[h,a,d] * z[i,j,d])
     put_einsum(
@@ -253,13 +287,18 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
         matrix(z_, (n, n_G * n_G, n_D), (n_G * n_G * n_D, n_D, 1)),
         matrix(W_k_, (n_H, n_A, n_D), (n_A * n_D, n_D, 1)),
     )
-    # sum[a](query[h,i,j,a] * key[h,k,l,a])
-    put_product(
-        matrix(product_, (n_H * n, n_G * n_G, n_G * n_G), (n_G * n_G * n_G * n_G, n_G * n_G, 1)),
-        matrix(query_, (n_H * n, n_G * n_G, n_A), (n_G * n_G * n_A, n_A, 1)),
-        matrix(key_, (n_H * n, n_A, n_G * n_G), (n_G * n_G * n_A, 1, n_A)),
+    weights_pull_query_kernel[(n_H * n, cdiv(n_G * n_G, 16))](
+        query_,
+        weights_,
+        pull_query_,
+        key_,
+        n_G,
+        n_H,
+        n_A,
+        dot_precision(),
+        num_warps=8,
+        num_stages=2,
     )
-    weights_kernel[(cdiv(n_H * n_G * n_G * n, 8),)](product_, weights_, n, n_G, n_H)
     # pull_key[h,i,j,a] = sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] * key[h,i,j,a2])))
     put_product(
         matrix(pull_key_, (n_H * n, n_G * n_G, n_A), (n_G * n_G * n_A, n_A, 1)),
@@ -268,20 +307,14 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     )
     # sum[h,a](W_k[h,a,d] * pull_key[h,i,j,a])
     put_einsum(
-        matrix(product_2_, (n, n_G * n_G, n_D), (n_G * n_G * n_D, n_D, 1)),
+        matrix(product_, (n, n_G * n_G, n_D), (n_G * n_G * n_D, n_D, 1)),
         "abde,cde->abc",
         matrix(pull_key_, (n, n_G * n_G, n_H, n_A), (n_H * n_G * n_G * n_A, n_A, n_G * n_G * n_A, 1)),
         matrix(W_k_, (n_D, n_H, n_A), (1, n_A * n_D, n_D)),
     )
-    # pull_query[h,i,j,a] = sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2] * key[h,k,l,a2])))
-    put_product(
-        matrix(pull_query_, (n_H * n, n_G * n_G, n_A), (n_G * n_G * n_A, n_A, 1)),
-        matrix(weights_, (n_H * n, n_G * n_G, n_G * n_G), (n_G * n_G * n_G * n_G, n_G * n_G, 1)),
-        matrix(key_, (n_H * n, n_G * n_G, n_A), (n_G * n_G * n_A, n_A, 1)),
-    )
     # sum[h,a](W_q[h,a,d] * pull_query[h,i,j,a])
     put_einsum(
-        matrix(product_2_, (n, n_G * n_G, n_D), (n_G * n_G * n_D, n_D, 1)),
+        matrix(product_, (n, n_G * n_G, n_D), (n_G * n_G * n_D, n_D, 1)),
         "abde,cde->abc",
         matrix(pull_query_, (n, n_G * n_G, n_H, n_A), (n_H * n_G * n_G * n_A, n_A, n_G * n_G * n_A, 1)),
         matrix(W_q_, (n_D, n_H, n_A), (1, n_A * n_D, n_D)),
@@ -289,7 +322,7 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     )
     # sum[c,p,q](W_dec[d,c,p,q] * y[c, stride*i + p, stride*j + q])
     put_einsum(
-        matrix(product_2_, (n, n_G, n_G, n_D), (n_G * n_G * n_D, n_G * n_D, n_D, 1)),
+        matrix(product_, (n, n_G, n_G, n_D), (n_G * n_G * n_D, n_G * n_D, n_D, 1)),
         "abcefg,defg->abcd",
         matrix(
             y_,
@@ -301,14 +334,14 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     )
     # sum[d](W_mem[d,m] * z[i,j,d])
     put_product(
-        matrix(product_3_, (n_G * n_G * n, n_M), (n_M, 1)),
+        matrix(product_2_, (n_G * n_G * n, n_M), (n_M, 1)),
         matrix(z_, (n_G * n_G * n, n_D), (n_D, 1)),
         matrix(W_mem_, (n_D, n_M), (n_M, 1)),
     )
-    image_kernel[(n_G * n_G * n,)](product_3_, image_, n, n_G, n_M, num_warps=8)
+    image_kernel[(n_G * n_G * n,)](product_2_, image_, n, n_G, n_M, num_warps=8)
     # sum[m](W_mem[d,m] * relu(sum[d2](W_mem[d2,m] * z[i,j,d2])))
     put_product(
-        matrix(product_2_, (n_G * n_G * n, n_D), (n_D, 1)),
+        matrix(product_, (n_G * n_G * n, n_D), (n_D, 1)),
         matrix(image_, (n_G * n_G * n, n_M), (n_M, 1)),
         matrix(W_mem_, (n_M, n_D), (1, n_M)),
         adds=True,
@@ -316,19 +349,19 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     )
     # sum[d](W_dec[d,c,p,q] * z[i,j,d])
     put_product(
-        matrix(product_4_, (n_G * n_G * n, n_C * n_P * n_P), (n_C * n_P * n_P, 1)),
+        matrix(product_3_, (n_G * n_G * n, n_C * n_P * n_P), (n_C * n_P * n_P, 1)),
         matrix(z_, (n_G * n_G * n, n_D), (n_D, 1)),
         matrix(W_dec_, (n_D, n_C * n_P * n_P), (n_C * n_P * n_P, 1)),
     )
-    total_kernel[(cdiv(n_G * n_C * n_P * n_S * n, 64),)](product_4_, total_, n, n_C, n_S, n_P, n_G)
+    total_kernel[(cdiv(n_G * n_C * n_P * n_S * n, 64),)](product_3_, total_, n, n_C, n_S, n_P, n_G)
     next_y_kernel[(cdiv(n_C * n_S * n_S * n, 64),)](total_, y_, b_dec_, next_y_, scalars, n, n_C, n_S, n_P, n_G)
-    next_z_kernel[(n_G * n_G * n,)](z_, product_2_, drive_, next_z_, scalars, n, n_G, n_D)
+    next_z_kernel[(n_G * n_G * n,)](z_, product_, drive_, next_z_, scalars, n, n_G, n_D)
 
 
 def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
     """A step of a nudged phase.
 
-    Launches on a device: 21.
+    Launches on a device: 19.
     """
     z_, y_ = now
     next_z_, next_y_ = then
@@ -336,14 +369,13 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     n = len(z_)
     query_ = room(memory, n, 0, n_H * n_G * n_G * n_A)
     key_ = room(memory, n, 92928, n_H * n_G * n_G * n_A)
-    product_ = room(memory, n, 185856, n_H * n_G * n_G * n_G * n_G)
-    weights_ = room(memory, n, 361552, n_H * n_G * n_G * n_G * n_G)
-    pull_key_ = room(memory, n, 185856, n_H * n_G * n_G * n_A)
-    product_2_ = room(memory, n, 0, n_G * n_G * n_D)
     pull_query_ = room(memory, n, 185856, n_H * n_G * n_G * n_A)
-    product_3_ = room(memory, n, 92928, n_G * n_G * n_M)
+    weights_ = room(memory, n, 278784, n_H * n_G * n_G * n_G * n_G)
+    pull_key_ = room(memory, n, 92928, n_H * n_G * n_G * n_A)
+    product_ = room(memory, n, 0, n_G * n_G * n_D)
+    product_2_ = room(memory, n, 92928, n_G * n_G * n_M)
     image_ = room(memory, n, 464640, n_G * n_G * n_M)
-    product_4_ = room(memory, n, 92928, n_G * n_G * n_C * n_P * n_P)
+    product_3_ = room(memory, n, 92928, n_G * n_G * n_C * n_P * n_P)
     total_ = room(memory, n, 238128, n_G * n_C * n_P * n_S)
     # query[h,i,j,a] = sum[d](W_q[h,a,d] * z[i,j,d])
     put_einsum(
@@ -359,13 +391,18 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
         matrix(z_, (n, n_G * n_G, n_D), (n_G * n_G * n_D, n_D, 1)),
         matrix(W_k_, (n_H, n_A, n_D), (n_A * n_D, n_D, 1)),
     )
-    # sum[a](query[h,i,j,a] * key[h,k,l,a])
-    put_product(
-        matrix(product_, (n_H * n, n_G * n_G, n_G * n_G), (n_G * n_G * n_G * n_G, n_G * n_G, 1)),
-        matrix(query_, (n_H * n, n_G * n_G, n_A), (n_G * n_G * n_A, n_A, 1)),
-        matrix(key_, (n_H * n, n_A, n_G * n_G), (n_G * n_G * n_A, 1, n_A)),
+    weights_pull_query_kernel[(n_H * n, cdiv(n_G * n_G, 16))](
+        query_,
+        weights_,
+        pull_query_,
+        key_,
+        n_G,
+        n_H,
+        n_A,
+        dot_precision(),
+        num_warps=8,
+        num_stages=2,
     )
-    weights_kernel[(cdiv(n_H * n_G * n_G * n, 8),)](product_, weights_, n, n_G, n_H)
     # pull_key[h,i,j,a] = sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] * key[h,i,j,a2])))
     put_product(
         matrix(pull_key_, (n_H * n, n_G * n_G, n_A), (n_G * n_G * n_A, n_A, 1)),
@@ -374,20 +411,14 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     )
     # sum[h,a](W_k[h,a,d] * pull_key[h,i,j,a])
     put_einsum(
-        matrix(product_2_, (n, n_G * n_G, n_D), (n_G * n_G * n_D, n_D, 1)),
+        matrix(product_, (n, n_G * n_G, n_D), (n_G * n_G * n_D, n_D, 1)),
         "abde,cde->abc",
         matrix(pull_key_, (n, n_G * n_G, n_H, n_A), (n_H * n_G * n_G * n_A, n_A, n_G * n_G * n_A, 1)),
         matrix(W_k_, (n_D, n_H, n_A), (1, n_A * n_D, n_D)),
     )
-    # pull_query[h,i,j,a] = sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2] * key[h,k,l,a2])))
-    put_product(
-        matrix(pull_query_, (n_H * n, n_G * n_G, n_A), (n_G * n_G * n_A, n_A, 1)),
-        matrix(weights_, (n_H * n, n_G * n_G, n_G * n_G), (n_G * n_G * n_G * n_G, n_G * n_G, 1)),
-        matrix(key_, (n_H * n, n_G * n_G, n_A), (n_G * n_G * n_A, n_A, 1)),
-    )
     # sum[h,a](W_q[h,a,d] * pull_query[h,i,j,a])
     put_einsum(
-        matrix(product_2_, (n, n_G * n_G, n_D), (n_G * n_G * n_D, n_D, 1)),
+        matrix(product_, (n, n_G * n_G, n_D), (n_G * n_G * n_D, n_D, 1)),
         "abde,cde->abc",
         matrix(pull_query_, (n, n_G * n_G, n_H, n_A), (n_H * n_G * n_G * n_A, n_A, n_G * n_G * n_A, 1)),
         matrix(W_q_, (n_D, n_H, n_A), (1, n_A * n_D, n_D)),
@@ -395,7 +426,7 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     )
     # sum[c,p,q](W_dec[d,c,p,q] * y[c, stride*i + p, stride*j + q])
     put_einsum(
-        matrix(product_2_, (n, n_G, n_G, n_D), (n_G * n_G * n_D, n_G * n_D, n_D, 1)),
+        matrix(product_, (n, n_G, n_G, n_D), (n_G * n_G * n_D, n_G * n_D, n_D, 1)),
         "abcefg,defg->abcd",
         matrix(
             y_,
@@ -407,14 +438,14 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     )
     # sum[d](W_mem[d,m] * z[i,j,d])
     put_product(
-        matrix(product_3_, (n_G * n_G * n, n_M), (n_M, 1)),
+        matrix(product_2_, (n_G * n_G * n, n_M), (n_M, 1)),
         matrix(z_, (n_G * n_G * n, n_D), (n_D, 1)),
         matrix(W_mem_, (n_D, n_M), (n_M, 1)),
     )
-    image_kernel[(n_G * n_G * n,)](product_3_, image_, n, n_G, n_M, num_warps=8)
+    image_kernel[(n_G * n_G * n,)](product_2_, image_, n, n_G, n_M, num_warps=8)
     # sum[m](W_mem[d,m] * relu(sum[d2](W_mem[d2,m] * z[i,j,d2])))
     put_product(
-        matrix(product_2_, (n_G * n_G * n, n_D), (n_D, 1)),
+        matrix(product_, (n_G * n_G * n, n_D), (n_D, 1)),
         matrix(image_, (n_G * n_G * n, n_M), (n_M, 1)),
         matrix(W_mem_, (n_M, n_D), (1, n_M)),
         adds=True,
@@ -422,11 +453,11 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     )
     # sum[d](W_dec[d,c,p,q] * z[i,j,d])
     put_product(
-        matrix(product_4_, (n_G * n_G * n, n_C * n_P * n_P), (n_C * n_P * n_P, 1)),
+        matrix(product_3_, (n_G * n_G * n, n_C * n_P * n_P), (n_C * n_P * n_P, 1)),
         matrix(z_, (n_G * n_G * n, n_D), (n_D, 1)),
         matrix(W_dec_, (n_D, n_C * n_P * n_P), (n_C * n_P * n_P, 1)),
     )
-    total_kernel[(cdiv(n_G * n_C * n_P * n_S * n, 64),)](product_4_, total_, n, n_C, n_S, n_P, n_G)
+    total_kernel[(cdiv(n_G * n_C * n_P * n_S * n, 64),)](product_3_, total_, n, n_C, n_S, n_P, n_G)
     next_y_2_kernel[(cdiv(n_C * n_S * n_S * n, 64),)](
         total_,
         y_,
@@ -440,7 +471,7 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
         n_P,
         n_G,
     )
-    next_z_2_kernel[(n_G * n_G * n,)](z_, product_2_, drive_, next_z_, scalars, n, n_G, n_D)
+    next_z_2_kernel[(n_G * n_G * n,)](z_, product_, drive_, next_z_, scalars, n, n_G, n_D)
 
 
 # in CetEquations

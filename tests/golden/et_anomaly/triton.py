@@ -22,18 +22,31 @@ def g_kernel(x_ptr, delta_ptr, gamma_ptr, g_ptr, samples, n_N: tl.constexpr, n_D
 
 
 @jit
-def image_kernel(product_ptr, image_ptr, samples, n_N: tl.constexpr, n_K: tl.constexpr):
-    """image."""
-    real = tl.float32 if image_ptr.dtype.element_ty == tl.bfloat16 else image_ptr.dtype.element_ty
-    place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
+def product_kernel(
+    g_ptr, product_ptr, xi_ptr, samples, n_N: tl.constexpr, n_D: tl.constexpr, precision: tl.constexpr
+):
+    """product."""
+    real = tl.float32 if xi_ptr.dtype.element_ty == tl.bfloat16 else xi_ptr.dtype.element_ty
+    place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
     sample = place // n_N
     inside = sample < samples
     i = place % n_N
     r = tl.arange(0, 128)[None, :]
+    # sum[d](xi[j,d] * g[n,d])
+    product_ = tl.full((16, 128), 0.0, real)
+    for start in range(0, n_D, 16):
+        t = start + tl.arange(0, 16)
+        g_ = tl.load(g_ptr + (sample * n_N + i) * n_D + t[None, :], mask=inside, other=0.0)
+        xi_ = tl.load(xi_ptr + t[:, None] + n_D * r)
+        product_ = block_dot(g_, xi_, product_, precision)
     # relu(sum[d](xi[j,d] * g[n,d]))
-    product_ = tl.load(product_ptr + (sample * n_N + i) * n_K + r, mask=inside, other=0.0).to(real)
     image_ = block_relu(product_)
-    tl.store(image_ptr + (sample * n_N + i) * n_K + r, image_, mask=inside)
+    # sum[j](xi[j,d] * relu(sum[d2](xi[j,d2] * g[n,d2])))
+    t_2 = tl.arange(0, 128)
+    c = tl.arange(0, 64)[None, :]
+    xi_2_ = tl.load(xi_ptr + t_2[:, None] * n_D + c)
+    product_2_ = block_dot(image_, xi_2_, tl.full((16, 64), 0.0, real), precision)
+    tl.store(product_ptr + (sample * n_N + i) * n_D + c, product_2_, mask=inside)
 
 
 @jit
@@ -197,16 +210,14 @@ def next_x_kernel(x_ptr, product_ptr, next_x_ptr, scalars, samples, n_N: tl.cons
 def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
     """A step of the free phase.
 
-    Launches on a device: 26.
+    Launches on a device: 24.
     """
     x_, = now
     next_x_, = then
     xi_, delta_, gamma_, W_k_, src_, dst_, W_q_, beta_, offset_ = given
     n = len(x_)
     g_ = room(memory, n, 0, n_N * n_D)
-    product_ = room(memory, n, 128000, n_N * n_K)
-    image_ = room(memory, n, 384000, n_N * n_K)
-    product_2_ = room(memory, n, 128000, n_N * n_D)
+    product_ = room(memory, n, 128000, n_N * n_D)
     q_ = room(memory, n, 256000, n_H * n_N * n_Y)
     k_ = room(memory, n, 384000, n_H * n_N * n_Y)
     s_ = room(memory, n, 0, n_H * n_E)
@@ -220,18 +231,16 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     total_3_ = room(memory, n, 0, n_H * n_N * n_Y)
     total_4_ = room(memory, n, 0, n_H * n_N * n_Y)
     g_kernel[(cdiv(n_N * n, 16),)](x_, delta_, gamma_, g_, n, n_N, n_D)
-    # sum[d](xi[j,d] * g[n,d])
-    put_product(
-        matrix(product_, (n_N * n, n_K), (n_K, 1)),
-        matrix(g_, (n_N * n, n_D), (n_D, 1)),
-        matrix(xi_, (n_D, n_K), (1, n_D)),
-    )
-    image_kernel[(cdiv(n_N * n, 8),)](product_, image_, n, n_N, n_K)
-    # sum[j](xi[j,d] * relu(sum[d2](xi[j,d2] * g[n,d2])))
-    put_product(
-        matrix(product_2_, (n_N * n, n_D), (n_D, 1)),
-        matrix(image_, (n_N * n, n_K), (n_K, 1)),
-        matrix(xi_, (n_K, n_D), (n_D, 1)),
+    product_kernel[(cdiv(n_N * n, 16),)](
+        g_,
+        product_,
+        xi_,
+        n,
+        n_N,
+        n_D,
+        dot_precision(),
+        num_warps=8,
+        num_stages=2,
     )
     # q[h,n,y] = sum[d](W_q[y,h,d] * g[n,d])
     put_einsum(
@@ -287,7 +296,7 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     )
     # sum[y,h](W_k[y,h,d] * sum[e | n == src[e]](q[h,dst[e],y] * beta * offset * softmax[h,e]))
     put_einsum(
-        matrix(product_2_, (n, n_N, n_D), (n_N * n_D, n_D, 1)),
+        matrix(product_, (n, n_N, n_D), (n_N * n_D, n_D, 1)),
         "abde,cde->abc",
         matrix(total_3_, (n, n_N, n_H, n_Y), (n_H * n_N * n_Y, n_Y, n_N * n_Y, 1)),
         matrix(W_k_, (n_D, n_H, n_Y), (1, n_D, n_H * n_D)),
@@ -302,13 +311,13 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     )
     # sum[y,h](W_q[y,h,d] * sum[e | n == dst[e]](k[h,src[e],y] * beta * offset * softmax[h,e]))
     put_einsum(
-        matrix(product_2_, (n, n_N, n_D), (n_N * n_D, n_D, 1)),
+        matrix(product_, (n, n_N, n_D), (n_N * n_D, n_D, 1)),
         "abde,cde->abc",
         matrix(total_4_, (n, n_N, n_H, n_Y), (n_H * n_N * n_Y, n_Y, n_N * n_Y, 1)),
         matrix(W_q_, (n_D, n_H, n_Y), (1, n_D, n_H * n_D)),
         adds=True,
     )
-    next_x_kernel[(cdiv(n_N * n, 16),)](x_, product_2_, next_x_, scalars, n, n_N, n_D)
+    next_x_kernel[(cdiv(n_N * n, 16),)](x_, product_, next_x_, scalars, n, n_N, n_D)
 
 
 # in EtAnomalyEquations

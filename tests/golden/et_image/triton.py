@@ -43,23 +43,36 @@ def image_kernel(product_ptr, image_ptr, samples, n_G: tl.constexpr, n_K: tl.con
 
 
 @jit
-def weights_kernel(product_ptr, weights_ptr, samples, n_G: tl.constexpr, n_H: tl.constexpr):
+def weights_kernel(
+    q_ptr, k_ptr, weights_ptr, n_G: tl.constexpr, n_H: tl.constexpr, n_Y: tl.constexpr, precision: tl.constexpr
+):
     """weights."""
     real = tl.float32 if weights_ptr.dtype.element_ty == tl.bfloat16 else weights_ptr.dtype.element_ty
-    place = tl.program_id(0).to(tl.int64) * 4 + tl.arange(0, 4)[:, None]
-    sample = place // (n_H * n_G * n_G)
-    inside = sample < samples
-    i = place // (n_G * n_G) % n_H
-    j = place // n_G % n_G
+    matrix = tl.program_id(0).to(tl.int64)
+    place = tl.program_id(1).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
+    sample = matrix // n_H
+    inside = place < n_G * n_G
+    i = matrix % n_H
+    j = place // n_G
     k = place % n_G
     r = tl.arange(0, 256)[None, :]
     m = r // n_G
     p = r % n_G
-    product_ = tl.load(
-        product_ptr + ((((sample * n_H + i) * n_G + j) * n_G + k) * n_G + m) * n_G + p,
-        mask=inside & (r < n_G * n_G) & ((m != j) | (p != k)),
-        other=0.0,
-    ).to(real)
+    # sum[y](q[h,m,n,y] * k[h,i,j,y])
+    product_ = tl.full((16, 256), 0.0, real)
+    for start in range(0, n_Y, 16):
+        t = start + tl.arange(0, 16)
+        q_ = tl.load(
+            q_ptr + (((sample * n_H + i) * n_G + j) * n_G + k) * n_Y + t[None, :],
+            mask=inside,
+            other=0.0,
+        )
+        k_ = tl.load(
+            k_ptr + (sample * n_H + i) * n_G * n_G * n_Y + t[:, None] + n_Y * (m * n_G + p),
+            mask=r < n_G * n_G,
+            other=0.0,
+        )
+        product_ = block_dot(q_, k_, product_, precision)
     largest_ = tl.max(
         tl.where(
             inside & (r < n_G * n_G),
@@ -104,7 +117,7 @@ def next_x_kernel(x_ptr, product_ptr, next_x_ptr, scalars, samples, n_G: tl.cons
 def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
     """A step of the free phase.
 
-    Launches on a device: 17.
+    Launches on a device: 16.
     """
     x_, = now
     next_x_, = then
@@ -116,10 +129,9 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     product_2_ = room(memory, n, 150528, n_G * n_G * n_D)
     q_ = room(memory, n, 301056, n_H * n_G * n_G * n_Y)
     k_ = room(memory, n, 451584, n_H * n_G * n_G * n_Y)
-    product_3_ = room(memory, n, 602112, n_H * n_G * n_G * n_G * n_G)
-    weights_ = room(memory, n, 1063104, n_H * n_G * n_G * n_G * n_G)
+    weights_ = room(memory, n, 602112, n_H * n_G * n_G * n_G * n_G)
+    product_3_ = room(memory, n, 0, n_H * n_G * n_G * n_Y)
     product_4_ = room(memory, n, 0, n_H * n_G * n_G * n_Y)
-    product_5_ = room(memory, n, 0, n_H * n_G * n_G * n_Y)
     g_kernel[(n_G * n_G * n,)](x_, delta_, gamma_, g_, n, n_G, n_D)
     # sum[d](xi[s,d] * g[i,j,d])
     put_product(
@@ -148,16 +160,20 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
         matrix(g_, (n, n_G * n_G, n_D), (n_G * n_G * n_D, n_D, 1)),
         matrix(W_k_, (n_H, n_Y, n_D), (n_D, n_H * n_D, 1)),
     )
-    # sum[y](q[h,m,n,y] * k[h,i,j,y])
-    put_product(
-        matrix(product_3_, (n_H * n, n_G * n_G, n_G * n_G), (n_G * n_G * n_G * n_G, n_G * n_G, 1)),
-        matrix(q_, (n_H * n, n_G * n_G, n_Y), (n_G * n_G * n_Y, n_Y, 1)),
-        matrix(k_, (n_H * n, n_Y, n_G * n_G), (n_G * n_G * n_Y, 1, n_Y)),
+    weights_kernel[(n_H * n, cdiv(n_G * n_G, 16))](
+        q_,
+        k_,
+        weights_,
+        n_G,
+        n_H,
+        n_Y,
+        dot_precision(),
+        num_warps=8,
+        num_stages=2,
     )
-    weights_kernel[(cdiv(n_H * n_G * n_G * n, 4),)](product_3_, weights_, n, n_G, n_H)
     # sum[m,n](q[h,m,n,y] * softmax[i,j | i != m or j != n](beta * sum[y2](q[h,m,n,y2] * k[h,i,j,y2])))
     put_product(
-        matrix(product_4_, (n_H * n, n_G * n_G, n_Y), (n_G * n_G * n_Y, n_Y, 1)),
+        matrix(product_3_, (n_H * n, n_G * n_G, n_Y), (n_G * n_G * n_Y, n_Y, 1)),
         matrix(weights_, (n_H * n, n_G * n_G, n_G * n_G), (n_G * n_G * n_G * n_G, 1, n_G * n_G)),
         matrix(q_, (n_H * n, n_G * n_G, n_Y), (n_G * n_G * n_Y, n_Y, 1)),
     )
@@ -166,13 +182,13 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     put_einsum(
         matrix(product_2_, (n, n_G * n_G, n_D), (n_G * n_G * n_D, n_D, 1)),
         "abde,cde->abc",
-        matrix(product_4_, (n, n_G * n_G, n_H, n_Y), (n_H * n_G * n_G * n_Y, n_Y, n_G * n_G * n_Y, 1)),
+        matrix(product_3_, (n, n_G * n_G, n_H, n_Y), (n_H * n_G * n_G * n_Y, n_Y, n_G * n_G * n_Y, 1)),
         matrix(W_k_, (n_D, n_H, n_Y), (1, n_D, n_H * n_D)),
         adds=True,
     )
     # sum[m,n](k[h,m,n,y] * softmax[m,n | m != i or n != j](beta * sum[y2](q[h,i,j,y2] * k[h,m,n,y2])))
     put_product(
-        matrix(product_5_, (n_H * n, n_G * n_G, n_Y), (n_G * n_G * n_Y, n_Y, 1)),
+        matrix(product_4_, (n_H * n, n_G * n_G, n_Y), (n_G * n_G * n_Y, n_Y, 1)),
         matrix(weights_, (n_H * n, n_G * n_G, n_G * n_G), (n_G * n_G * n_G * n_G, n_G * n_G, 1)),
         matrix(k_, (n_H * n, n_G * n_G, n_Y), (n_G * n_G * n_Y, n_Y, 1)),
     )
@@ -181,7 +197,7 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     put_einsum(
         matrix(product_2_, (n, n_G * n_G, n_D), (n_G * n_G * n_D, n_D, 1)),
         "abde,cde->abc",
-        matrix(product_5_, (n, n_G * n_G, n_H, n_Y), (n_H * n_G * n_G * n_Y, n_Y, n_G * n_G * n_Y, 1)),
+        matrix(product_4_, (n, n_G * n_G, n_H, n_Y), (n_H * n_G * n_G * n_Y, n_Y, n_G * n_G * n_Y, 1)),
         matrix(W_q_, (n_D, n_H, n_Y), (1, n_D, n_H * n_D)),
         adds=True,
     )
@@ -201,4 +217,4 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
 
 
 # in EtImage
-    kernels = TritonKernels({"free": PhaseStep(free_step, 1524096, matrices={0, 3, 4})})
+    kernels = TritonKernels({"free": PhaseStep(free_step, 1354752, matrices={0, 3, 4})})

@@ -223,7 +223,19 @@ def next_s2_kernel(
 
 
 @jit
-def next_y_kernel(y_ptr, b3_ptr, product_ptr, next_y_ptr, scalars, samples, n_K: tl.constexpr):
+def next_y_kernel(
+    s2_ptr,
+    W3_ptr,
+    y_ptr,
+    b3_ptr,
+    next_y_ptr,
+    scalars,
+    samples,
+    n_C2: tl.constexpr,
+    n_S2: tl.constexpr,
+    n_K: tl.constexpr,
+    precision: tl.constexpr,
+):
     """next_y."""
     real = next_y_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
@@ -231,9 +243,15 @@ def next_y_kernel(y_ptr, b3_ptr, product_ptr, next_y_ptr, scalars, samples, n_K:
     inside = sample < samples
     step_y_ = tl.load(scalars + 2)
     r = tl.arange(0, 16)[None, :]
+    # sum[o,i,j](W3[k,o,i,j] * s2[o,i,j])
+    product_ = tl.full((64, 16), 0.0, real)
+    for start in range(0, n_C2 * n_S2 * n_S2, 16):
+        t = start + tl.arange(0, 16)
+        s2_ = tl.load(s2_ptr + sample * n_C2 * n_S2 * n_S2 + t[None, :], mask=inside, other=0.0)
+        W3_ = tl.load(W3_ptr + t[:, None] + n_C2 * n_S2 * n_S2 * r, mask=r < n_K, other=0.0)
+        product_ = block_dot(s2_, W3_, product_, precision)
     y_ = tl.load(y_ptr + sample * n_K + r, mask=inside & (r < n_K), other=0.0)
     b3_ = tl.load(b3_ptr + r, mask=r < n_K, other=0.0)
-    product_ = tl.load(product_ptr + sample * n_K + r, mask=inside & (r < n_K), other=0.0).to(real)
     free_ = y_ + step_y_ * (-y_ + (b3_ + product_))
     next_y_ = tl.where(free_ < 0.0, 0.0, tl.where(free_ > 1.0, 1.0, free_))
     tl.store(next_y_ptr + sample * n_K + r, next_y_, mask=inside & (r < n_K))
@@ -306,7 +324,20 @@ def next_s2_2_kernel(
 
 
 @jit
-def next_y_2_kernel(y_ptr, b3_ptr, product_ptr, label_ptr, next_y_ptr, scalars, samples, n_K: tl.constexpr):
+def next_y_2_kernel(
+    s2_ptr,
+    W3_ptr,
+    y_ptr,
+    b3_ptr,
+    label_ptr,
+    next_y_ptr,
+    scalars,
+    samples,
+    n_C2: tl.constexpr,
+    n_S2: tl.constexpr,
+    n_K: tl.constexpr,
+    precision: tl.constexpr,
+):
     """next_y."""
     real = next_y_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
@@ -315,9 +346,15 @@ def next_y_2_kernel(y_ptr, b3_ptr, product_ptr, label_ptr, next_y_ptr, scalars, 
     beta_ = tl.load(scalars) * tl.where(sample < tl.load(scalars + 4), 1.0, -1.0)
     step_y_ = tl.load(scalars + 3)
     r = tl.arange(0, 16)[None, :]
+    # sum[o,i,j](W3[k,o,i,j] * s2[o,i,j])
+    product_ = tl.full((64, 16), 0.0, real)
+    for start in range(0, n_C2 * n_S2 * n_S2, 16):
+        t = start + tl.arange(0, 16)
+        s2_ = tl.load(s2_ptr + sample * n_C2 * n_S2 * n_S2 + t[None, :], mask=inside, other=0.0)
+        W3_ = tl.load(W3_ptr + t[:, None] + n_C2 * n_S2 * n_S2 * r, mask=r < n_K, other=0.0)
+        product_ = block_dot(s2_, W3_, product_, precision)
     y_ = tl.load(y_ptr + sample * n_K + r, mask=inside & (r < n_K), other=0.0)
     b3_ = tl.load(b3_ptr + r, mask=r < n_K, other=0.0)
-    product_ = tl.load(product_ptr + sample * n_K + r, mask=inside & (r < n_K), other=0.0).to(real)
     label_ = tl.load(label_ptr + sample, mask=inside, other=0)
     free_ = (
         y_
@@ -332,7 +369,7 @@ def next_y_2_kernel(y_ptr, b3_ptr, product_ptr, label_ptr, next_y_ptr, scalars, 
 def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
     """A step of the free phase.
 
-    Launches on a device: 13.
+    Launches on a device: 12.
     """
     s1_, s2_, y_ = now
     next_s1_, next_s2_, next_y_ = then
@@ -347,7 +384,6 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     product_2_ = room(memory, n, 46080, n_V * n_V * n_C1 * n_Q * n_Q)
     total_3_ = room(memory, n, 193536, n_V * n_C1 * n_Q * n_S1)
     product_3_ = room(memory, n, 0, n_C2 * n_S2 * n_S2)
-    product_4_ = room(memory, n, 9216, n_K)
     # sum[c,p,q](W2[o,c,p,q] * s1[c, u + p, v + q])
     put_einsum(
         matrix(product_, (n, n_V, n_V, n_C2), (n_V * n_V * n_C2, n_V * n_C2, n_C2, 1)),
@@ -384,20 +420,27 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
         matrix(y_, (n, n_K), (n_K, 1)),
         matrix(W3_, (n_K, n_C2 * n_S2 * n_S2), (n_C2 * n_S2 * n_S2, 1)),
     )
-    # sum[o,i,j](W3[k,o,i,j] * s2[o,i,j])
-    put_product(
-        matrix(product_4_, (n, n_K), (n_K, 1)),
-        matrix(s2_, (n, n_C2 * n_S2 * n_S2), (n_C2 * n_S2 * n_S2, 1)),
-        matrix(W3_, (n_C2 * n_S2 * n_S2, n_K), (1, n_C2 * n_S2 * n_S2)),
-    )
     next_s2_kernel[(cdiv(n_C2 * n_S2 * n, 128),)](s2_, product_3_, largest_, next_s2_, scalars, n, n_C2, n_S2)
-    next_y_kernel[(cdiv(n, 64),)](y_, b3_, product_4_, next_y_, scalars, n, n_K)
+    next_y_kernel[(cdiv(n, 64),)](
+        s2_,
+        W3_,
+        y_,
+        b3_,
+        next_y_,
+        scalars,
+        n,
+        n_C2,
+        n_S2,
+        n_K,
+        dot_precision(),
+        num_stages=2,
+    )
 
 
 def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
     """A step of a nudged phase.
 
-    Launches on a device: 13.
+    Launches on a device: 12.
     """
     s1_, s2_, y_ = now
     next_s1_, next_s2_, next_y_ = then
@@ -412,7 +455,6 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     product_2_ = room(memory, n, 46080, n_V * n_V * n_C1 * n_Q * n_Q)
     total_3_ = room(memory, n, 193536, n_V * n_C1 * n_Q * n_S1)
     product_3_ = room(memory, n, 0, n_C2 * n_S2 * n_S2)
-    product_4_ = room(memory, n, 9216, n_K)
     # sum[c,p,q](W2[o,c,p,q] * s1[c, u + p, v + q])
     put_einsum(
         matrix(product_, (n, n_V, n_V, n_C2), (n_V * n_V * n_C2, n_V * n_C2, n_C2, 1)),
@@ -449,14 +491,22 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
         matrix(y_, (n, n_K), (n_K, 1)),
         matrix(W3_, (n_K, n_C2 * n_S2 * n_S2), (n_C2 * n_S2 * n_S2, 1)),
     )
-    # sum[o,i,j](W3[k,o,i,j] * s2[o,i,j])
-    put_product(
-        matrix(product_4_, (n, n_K), (n_K, 1)),
-        matrix(s2_, (n, n_C2 * n_S2 * n_S2), (n_C2 * n_S2 * n_S2, 1)),
-        matrix(W3_, (n_C2 * n_S2 * n_S2, n_K), (1, n_C2 * n_S2 * n_S2)),
-    )
     next_s2_2_kernel[(cdiv(n_C2 * n_S2 * n, 128),)](s2_, product_3_, largest_, next_s2_, scalars, n, n_C2, n_S2)
-    next_y_2_kernel[(cdiv(n, 64),)](y_, b3_, product_4_, label_, next_y_, scalars, n, n_K)
+    next_y_2_kernel[(cdiv(n, 64),)](
+        s2_,
+        W3_,
+        y_,
+        b3_,
+        label_,
+        next_y_,
+        scalars,
+        n,
+        n_C2,
+        n_S2,
+        n_K,
+        dot_precision(),
+        num_stages=2,
+    )
 
 
 # in HopfieldConvEquations

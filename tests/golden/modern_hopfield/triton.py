@@ -1,18 +1,36 @@
 @jit
-def weights_kernel(product_ptr, weights_ptr, samples, n_M: tl.constexpr):
-    """weights."""
-    real = tl.float32 if weights_ptr.dtype.element_ty == tl.bfloat16 else weights_ptr.dtype.element_ty
-    place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
+def product_kernel(
+    z_ptr, product_ptr, X_ptr, samples, n_D: tl.constexpr, n_M: tl.constexpr, precision: tl.constexpr
+):
+    """product."""
+    real = tl.float32 if X_ptr.dtype.element_ty == tl.bfloat16 else X_ptr.dtype.element_ty
+    place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
     sample = place
     inside = sample < samples
     r = tl.arange(0, 128)[None, :]
-    product_ = tl.load(product_ptr + sample * n_M + r, mask=inside & (r < n_M), other=0.0).to(real)
+    # sum[d](X[m,d] * z[d])
+    product_ = tl.full((16, 128), 0.0, real)
+    for start in range(0, n_D, 16):
+        t = start + tl.arange(0, 16)
+        z_ = tl.load(z_ptr + sample * n_D + t[None, :], mask=inside, other=0.0)
+        X_ = tl.load(X_ptr + t[:, None] + n_D * r, mask=r < n_M, other=0.0)
+        product_ = block_dot(z_, X_, product_, precision)
     largest_ = tl.max(tl.where(inside & (r < n_M), 8.0 * product_, float("-inf")), 1, keep_dims=True)
     power_ = tl.exp(8.0 * product_ - largest_)
     whole_ = tl.sum(tl.where(inside & (r < n_M), power_, 0.0), 1, keep_dims=True)
     # softmax[m](beta * sum[d](X[m,d] * z[d]))
     weights_ = power_ / whole_
-    tl.store(weights_ptr + sample * n_M + r, weights_, mask=inside & (r < n_M))
+    # sum[m](X[m,d] * softmax[m](beta * sum[d2](X[m,d2] * z[d2])))
+    t_2 = tl.arange(0, 128)
+    c = tl.arange(0, 64)[None, :]
+    X_2_ = tl.load(X_ptr + t_2[:, None] * n_D + c, mask=t_2[:, None] < n_M, other=0.0)
+    product_2_ = block_dot(
+        tl.where(t_2[None, :] < n_M, weights_, 0.0),
+        X_2_,
+        tl.full((16, 64), 0.0, real),
+        precision,
+    )
+    tl.store(product_ptr + sample * n_D + c, product_2_, mask=inside)
 
 
 @jit
@@ -50,57 +68,29 @@ def next_z_2_kernel(z_ptr, product_ptr, stored_ptr, next_z_ptr, scalars, samples
 def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
     """A step of the free phase.
 
-    Launches on a device: 4.
+    Launches on a device: 2.
     """
     z_, = now
     next_z_, = then
     X_, = given
     n = len(z_)
-    product_ = room(memory, n, 0, n_M)
-    weights_ = room(memory, n, 112, n_M)
-    product_2_ = room(memory, n, 0, n_D)
-    # sum[d](X[m,d] * z[d])
-    put_product(
-        matrix(product_, (n, n_M), (n_M, 1)),
-        matrix(z_, (n, n_D), (n_D, 1)),
-        matrix(X_, (n_D, n_M), (1, n_D)),
-    )
-    weights_kernel[(cdiv(n, 8),)](product_, weights_, n, n_M)
-    # sum[m](X[m,d] * softmax[m](beta * sum[d2](X[m,d2] * z[d2])))
-    put_product(
-        matrix(product_2_, (n, n_D), (n_D, 1)),
-        matrix(weights_, (n, n_M), (n_M, 1)),
-        matrix(X_, (n_M, n_D), (n_D, 1)),
-    )
-    next_z_kernel[(cdiv(n, 16),)](z_, product_2_, next_z_, scalars, n, n_D)
+    product_ = room(memory, n, 0, n_D)
+    product_kernel[(cdiv(n, 16),)](z_, product_, X_, n, n_D, n_M, dot_precision(), num_warps=8, num_stages=2)
+    next_z_kernel[(cdiv(n, 16),)](z_, product_, next_z_, scalars, n, n_D)
 
 
 def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
     """A step of a nudged phase.
 
-    Launches on a device: 4.
+    Launches on a device: 2.
     """
     z_, = now
     next_z_, = then
     X_, stored_ = given
     n = len(z_)
-    product_ = room(memory, n, 0, n_M)
-    weights_ = room(memory, n, 112, n_M)
-    product_2_ = room(memory, n, 0, n_D)
-    # sum[d](X[m,d] * z[d])
-    put_product(
-        matrix(product_, (n, n_M), (n_M, 1)),
-        matrix(z_, (n, n_D), (n_D, 1)),
-        matrix(X_, (n_D, n_M), (1, n_D)),
-    )
-    weights_kernel[(cdiv(n, 8),)](product_, weights_, n, n_M)
-    # sum[m](X[m,d] * softmax[m](beta * sum[d2](X[m,d2] * z[d2])))
-    put_product(
-        matrix(product_2_, (n, n_D), (n_D, 1)),
-        matrix(weights_, (n, n_M), (n_M, 1)),
-        matrix(X_, (n_M, n_D), (n_D, 1)),
-    )
-    next_z_2_kernel[(cdiv(n, 16),)](z_, product_2_, stored_, next_z_, scalars, n, n_D)
+    product_ = room(memory, n, 0, n_D)
+    product_kernel[(cdiv(n, 16),)](z_, product_, X_, n, n_D, n_M, dot_precision(), num_warps=8, num_stages=2)
+    next_z_2_kernel[(cdiv(n, 16),)](z_, product_, stored_, next_z_, scalars, n, n_D)
 
 
 # in ModernHopfieldEquations
@@ -119,5 +109,5 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
 
 # in ModernHopfield
     kernels = TritonKernels(
-        {"free": PhaseStep(free_step, 224, matrices={0}), "nudged": PhaseStep(nudged_step, 224, matrices={0})}
+        {"free": PhaseStep(free_step, 64, matrices={0}), "nudged": PhaseStep(nudged_step, 64, matrices={0})}
     )

@@ -30,26 +30,43 @@ def n1_n2_kernel(
 
 
 @jit
-def p_kernel(product_ptr, p_ptr, samples, n_T: tl.constexpr, n_H: tl.constexpr, scale_: tl.constexpr):
-    """p."""
-    real = tl.float32 if p_ptr.dtype.element_ty == tl.bfloat16 else p_ptr.dtype.element_ty
-    place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
-    sample = place // (n_H * n_T)
-    inside = sample < samples
-    i = place // n_T % n_H
-    j = place % n_T
+def product_kernel(
+    q_ptr,
+    product_ptr,
+    k_ptr,
+    v_ptr,
+    n_T: tl.constexpr,
+    n_H: tl.constexpr,
+    n_A: tl.constexpr,
+    scale_: tl.constexpr,
+    precision: tl.constexpr,
+):
+    """product."""
+    real = tl.float32 if v_ptr.dtype.element_ty == tl.bfloat16 else v_ptr.dtype.element_ty
+    matrix = tl.program_id(0).to(tl.int64)
+    place = tl.program_id(1).to(tl.int64) * 32 + tl.arange(0, 32)[:, None]
+    sample = matrix // n_H
+    i = matrix % n_H
+    j = place
     r = tl.arange(0, 64)[None, :]
-    product_ = tl.load(
-        product_ptr + ((sample * n_H + i) * n_T + j) * n_T + r,
-        mask=inside & (r <= j),
-        other=0.0,
-    ).to(real)
+    # sum[a](q[h,t,a] * k[h,s,a])
+    product_ = tl.full((32, 64), 0.0, real)
+    for start in range(0, n_A, 16):
+        t = start + tl.arange(0, 16)
+        q_ = tl.load(q_ptr + ((sample * n_H + i) * n_T + j) * n_A + t[None, :])
+        k_ = tl.load(k_ptr + (sample * n_H + i) * n_T * n_A + t[:, None] + n_A * r)
+        product_ = block_dot(q_, k_, product_, precision)
     largest_ = tl.max(tl.where(r <= j, scale_ * product_, float("-inf")), 1, keep_dims=True)
     power_ = tl.where(r <= j, tl.exp(scale_ * product_ - largest_), 0.0)
     whole_ = tl.sum(power_, 1, keep_dims=True)
     # p[h,t,s] = softmax[s | s <= t](sum[a](q[h,t,a] * k[h,s,a]) / sqrt(A))
     p_ = tl.where(whole_ == 0.0, 0.0, power_ / whole_)
-    tl.store(p_ptr + ((sample * n_H + i) * n_T + j) * n_T + r, p_, mask=inside)
+    # sum[s](v[h,s,a] * p[h,t,s])
+    t_2 = tl.arange(0, 64)
+    c = tl.arange(0, 32)[None, :]
+    v_ = tl.load(v_ptr + ((sample * n_H + i) * n_T + t_2[:, None]) * n_A + c)
+    product_2_ = block_dot(p_, v_, tl.full((32, 32), 0.0, real), precision)
+    tl.store(product_ptr + ((sample * n_H + i) * n_T + j) * n_A + c, product_2_)
 
 
 @jit
@@ -266,6 +283,40 @@ def z_half_total_kernel(
 
 
 @jit
+def p_kernel(
+    q_ptr,
+    k_ptr,
+    p_ptr,
+    n_T: tl.constexpr,
+    n_H: tl.constexpr,
+    n_A: tl.constexpr,
+    scale_: tl.constexpr,
+    precision: tl.constexpr,
+):
+    """p."""
+    real = tl.float32 if p_ptr.dtype.element_ty == tl.bfloat16 else p_ptr.dtype.element_ty
+    matrix = tl.program_id(0).to(tl.int64)
+    place = tl.program_id(1).to(tl.int64) * 32 + tl.arange(0, 32)[:, None]
+    sample = matrix // n_H
+    i = matrix % n_H
+    j = place
+    r = tl.arange(0, 64)[None, :]
+    # sum[a](q[h,t,a] * k[h,s,a])
+    product_ = tl.full((32, 64), 0.0, real)
+    for start in range(0, n_A, 16):
+        t = start + tl.arange(0, 16)
+        q_ = tl.load(q_ptr + ((sample * n_H + i) * n_T + j) * n_A + t[None, :])
+        k_ = tl.load(k_ptr + (sample * n_H + i) * n_T * n_A + t[:, None] + n_A * r)
+        product_ = block_dot(q_, k_, product_, precision)
+    largest_ = tl.max(tl.where(r <= j, scale_ * product_, float("-inf")), 1, keep_dims=True)
+    power_ = tl.where(r <= j, tl.exp(scale_ * product_ - largest_), 0.0)
+    whole_ = tl.sum(power_, 1, keep_dims=True)
+    # p[h,t,s] = softmax[s | s <= t](sum[a](q[h,t,a] * k[h,s,a]) / sqrt(A))
+    p_ = tl.where(whole_ == 0.0, 0.0, power_ / whole_)
+    tl.store(p_ptr + ((sample * n_H + i) * n_T + j) * n_T + r, p_)
+
+
+@jit
 def v_p_kernel(
     p_ptr, product_ptr, v_p_ptr, samples, n_T: tl.constexpr, n_H: tl.constexpr, scale_: tl.constexpr
 ):
@@ -338,24 +389,47 @@ def total_3_kernel(image_ptr, product_ptr, total_ptr, samples, n_T: tl.constexpr
 
 
 @jit
-def total_4_kernel(p_ptr, pull_p_ptr, total_ptr, samples, n_T: tl.constexpr, n_H: tl.constexpr):
-    """total."""
-    real = tl.float32 if total_ptr.dtype.element_ty == tl.bfloat16 else total_ptr.dtype.element_ty
-    place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
-    sample = place // (n_H * n_T)
-    inside = sample < samples
-    i = place // n_T % n_H
-    j = place % n_T
+def total_product_kernel(
+    product_ptr,
+    total_ptr,
+    product_2_ptr,
+    v_ptr,
+    k_ptr,
+    p_ptr,
+    n_T: tl.constexpr,
+    n_H: tl.constexpr,
+    n_A: tl.constexpr,
+    precision: tl.constexpr,
+):
+    """product, total."""
+    real = tl.float32 if p_ptr.dtype.element_ty == tl.bfloat16 else p_ptr.dtype.element_ty
+    matrix = tl.program_id(0).to(tl.int64)
+    place = tl.program_id(1).to(tl.int64) * 32 + tl.arange(0, 32)[:, None]
+    sample = matrix // n_H
+    i = matrix % n_H
+    j = place
     r = tl.arange(0, 64)[None, :]
+    # pull_p[h,t,s] = sum[a](v[h,s,a] * sum[d](W_o[h,a,d] * v_z[t,d]))
+    pull_p_ = tl.full((32, 64), 0.0, real)
+    for start in range(0, n_A, 16):
+        t = start + tl.arange(0, 16)
+        product_ = tl.load(product_ptr + n_A * (sample * n_T * n_H + i) + j * n_H * n_A + t[None, :])
+        v_ = tl.load(v_ptr + (sample * n_H + i) * n_T * n_A + t[:, None] + n_A * r)
+        pull_p_ = block_dot(product_, v_, pull_p_, precision)
     # p[h,t,s] * pull_p[h,t,s]
-    p_ = tl.load(p_ptr + ((sample * n_H + i) * n_T + j) * n_T + r, mask=inside, other=0.0).to(real)
-    pull_p_ = tl.load(pull_p_ptr + ((sample * n_H + i) * n_T + j) * n_T + r, mask=inside, other=0.0).to(real)
+    p_ = tl.load(p_ptr + ((sample * n_H + i) * n_T + j) * n_T + r).to(real)
     total_ = p_ * pull_p_
     # sum[s](p[h,t,s] * pull_p[h,t,s])
     total_2_ = tl.sum(total_, 1, keep_dims=True)
     # p[h,t,s] * pull_p[h,t,s] - p[h,t,s] * sum[t2](p[h,t,t2] * pull_p[h,t,t2])
     total_3_ = total_ - p_ * total_2_
-    tl.store(total_ptr + ((sample * n_H + i) * n_T + j) * n_T + r, total_3_, mask=inside)
+    tl.store(total_ptr + ((sample * n_H + i) * n_T + j) * n_T + r, total_3_)
+    # sum[s](k[h,s,a] * (p[h,t,s] * pull_p[h,t,s] - p[h,t,s] * sum[t2](p[h,t,t2] * pull_p[h,t,t2])))
+    t_2 = tl.arange(0, 64)
+    c = tl.arange(0, 32)[None, :]
+    k_ = tl.load(k_ptr + ((sample * n_H + i) * n_T + t_2[:, None]) * n_A + c)
+    product_2_ = block_dot(total_3_, k_, tl.full((32, 32), 0.0, real), precision)
+    tl.store(product_2_ptr + ((sample * n_H + i) * n_T + j) * n_A + c, product_2_)
 
 
 @jit
@@ -523,7 +597,7 @@ def next_z_minus_kernel(
 def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
     """A step of the free phase.
 
-    Launches on a device: 16.
+    Launches on a device: 14.
     """
     z_, = now
     next_z_, = then
@@ -534,13 +608,11 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     v_ = room(memory, n, 16384, n_H * n_T * n_A)
     q_ = room(memory, n, 24576, n_H * n_T * n_A)
     k_ = room(memory, n, 32768, n_H * n_T * n_A)
-    product_ = room(memory, n, 40960, n_H * n_T * n_T)
-    p_ = room(memory, n, 24576, n_H * n_T * n_T)
-    product_2_ = room(memory, n, 0, n_H * n_T * n_A)
-    product_3_ = room(memory, n, 16384, n_T * n_D)
-    product_4_ = room(memory, n, 24576, n_T * n_F)
+    product_ = room(memory, n, 0, n_H * n_T * n_A)
+    product_2_ = room(memory, n, 16384, n_T * n_D)
+    product_3_ = room(memory, n, 24576, n_T * n_F)
     image_ = room(memory, n, 57344, n_T * n_F)
-    product_5_ = room(memory, n, 0, n_T * n_D)
+    product_4_ = room(memory, n, 0, n_T * n_D)
     n1_n2_kernel[(cdiv(n_T * n, 8),)](z_, h1_, g1_, h2_, g2_, n1_, n2_, n, n_T, n_D)
     # v[h,t,a] = sum[d](W_v[h,d,a] * n1[t,d])
     put_einsum(
@@ -563,46 +635,46 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
         matrix(n1_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
         matrix(W_k_, (n_H, n_A, n_D), (n_D * n_A, 1, n_A)),
     )
-    # sum[a](q[h,t,a] * k[h,s,a])
-    put_product(
-        matrix(product_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
-        matrix(q_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
-        matrix(k_, (n_H * n, n_A, n_T), (n_T * n_A, 1, n_A)),
-    )
-    p_kernel[(cdiv(n_H * n_T * n, 16),)](product_, p_, n, n_T, n_H, scale_)
-    # sum[s](v[h,s,a] * p[h,t,s])
-    put_product(
-        matrix(product_2_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
-        matrix(p_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
-        matrix(v_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
+    product_kernel[(n_H * n, cdiv(n_T, 32))](
+        q_,
+        product_,
+        k_,
+        v_,
+        n_T,
+        n_H,
+        n_A,
+        scale_,
+        dot_precision(),
+        num_warps=8,
+        num_stages=2,
     )
     # sum[h,a](W_o[h,a,d] * sum[s](v[h,s,a] * p[h,t,s]))
     put_einsum(
-        matrix(product_3_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
+        matrix(product_2_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
         "abde,cde->abc",
-        matrix(product_2_, (n, n_T, n_H, n_A), (n_H * n_T * n_A, n_A, n_T * n_A, 1)),
+        matrix(product_, (n, n_T, n_H, n_A), (n_H * n_T * n_A, n_A, n_T * n_A, 1)),
         matrix(W_o_, (n_D, n_H, n_A), (1, n_A * n_D, n_D)),
     )
     # sum[e](W1[e,f] * n2[t,e])
     put_product(
-        matrix(product_4_, (n_T * n, n_F), (n_F, 1)),
+        matrix(product_3_, (n_T * n, n_F), (n_F, 1)),
         matrix(n2_, (n_T * n, n_D), (n_D, 1)),
         matrix(W1_, (n_D, n_F), (n_F, 1)),
     )
-    image_kernel[(cdiv(n_T * n, 2),)](b1_, product_4_, image_, n, n_T, n_F)
+    image_kernel[(cdiv(n_T * n, 2),)](b1_, product_3_, image_, n, n_T, n_F)
     # sum[f](W2[f,d] * gelu_tanh(b1[f] + sum[e](W1[e,f] * n2[t,e])))
     put_product(
-        matrix(product_5_, (n_T * n, n_D), (n_D, 1)),
+        matrix(product_4_, (n_T * n, n_D), (n_D, 1)),
         matrix(image_, (n_T * n, n_F), (n_F, 1)),
         matrix(W2_, (n_F, n_D), (n_D, 1)),
     )
-    next_z_kernel[(cdiv(n_T * n, 8),)](z_, x_, product_3_, b2_, product_5_, next_z_, scalars, n, n_T, n_D)
+    next_z_kernel[(cdiv(n_T * n, 8),)](z_, x_, product_2_, b2_, product_4_, next_z_, scalars, n, n_T, n_D)
 
 
 def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
     """A step of a nudged phase.
 
-    Launches on a device: 19.
+    Launches on a device: 17.
     """
     z_, = now
     next_z_, = then
@@ -613,16 +685,14 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     v_ = room(memory, n, 16384, n_H * n_T * n_A)
     q_ = room(memory, n, 24576, n_H * n_T * n_A)
     k_ = room(memory, n, 32768, n_H * n_T * n_A)
-    product_ = room(memory, n, 40960, n_H * n_T * n_T)
-    p_ = room(memory, n, 24576, n_H * n_T * n_T)
-    product_2_ = room(memory, n, 0, n_H * n_T * n_A)
-    product_3_ = room(memory, n, 16384, n_T * n_D)
-    product_4_ = room(memory, n, 24576, n_T * n_F)
+    product_ = room(memory, n, 0, n_H * n_T * n_A)
+    product_2_ = room(memory, n, 16384, n_T * n_D)
+    product_3_ = room(memory, n, 24576, n_T * n_F)
     image_ = room(memory, n, 57344, n_T * n_F)
-    product_5_ = room(memory, n, 0, n_T * n_D)
-    product_6_ = room(memory, n, 8192, n_T * n_V)
+    product_4_ = room(memory, n, 0, n_T * n_D)
+    product_5_ = room(memory, n, 8192, n_T * n_V)
     total_ = room(memory, n, 24576, n_T * n_V)
-    product_7_ = room(memory, n, 8192, n_T * n_D)
+    product_6_ = room(memory, n, 8192, n_T * n_D)
     n1_n2_kernel[(cdiv(n_T * n, 8),)](z_, h1_, g1_, h2_, g2_, n1_, n2_, n, n_T, n_D)
     # v[h,t,a] = sum[d](W_v[h,d,a] * n1[t,d])
     put_einsum(
@@ -645,59 +715,59 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
         matrix(n1_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
         matrix(W_k_, (n_H, n_A, n_D), (n_D * n_A, 1, n_A)),
     )
-    # sum[a](q[h,t,a] * k[h,s,a])
-    put_product(
-        matrix(product_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
-        matrix(q_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
-        matrix(k_, (n_H * n, n_A, n_T), (n_T * n_A, 1, n_A)),
-    )
-    p_kernel[(cdiv(n_H * n_T * n, 16),)](product_, p_, n, n_T, n_H, scale_)
-    # sum[s](v[h,s,a] * p[h,t,s])
-    put_product(
-        matrix(product_2_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
-        matrix(p_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
-        matrix(v_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
+    product_kernel[(n_H * n, cdiv(n_T, 32))](
+        q_,
+        product_,
+        k_,
+        v_,
+        n_T,
+        n_H,
+        n_A,
+        scale_,
+        dot_precision(),
+        num_warps=8,
+        num_stages=2,
     )
     # sum[h,a](W_o[h,a,d] * sum[s](v[h,s,a] * p[h,t,s]))
     put_einsum(
-        matrix(product_3_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
+        matrix(product_2_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
         "abde,cde->abc",
-        matrix(product_2_, (n, n_T, n_H, n_A), (n_H * n_T * n_A, n_A, n_T * n_A, 1)),
+        matrix(product_, (n, n_T, n_H, n_A), (n_H * n_T * n_A, n_A, n_T * n_A, 1)),
         matrix(W_o_, (n_D, n_H, n_A), (1, n_A * n_D, n_D)),
     )
     # sum[e](W1[e,f] * n2[t,e])
     put_product(
-        matrix(product_4_, (n_T * n, n_F), (n_F, 1)),
+        matrix(product_3_, (n_T * n, n_F), (n_F, 1)),
         matrix(n2_, (n_T * n, n_D), (n_D, 1)),
         matrix(W1_, (n_D, n_F), (n_F, 1)),
     )
-    image_kernel[(cdiv(n_T * n, 2),)](b1_, product_4_, image_, n, n_T, n_F)
+    image_kernel[(cdiv(n_T * n, 2),)](b1_, product_3_, image_, n, n_T, n_F)
     # sum[f](W2[f,d] * gelu_tanh(b1[f] + sum[e](W1[e,f] * n2[t,e])))
     put_product(
-        matrix(product_5_, (n_T * n, n_D), (n_D, 1)),
+        matrix(product_4_, (n_T * n, n_D), (n_D, 1)),
         matrix(image_, (n_T * n, n_F), (n_F, 1)),
         matrix(W2_, (n_F, n_D), (n_D, 1)),
     )
     # sum[d](W_head[d,w] * z[t,d])
     put_product(
-        matrix(product_6_, (n_T * n, n_V), (n_V, 1)),
+        matrix(product_5_, (n_T * n, n_V), (n_V, 1)),
         matrix(z_, (n_T * n, n_D), (n_D, 1)),
         matrix(W_head_, (n_D, n_V), (n_V, 1)),
     )
-    total_kernel[(cdiv(n_T * n, 8),)](product_6_, label_, total_, n, n_T, n_V)
+    total_kernel[(cdiv(n_T * n, 8),)](product_5_, label_, total_, n, n_T, n_V)
     # sum[w](W_head[d,w] * (1/T * softmax[w](sum[e](W_head[e,w] * z[t,e])) - 1/T * where(w == label[t], 1, 0)))
     put_product(
-        matrix(product_7_, (n_T * n, n_D), (n_D, 1)),
+        matrix(product_6_, (n_T * n, n_D), (n_D, 1)),
         matrix(total_, (n_T * n, n_V), (n_V, 1)),
         matrix(W_head_, (n_V, n_D), (1, n_V)),
     )
     next_z_2_kernel[(cdiv(n_T * n, 8),)](
         z_,
         x_,
-        product_3_,
+        product_2_,
         b2_,
-        product_5_,
-        product_7_,
+        product_4_,
+        product_6_,
         next_z_,
         scalars,
         n,
@@ -709,7 +779,7 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
 def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
     """A step of two nudged phases that track the free one.
 
-    Launches on a device: 85.
+    Launches on a device: 77.
     """
     z_plus_, z_minus_ = now
     next_z_plus_, next_z_minus_ = then
@@ -729,62 +799,56 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
     n2_3_ = room(memory, n, 73856, n_T * n_D)
     q_ = room(memory, n, 82048, n_H * n_T * n_A)
     k_ = room(memory, n, 90240, n_H * n_T * n_A)
-    product_ = room(memory, n, 98432, n_H * n_T * n_T)
-    p_ = room(memory, n, 114816, n_H * n_T * n_T)
-    v_v_ = room(memory, n, 98432, n_H * n_T * n_A)
-    product_2_ = room(memory, n, 106624, n_H * n_T * n_A)
-    v_ = room(memory, n, 98432, n_H * n_T * n_A)
+    p_ = room(memory, n, 98432, n_H * n_T * n_T)
+    v_v_ = room(memory, n, 114816, n_H * n_T * n_A)
+    product_ = room(memory, n, 123008, n_H * n_T * n_A)
+    v_ = room(memory, n, 114816, n_H * n_T * n_A)
     v_q_ = room(memory, n, 16448, n_H * n_T * n_A)
-    product_3_ = room(memory, n, 131200, n_H * n_T * n_T)
+    product_2_ = room(memory, n, 131200, n_H * n_T * n_T)
     v_k_ = room(memory, n, 16448, n_H * n_T * n_A)
     v_p_ = room(memory, n, 147584, n_H * n_T * n_T)
     total_2_ = room(memory, n, 16448, n_H * n_T * n_A)
-    product_4_ = room(memory, n, 24704, n_T * n_D)
-    product_5_ = room(memory, n, 131200, n_T * n_F)
-    image_3_ = room(memory, n, 163968, n_T * n_F)
-    product_6_ = room(memory, n, 131200, n_T * n_F)
-    total_3_ = room(memory, n, 196736, n_T * n_F)
-    product_7_ = room(memory, n, 131200, n_T * n_F)
-    total_4_ = room(memory, n, 196736, n_T * n_F)
+    product_3_ = room(memory, n, 24704, n_T * n_D)
+    product_4_ = room(memory, n, 123008, n_T * n_F)
+    image_3_ = room(memory, n, 155776, n_T * n_F)
+    product_5_ = room(memory, n, 123008, n_T * n_F)
+    total_3_ = room(memory, n, 188544, n_T * n_F)
+    product_6_ = room(memory, n, 123008, n_T * n_F)
+    total_4_ = room(memory, n, 188544, n_T * n_F)
     pull_n2_ = room(memory, n, 16448, n_T * n_D)
-    product_8_ = room(memory, n, 32896, n_T * n_H * n_A)
-    pull_p_ = room(memory, n, 131200, n_H * n_T * n_T)
-    total_5_ = room(memory, n, 98432, n_H * n_T * n_T)
-    product_9_ = room(memory, n, 0, n_H * n_T * n_A)
-    product_10_ = room(memory, n, 41088, n_T * n_D)
-    product_11_ = room(memory, n, 0, n_H * n_T * n_A)
+    product_7_ = room(memory, n, 32896, n_T * n_H * n_A)
+    product_8_ = room(memory, n, 0, n_H * n_T * n_A)
+    total_5_ = room(memory, n, 123008, n_H * n_T * n_T)
+    product_9_ = room(memory, n, 41088, n_H * n_T * n_A)
+    product_10_ = room(memory, n, 82048, n_T * n_D)
     pull_v_ = room(memory, n, 0, n_H * n_T * n_A)
     pull_n1_ = room(memory, n, 0, n_T * n_D)
     total_6_ = room(memory, n, 32896, n_T * n_D)
-    total_7_ = room(memory, n, 82048, n_T * n_D)
-    product_12_ = room(memory, n, 41088, n_T)
+    total_7_ = room(memory, n, 41088, n_T * n_D)
+    product_11_ = room(memory, n, 82048, n_T)
     turn_z_ = room(memory, n, 32896, n_T * n_D)
     v_2_ = room(memory, n, 0, n_H * n_T * n_A)
     q_2_ = room(memory, n, 8192, n_H * n_T * n_A)
     k_2_ = room(memory, n, 16384, n_H * n_T * n_A)
-    product_13_ = room(memory, n, 41088, n_H * n_T * n_T)
-    p_2_ = room(memory, n, 8192, n_H * n_T * n_T)
-    product_14_ = room(memory, n, 24576, n_H * n_T * n_A)
-    product_15_ = room(memory, n, 0, n_T * n_D)
-    product_16_ = room(memory, n, 82048, n_T * n_F)
+    product_12_ = room(memory, n, 24576, n_H * n_T * n_A)
+    product_13_ = room(memory, n, 0, n_T * n_D)
+    product_14_ = room(memory, n, 82048, n_T * n_F)
     image_4_ = room(memory, n, 114816, n_T * n_F)
-    product_17_ = room(memory, n, 8192, n_T * n_D)
-    product_18_ = room(memory, n, 16384, n_T * n_V)
+    product_15_ = room(memory, n, 8192, n_T * n_D)
+    product_16_ = room(memory, n, 16384, n_T * n_V)
     total_8_ = room(memory, n, 20544, n_T * n_V)
-    product_19_ = room(memory, n, 24704, n_T * n_D)
+    product_17_ = room(memory, n, 24704, n_T * n_D)
     v_3_ = room(memory, n, 0, n_H * n_T * n_A)
     q_3_ = room(memory, n, 8192, n_H * n_T * n_A)
     k_3_ = room(memory, n, 16384, n_H * n_T * n_A)
-    product_20_ = room(memory, n, 41088, n_H * n_T * n_T)
-    p_3_ = room(memory, n, 8192, n_H * n_T * n_T)
-    product_21_ = room(memory, n, 24576, n_H * n_T * n_A)
-    product_22_ = room(memory, n, 0, n_T * n_D)
-    product_23_ = room(memory, n, 41088, n_T * n_F)
+    product_18_ = room(memory, n, 24576, n_H * n_T * n_A)
+    product_19_ = room(memory, n, 0, n_T * n_D)
+    product_20_ = room(memory, n, 41088, n_T * n_F)
     image_5_ = room(memory, n, 73856, n_T * n_F)
-    product_24_ = room(memory, n, 8192, n_T * n_D)
-    product_25_ = room(memory, n, 16384, n_T * n_V)
+    product_21_ = room(memory, n, 8192, n_T * n_D)
+    product_22_ = room(memory, n, 16384, n_T * n_V)
     total_9_ = room(memory, n, 20544, n_T * n_V)
-    product_26_ = room(memory, n, 24704, n_T * n_D)
+    product_23_ = room(memory, n, 24704, n_T * n_D)
     z_half_total_kernel[(cdiv(n_T * n, 8),)](
         z_plus_,
         z_minus_,
@@ -822,13 +886,18 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         matrix(n1_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
         matrix(W_k_, (n_H, n_A, n_D), (n_D * n_A, 1, n_A)),
     )
-    # sum[a](q[h,t,a] * k[h,s,a])
-    put_product(
-        matrix(product_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
-        matrix(q_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
-        matrix(k_, (n_H * n, n_A, n_T), (n_T * n_A, 1, n_A)),
+    p_kernel[(n_H * n, cdiv(n_T, 32))](
+        q_,
+        k_,
+        p_,
+        n_T,
+        n_H,
+        n_A,
+        scale_,
+        dot_precision(),
+        num_warps=8,
+        num_stages=2,
     )
-    p_kernel[(cdiv(n_H * n_T * n, 16),)](product_, p_, n, n_T, n_H, scale_)
     # v_v[h,t,a] = sum[d](W_v[h,d,a] * v_n1[t,d])
     put_einsum(
         matrix(v_v_, (n, n_H, n_T, n_A), (n_H * n_T * n_A, n_T * n_A, n_A, 1)),
@@ -838,7 +907,7 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
     )
     # sum[s](p[h,t,s] * v_v[h,s,a])
     put_product(
-        matrix(product_2_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
+        matrix(product_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
         matrix(p_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
         matrix(v_v_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
     )
@@ -858,7 +927,7 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
     )
     # sum[a](k[h,s,a] * v_q[h,t,a])
     put_product(
-        matrix(product_3_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
+        matrix(product_2_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
         matrix(v_q_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
         matrix(k_, (n_H * n, n_A, n_T), (n_T * n_A, 1, n_A)),
     )
@@ -871,55 +940,55 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
     )
     # sum[a](q[h,t,a] * v_k[h,s,a])
     put_product(
-        matrix(product_3_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
+        matrix(product_2_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
         matrix(q_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
         matrix(v_k_, (n_H * n, n_A, n_T), (n_T * n_A, 1, n_A)),
         adds=True,
     )
-    v_p_kernel[(cdiv(n_H * n_T * n, 16),)](p_, product_3_, v_p_, n, n_T, n_H, scale_)
+    v_p_kernel[(cdiv(n_H * n_T * n, 16),)](p_, product_2_, v_p_, n, n_T, n_H, scale_)
     # sum[s](v[h,s,a] * v_p[h,t,s])
     put_product(
-        matrix(product_2_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
+        matrix(product_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
         matrix(v_p_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
         matrix(v_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
         adds=True,
     )
-    total_2_kernel[(cdiv(n_H * n_T * n, 32),)](product_2_, total_2_, n, n_T, n_H, n_A)
+    total_2_kernel[(cdiv(n_H * n_T * n, 32),)](product_, total_2_, n, n_T, n_H, n_A)
     # sum[h,a](W_o[h,a,d] * (sum[s](p[h,t,s] * v_v[h,s,a]) + sum[s](v[h,s,a] * v_p[h,t,s])))
     put_einsum(
-        matrix(product_4_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
+        matrix(product_3_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
         "abde,cde->abc",
         matrix(total_2_, (n, n_T, n_H, n_A), (n_H * n_T * n_A, n_A, n_T * n_A, 1)),
         matrix(W_o_, (n_D, n_H, n_A), (1, n_A * n_D, n_D)),
     )
     # sum[e](W1[e,f] * n2[t,e])
     put_product(
-        matrix(product_5_, (n_T * n, n_F), (n_F, 1)),
+        matrix(product_4_, (n_T * n, n_F), (n_F, 1)),
         matrix(n2_, (n_T * n, n_D), (n_D, 1)),
         matrix(W1_, (n_D, n_F), (n_F, 1)),
     )
-    image_2_kernel[(cdiv(n_T * n, 2),)](b1_, product_5_, image_3_, n, n_T, n_F)
+    image_2_kernel[(cdiv(n_T * n, 2),)](b1_, product_4_, image_3_, n, n_T, n_F)
     # sum[e](W1[e,f] * v_n2[t,e])
     put_product(
-        matrix(product_6_, (n_T * n, n_F), (n_F, 1)),
+        matrix(product_5_, (n_T * n, n_F), (n_F, 1)),
         matrix(v_n2_, (n_T * n, n_D), (n_D, 1)),
         matrix(W1_, (n_D, n_F), (n_F, 1)),
     )
-    total_3_kernel[(cdiv(n_T * n, 2),)](image_3_, product_6_, total_3_, n, n_T, n_F)
+    total_3_kernel[(cdiv(n_T * n, 2),)](image_3_, product_5_, total_3_, n, n_T, n_F)
     # sum[f](W2[f,d] * gelu_tanh'(b1[f] + sum[e](W1[e,f] * n2[t,e])) * sum[e](W1[e,f] * v_n2[t,e]))
     put_product(
-        matrix(product_4_, (n_T * n, n_D), (n_D, 1)),
+        matrix(product_3_, (n_T * n, n_D), (n_D, 1)),
         matrix(total_3_, (n_T * n, n_F), (n_F, 1)),
         matrix(W2_, (n_F, n_D), (n_D, 1)),
         adds=True,
     )
     # sum[d](W2[f,d] * v_z[t,d])
     put_product(
-        matrix(product_7_, (n_T * n, n_F), (n_F, 1)),
+        matrix(product_6_, (n_T * n, n_F), (n_F, 1)),
         matrix(z_half_, (n_T * n, n_D), (n_D, 1)),
         matrix(W2_, (n_D, n_F), (1, n_D)),
     )
-    total_3_kernel[(cdiv(n_T * n, 2),)](product_7_, image_3_, total_4_, n, n_T, n_F)
+    total_3_kernel[(cdiv(n_T * n, 2),)](product_6_, image_3_, total_4_, n, n_T, n_F)
     # pull_n2[t,d] = sum[f](W1[d,f] * sum[e](W2[f,e] * v_z[t,e]) * gelu_tanh'(b1[f] + sum[e](W1[e,f] * n2[t,e])))
     put_product(
         matrix(pull_n2_, (n_T * n, n_D), (n_D, 1)),
@@ -928,18 +997,24 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
     )
     # sum[d](W_o[h,a,d] * v_z[t,d])
     put_product(
-        matrix(product_8_, (n_T * n, n_H * n_A), (n_H * n_A, 1)),
+        matrix(product_7_, (n_T * n, n_H * n_A), (n_H * n_A, 1)),
         matrix(z_half_, (n_T * n, n_D), (n_D, 1)),
         matrix(W_o_, (n_D, n_H * n_A), (1, n_D)),
     )
-    # pull_p[h,t,s] = sum[a](v[h,s,a] * sum[d](W_o[h,a,d] * v_z[t,d]))
-    put_einsum(
-        matrix(pull_p_, (n, n_H, n_T, n_T), (n_H * n_T * n_T, n_T * n_T, n_T, 1)),
-        "abce,abde->abcd",
-        matrix(product_8_, (n, n_H, n_T, n_A), (n_T * n_H * n_A, n_A, n_H * n_A, 1)),
-        matrix(v_, (n, n_H, n_T, n_A), (n_H * n_T * n_A, n_T * n_A, n_A, 1)),
+    total_product_kernel[(n_H * n, cdiv(n_T, 32))](
+        product_7_,
+        total_5_,
+        product_8_,
+        v_,
+        k_,
+        p_,
+        n_T,
+        n_H,
+        n_A,
+        dot_precision(),
+        num_warps=8,
+        num_stages=2,
     )
-    total_4_kernel[(cdiv(n_H * n_T * n, 16),)](p_, pull_p_, total_5_, n, n_T, n_H)
     # sum[s](q[h,s,a] * (p[h,s,t] * pull_p[h,s,t] - p[h,s,t] * sum[t2](p[h,s,t2] * pull_p[h,s,t2])))
     put_product(
         matrix(product_9_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
@@ -955,18 +1030,12 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         matrix(W_k_, (n_D, n_H, n_A), (n_A, n_D * n_A, 1)),
         factor=scale_,
     )
-    # sum[s](k[h,s,a] * (p[h,t,s] * pull_p[h,t,s] - p[h,t,s] * sum[t2](p[h,t,t2] * pull_p[h,t,t2])))
-    put_product(
-        matrix(product_11_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
-        matrix(total_5_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
-        matrix(k_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
-    )
     # sum[h,a](W_q[h,d,a] * sum[s](k[h,s,a] * (p[h,t,s] * pull_p[h,t,s] - p[h,t,s] * sum[t2](p[h,t,t2] *
     #   pull_p[h,t,t2]))))
     put_einsum(
         matrix(product_10_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
         "abde,cde->abc",
-        matrix(product_11_, (n, n_T, n_H, n_A), (n_H * n_T * n_A, n_A, n_T * n_A, 1)),
+        matrix(product_8_, (n, n_T, n_H, n_A), (n_H * n_T * n_A, n_A, n_T * n_A, 1)),
         matrix(W_q_, (n_D, n_H, n_A), (n_A, n_D * n_A, 1)),
         adds=True,
         factor=scale_,
@@ -976,7 +1045,7 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         matrix(pull_v_, (n, n_H, n_T, n_A), (n_H * n_T * n_A, n_T * n_A, n_A, 1)),
         "abce,abde->abcd",
         matrix(p_, (n, n_H, n_T, n_T), (n_H * n_T * n_T, n_T * n_T, 1, n_T)),
-        matrix(product_8_, (n, n_H, n_A, n_T), (n_T * n_H * n_A, n_A, 1, n_H * n_A)),
+        matrix(product_7_, (n, n_H, n_A, n_T), (n_T * n_H * n_A, n_A, 1, n_H * n_A)),
     )
     # sum[h,a](W_v[h,d,a] * pull_v[h,t,a])
     put_einsum(
@@ -999,13 +1068,13 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
     )
     # sum[d](g2[d] * (z[t,d] - mean[e](z[t,e])) * pull_n2[t,d])
     put_product(
-        matrix(product_12_, (1, n_T * n), (1, 1)),
+        matrix(product_11_, (1, n_T * n), (1, 1)),
         matrix(g2_, (1, n_D), (1, 1)),
         matrix(total_6_, (n_D, n_T * n), (1, n_D)),
     )
     # sum[d](g1[d] * (z[t,d] - mean[e](z[t,e])) * pull_n1[t,d])
     put_product(
-        matrix(product_12_, (1, n_T * n), (1, 1)),
+        matrix(product_11_, (1, n_T * n), (1, 1)),
         matrix(g1_, (1, n_D), (1, 1)),
         matrix(total_7_, (n_D, n_T * n), (1, n_D)),
         adds=True,
@@ -1018,8 +1087,8 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         pull_n1_,
         total_,
         image_2_,
-        product_12_,
-        product_4_,
+        product_11_,
+        product_3_,
         turn_z_,
         n,
         n_T,
@@ -1046,59 +1115,59 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         matrix(n1_2_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
         matrix(W_k_, (n_H, n_A, n_D), (n_D * n_A, 1, n_A)),
     )
-    # sum[a](q[h,t,a] * k[h,s,a])
-    put_product(
-        matrix(product_13_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
-        matrix(q_2_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
-        matrix(k_2_, (n_H * n, n_A, n_T), (n_T * n_A, 1, n_A)),
-    )
-    p_kernel[(cdiv(n_H * n_T * n, 16),)](product_13_, p_2_, n, n_T, n_H, scale_)
-    # sum[s](v[h,s,a] * p[h,t,s])
-    put_product(
-        matrix(product_14_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
-        matrix(p_2_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
-        matrix(v_2_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
+    product_kernel[(n_H * n, cdiv(n_T, 32))](
+        q_2_,
+        product_12_,
+        k_2_,
+        v_2_,
+        n_T,
+        n_H,
+        n_A,
+        scale_,
+        dot_precision(),
+        num_warps=8,
+        num_stages=2,
     )
     # sum[h,a](W_o[h,a,d] * sum[s](v[h,s,a] * p[h,t,s]))
     put_einsum(
-        matrix(product_15_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
+        matrix(product_13_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
         "abde,cde->abc",
-        matrix(product_14_, (n, n_T, n_H, n_A), (n_H * n_T * n_A, n_A, n_T * n_A, 1)),
+        matrix(product_12_, (n, n_T, n_H, n_A), (n_H * n_T * n_A, n_A, n_T * n_A, 1)),
         matrix(W_o_, (n_D, n_H, n_A), (1, n_A * n_D, n_D)),
     )
     # sum[e](W1[e,f] * n2[t,e])
     put_product(
-        matrix(product_16_, (n_T * n, n_F), (n_F, 1)),
+        matrix(product_14_, (n_T * n, n_F), (n_F, 1)),
         matrix(n2_2_, (n_T * n, n_D), (n_D, 1)),
         matrix(W1_, (n_D, n_F), (n_F, 1)),
     )
-    image_kernel[(cdiv(n_T * n, 2),)](b1_, product_16_, image_4_, n, n_T, n_F)
+    image_kernel[(cdiv(n_T * n, 2),)](b1_, product_14_, image_4_, n, n_T, n_F)
     # sum[f](W2[f,d] * gelu_tanh(b1[f] + sum[e](W1[e,f] * n2[t,e])))
     put_product(
-        matrix(product_17_, (n_T * n, n_D), (n_D, 1)),
+        matrix(product_15_, (n_T * n, n_D), (n_D, 1)),
         matrix(image_4_, (n_T * n, n_F), (n_F, 1)),
         matrix(W2_, (n_F, n_D), (n_D, 1)),
     )
     # sum[d](W_head[d,w] * z[t,d])
     put_product(
-        matrix(product_18_, (n_T * n, n_V), (n_V, 1)),
+        matrix(product_16_, (n_T * n, n_V), (n_V, 1)),
         matrix(z_plus_, (n_T * n, n_D), (n_D, 1)),
         matrix(W_head_, (n_D, n_V), (n_V, 1)),
     )
-    total_kernel[(cdiv(n_T * n, 8),)](product_18_, label_, total_8_, n, n_T, n_V)
+    total_kernel[(cdiv(n_T * n, 8),)](product_16_, label_, total_8_, n, n_T, n_V)
     # sum[w](W_head[d,w] * (1/T * softmax[w](sum[e](W_head[e,w] * z[t,e])) - 1/T * where(w == label[t], 1, 0)))
     put_product(
-        matrix(product_19_, (n_T * n, n_D), (n_D, 1)),
+        matrix(product_17_, (n_T * n, n_D), (n_D, 1)),
         matrix(total_8_, (n_T * n, n_V), (n_V, 1)),
         matrix(W_head_, (n_V, n_D), (1, n_V)),
     )
     next_z_plus_kernel[(cdiv(n_T * n, 8),)](
         z_plus_,
         x_,
-        product_15_,
+        product_13_,
         b2_,
+        product_15_,
         product_17_,
-        product_19_,
         turn_z_,
         next_z_plus_,
         scalars,
@@ -1127,59 +1196,59 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         matrix(n1_3_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
         matrix(W_k_, (n_H, n_A, n_D), (n_D * n_A, 1, n_A)),
     )
-    # sum[a](q[h,t,a] * k[h,s,a])
-    put_product(
-        matrix(product_20_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
-        matrix(q_3_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
-        matrix(k_3_, (n_H * n, n_A, n_T), (n_T * n_A, 1, n_A)),
-    )
-    p_kernel[(cdiv(n_H * n_T * n, 16),)](product_20_, p_3_, n, n_T, n_H, scale_)
-    # sum[s](v[h,s,a] * p[h,t,s])
-    put_product(
-        matrix(product_21_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
-        matrix(p_3_, (n_H * n, n_T, n_T), (n_T * n_T, n_T, 1)),
-        matrix(v_3_, (n_H * n, n_T, n_A), (n_T * n_A, n_A, 1)),
+    product_kernel[(n_H * n, cdiv(n_T, 32))](
+        q_3_,
+        product_18_,
+        k_3_,
+        v_3_,
+        n_T,
+        n_H,
+        n_A,
+        scale_,
+        dot_precision(),
+        num_warps=8,
+        num_stages=2,
     )
     # sum[h,a](W_o[h,a,d] * sum[s](v[h,s,a] * p[h,t,s]))
     put_einsum(
-        matrix(product_22_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
+        matrix(product_19_, (n, n_T, n_D), (n_T * n_D, n_D, 1)),
         "abde,cde->abc",
-        matrix(product_21_, (n, n_T, n_H, n_A), (n_H * n_T * n_A, n_A, n_T * n_A, 1)),
+        matrix(product_18_, (n, n_T, n_H, n_A), (n_H * n_T * n_A, n_A, n_T * n_A, 1)),
         matrix(W_o_, (n_D, n_H, n_A), (1, n_A * n_D, n_D)),
     )
     # sum[e](W1[e,f] * n2[t,e])
     put_product(
-        matrix(product_23_, (n_T * n, n_F), (n_F, 1)),
+        matrix(product_20_, (n_T * n, n_F), (n_F, 1)),
         matrix(n2_3_, (n_T * n, n_D), (n_D, 1)),
         matrix(W1_, (n_D, n_F), (n_F, 1)),
     )
-    image_kernel[(cdiv(n_T * n, 2),)](b1_, product_23_, image_5_, n, n_T, n_F)
+    image_kernel[(cdiv(n_T * n, 2),)](b1_, product_20_, image_5_, n, n_T, n_F)
     # sum[f](W2[f,d] * gelu_tanh(b1[f] + sum[e](W1[e,f] * n2[t,e])))
     put_product(
-        matrix(product_24_, (n_T * n, n_D), (n_D, 1)),
+        matrix(product_21_, (n_T * n, n_D), (n_D, 1)),
         matrix(image_5_, (n_T * n, n_F), (n_F, 1)),
         matrix(W2_, (n_F, n_D), (n_D, 1)),
     )
     # sum[d](W_head[d,w] * z[t,d])
     put_product(
-        matrix(product_25_, (n_T * n, n_V), (n_V, 1)),
+        matrix(product_22_, (n_T * n, n_V), (n_V, 1)),
         matrix(z_minus_, (n_T * n, n_D), (n_D, 1)),
         matrix(W_head_, (n_D, n_V), (n_V, 1)),
     )
-    total_kernel[(cdiv(n_T * n, 8),)](product_25_, label_, total_9_, n, n_T, n_V)
+    total_kernel[(cdiv(n_T * n, 8),)](product_22_, label_, total_9_, n, n_T, n_V)
     # sum[w](W_head[d,w] * (1/T * softmax[w](sum[e](W_head[e,w] * z[t,e])) - 1/T * where(w == label[t], 1, 0)))
     put_product(
-        matrix(product_26_, (n_T * n, n_D), (n_D, 1)),
+        matrix(product_23_, (n_T * n, n_D), (n_D, 1)),
         matrix(total_9_, (n_T * n, n_V), (n_V, 1)),
         matrix(W_head_, (n_V, n_D), (1, n_V)),
     )
     next_z_minus_kernel[(cdiv(n_T * n, 8),)](
         z_minus_,
         x_,
-        product_22_,
+        product_19_,
         b2_,
-        product_24_,
-        product_26_,
+        product_21_,
+        product_23_,
         turn_z_,
         next_z_minus_,
         scalars,
@@ -1256,6 +1325,6 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         {
             "free": PhaseStep(free_step, 90112, matrices={1, 2, 5, 6, 8, 10}),
             "nudged": PhaseStep(nudged_step, 90112, matrices={1, 2, 5, 6, 8, 10, 13}),
-            "tracking": PhaseStep(tracking_step, 229504, matrices={0, 1, 4, 5, 6, 8, 13}),
+            "tracking": PhaseStep(tracking_step, 221312, matrices={0, 1, 4, 5, 6, 8, 13}),
         }
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Scalar
 from energyc.code.targets.names import Names
@@ -24,7 +24,8 @@ class Expressions:
     """Writes the expressions of one group; what is loaded on the way becomes a line of ``lines``.
 
     ``pointers`` are identifiers, ``held`` is what is in registers, ``scalars`` the numbers that the caller gives.
-    ``labels`` are the indices at hand, ``masks`` what tells places from padding, by where a value differs.
+    ``labels`` are the indices at hand, ``masks`` what tells places from padding, by where a value differs; ``sample``
+    is that of the places.
     """
 
     def __init__(self, kernel: Kernel, pointers: Mapping[Buffer, str], names: Names) -> None:
@@ -33,6 +34,7 @@ class Expressions:
         self.scalars: dict[str, Value] = {}
         self.held: dict[Buffer, Value] = {}
         self.lines: list[s.Statement] = []
+        self.sample = Index(e.Name("sample"), PLACES)
         self.labels: Sequence[Index] = ()
         self.masks: Mapping[Along, Index | None] = {}
         self.loaded: dict[e.Expr, Value] = {}
@@ -140,15 +142,13 @@ class Expressions:
             terms.append((1, e.Binary("*", ZERO, e.Name("place"))))
         if along.row and not own.row:
             terms.append((1, e.Binary("*", ZERO, next(x.code for x in self.labels if x.along.row))))
-        start: tuple[float, e.Expr] = (1.0, e.Name(self.pointers[buffer]))
-        at = signed_sum([start, *((step, times(step if step > 0 else -step, label)) for step, label in terms)])
-        return Index(at, along), both(self.masks.get(along), guard)
+        return Index(moved(self.pointers[buffer], terms), along), both(self.masks.get(along), guard)
 
     def _moves(self, buffer: Buffer, place: Sequence[IndexExpr], guard: Index | None) -> Iterator[tuple[int, Index]]:
         """How far an entry is from the first one: steps, and what they are taken of."""
         whole = Affine(0, ())
         if buffer.batched:
-            yield buffer.size, Index(e.Name("sample"), PLACES)
+            yield buffer.size, self.sample
         for index, stride in zip(place, buffer.strides, strict=True):
             form = Affine.of(index, self.sizes)
             if form is None:
@@ -180,6 +180,12 @@ class Expressions:
             parts.append(self.index(part, both(guard, parts[0]) if expr.op == "and" else guard))
         along = _along(parts)
         return Index(_operated(expr.op, [part.code for part in parts], along.block), along)
+
+
+def moved(pointer: str, terms: Iterable[tuple[int, e.Expr]]) -> e.Expr:
+    """A pointer that is moved by steps, and what they are taken of."""
+    start: tuple[float, e.Expr] = (1.0, e.Name(pointer))
+    return signed_sum([start, *((step, times(step if step > 0 else -step, label)) for step, label in terms)])
 
 
 def _operated(op: str, parts: Sequence[e.Expr], block: bool) -> e.Expr:

@@ -3,77 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from energyc.code.loops.affine import labels_of
 from energyc.code.loops.fuse import LONGEST_ROW, passes
-from energyc.code.loops.nest import Group, Kernel, Statement
-from energyc.code.targets.functions import constants_of, outside
+from energyc.code.loops.nest import Group, Kernel, Statement, Tile
+from energyc.code.targets.functions import constants_of, is_local, outside
 from energyc.code.targets.names import POINTER, Names
-from energyc.code.targets.sums import ZERO, size, times
+from energyc.code.targets.sums import ZERO, size
+from energyc.code.targets.triton.dots import PRECISION, Dots, Row
 from energyc.code.targets.triton.expressions import REAL, Expressions, full, number
+from energyc.code.targets.triton.places import ACROSS, LETTERS, Blocks, Places, arange, digits
 from energyc.code.targets.triton.values import PLACES, ROW, Along, Index, Value, both
 from energyc.code.tree import expressions as e
 from energyc.code.tree import facts
 from energyc.code.tree import statements as s
 
-#: The entries of a program where its rows are short.
-PROGRAM_ENTRIES = 1024
+#: The type of a parameter that is known when a kernel is compiled.
+CONSTANT = e.name("tl.constexpr")
 #: So few entries have places of 32 bits.
 FEW = 2**31
 
-_LETTERS = "ijkmpqrstuvw"
-_PLACE, _SAMPLE, _START, _SCALARS = e.Name("place"), e.Name("sample"), e.Name("start"), e.Name("scalars")
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """The blocks of a group's programs: ``rows`` places, and ``widest`` entries of the row of each."""
-
-    group: Group
-    widths: tuple[int, ...]
-
-    @staticmethod
-    def of(group: Group) -> Blocks:
-        """Those of a group, which has a width for each pass."""
-        depth = len(group.outer)
-        return Blocks(group, tuple(math.prod(loop[0].extents[depth:]) for loop in passes(group)))
-
-    @property
-    def widest(self) -> int:
-        """The entries of a row that are at hand at once."""
-        return min(LONGEST_ROW, max(map(_power, self.widths)))
-
-    @property
-    def rows(self) -> int:
-        """The places of a program."""
-        return max(1, PROGRAM_ENTRIES // self.widest) if self.group.batched or self.group.outer else 1
-
-    @property
-    def split(self) -> bool:
-        """Whether programs share a row, which is long and read by nothing else of the group."""
-        alone = len(self.widths) == 1 and not any(x.fold for x in self.group.statements)
-        return alone and self.widths[0] > LONGEST_ROW
-
-    def places(self, samples: str) -> e.Expr:
-        """The number of places."""
-        count = math.prod(self.group.outer)
-        if not self.group.batched:
-            return size(count)
-        return times(count, e.Name(samples))
-
-    def programs(self) -> e.Expr:
-        """How many programs are launched, along one axis or two."""
-        places = self.places("n")
-        first = places if self.rows == 1 else e.call("cdiv", places, e.Number(self.rows))
-        second = [e.Number(-(-self.widths[0] // LONGEST_ROW))] if self.split else []
-        return e.Tuple((first, *second))
-
-    @property
-    def warps(self) -> int:
-        """The warps of a program."""
-        return 4 if self.rows * self.widest <= 1024 else 8
+#: The number of steps that a kernel makes, where it makes all of a phase.
+STEPS = e.Name("steps")
+_START, _SCALARS, _SAMPLES = e.Name("start"), e.Name("scalars"), e.Name("samples")
 
 
 class GroupWriter:
@@ -81,11 +35,16 @@ class GroupWriter:
 
     def __init__(self, kernel: Kernel, group: Group, names: Names) -> None:
         self.kernel, self.group, self.names = kernel, group, names
-        self.depth, self.blocks = len(group.outer), Blocks.of(group)
+        self.depth, self.blocks, self.alone = len(group.outer), Blocks.of(group), is_alone(kernel)
         self.buffers, self.scalars = outside(kernel, group)
-        pointers = {buffer: names.new(buffer.name, POINTER) for buffer in self.buffers}
+        self.in_place = dict(zip(kernel.moves, kernel.states, strict=True)) if self.alone else {}
+        given = [buffer for buffer in self.buffers if buffer not in self.in_place]
+        pointers = {buffer: names.new(buffer.name, POINTER) for buffer in given}
+        pointers |= {move: pointers[state] for move, state in self.in_place.items() if state in pointers}
+        self.places = Places(self.blocks, names)
         self.expressions = Expressions(kernel, pointers, names)
-        self.outer: list[Index] = []
+        self.expressions.sample = self.places.sample
+        self.dots = Dots(self.expressions, self.places, self.blocks.rows)
         self.rows_known: dict[tuple[int, ...], tuple[Sequence[Index], Index | None]] = {}
         self.sums: dict[Statement, e.Name] = {}
 
@@ -93,47 +52,70 @@ class GroupWriter:
 
     def function(self, name: str) -> s.Function:
         """The kernel."""
-        body = [*self._places_here(), *self._scalars()]
+        before, body = [*self.places.lines, *self._scalars()], list[s.Statement]()
+        waiting = list(self.group.tiles.reads)
         for loop, width in zip(passes(self.group), self.blocks.widths, strict=True):
+            read = {buffer for statement in loop for buffer in statement.reads}
+            for tile in [x for x in waiting if x.product.target in read]:
+                waiting.remove(tile)
+                body += self._read(tile)
             body += self._pass(loop, width)
+        for tile in self.group.tiles.of:
+            body += self.dots.of(tile, self.expressions.held[tile.product.left])
+        body = [*before, *(self._repeated(body) if self.alone else body)]
         if REAL.id in facts.reads(*body):
             body.insert(0, s.Assign(REAL, self._real()))
-        given = [self.expressions.pointers[buffer] for buffer in self.buffers]
-        given += [*(["scalars"] if self.scalars else []), *(["samples"] if self.group.batched else [])]
-        written = dict.fromkeys(x.target.name for x in self.group.statements if x.target in self.buffers)
+        written = dict.fromkeys(x.target.name for x in self.group.steps if x.target in self.buffers)
         doc = (f"{', '.join(written)}.",)
         live = facts.live(body)
-        read = facts.reads(*live)
-        sizes = [s.Parameter(dim, e.name("tl.constexpr")) for dim in constants_of(self.kernel) if dim in read]
+        asked = facts.reads(*live)
+        given = list(dict.fromkeys(self.expressions.pointers[buffer] for buffer in self.buffers))
+        given += [x.id for x in (_SCALARS, _SAMPLES, STEPS) if x.id in asked]
+        sizes = [s.Parameter(dim, CONSTANT) for dim in (*constants_of(self.kernel), PRECISION.id) if dim in asked]
         parameters = (*map(s.Parameter, given), *sizes)
         return s.Function(name, parameters, live, doc=doc, before=(e.Name("jit"),))
 
-    def _places_here(self) -> Iterator[s.Statement]:
-        """The statements that number the places of this program, and those that give the labels of each."""
-        outer, rows = self.group.outer, self.blocks.rows
-        if not self.group.batched and not outer:
-            return
-        first: e.Expr = e.call("tl.program_id", e.Number(0)).method("to", e.name("tl.int64"))
-        if rows > 1:
-            first = e.Binary("*", first, e.Number(rows))
-        yield s.Assign(_PLACE, e.Binary("+", first, _arange(rows, e.Slice(), e.Constant(None))))
-        if self.group.batched:  # a product with the number of samples would be one of 32 bits
-            yield s.Assign(_SAMPLE, _divided(_PLACE, math.prod(outer)))
-        within = (_SAMPLE, e.Name("samples")) if self.group.batched else (_PLACE, self.blocks.places("samples"))
-        yield s.Assign(e.Name("inside"), e.Comparison("<", *within))
-        digits = _digits(_PLACE, outer, whole=not self.group.batched)
-        for k, digit in enumerate(digits):
-            if outer[k] == 1:
-                self.outer.append(Index(ZERO))
+    def _read(self, tile: Tile) -> list[s.Statement]:
+        """The statements that make a product that the group reads."""
+        target = tile.product.target
+        inner = target.sizes[self.depth :]
+        width = math.prod(inner)
+        lines = self._row(inner, width, None)
+        labels, mask = self.rows_known[tuple(inner)]
+        made, value = self.dots.read(tile, Row(labels, mask, self.blocks.wide(width)))
+        self.expressions.held[target] = value
+        return [*lines, *made]
+
+    def _repeated(self, body: Sequence[s.Statement]) -> list[s.Statement]:
+        """All steps of a phase: what differs from one to the next in a loop, in which all is read before it is written.
+
+        Loads ahead, from the step before, would be of states that are not there yet.
+        """
+        moving = {self.expressions.pointers[state] for state in self.in_place.values() if state in self.buffers}
+        times = Counter(name for statement in body for name in facts.assigned(statement))
+        moving |= {name for name, count in times.items() if count > 1}
+        once, each, last, remarks = list[s.Statement](), list[s.Statement](), list[s.Statement](), list[s.Statement]()
+        for statement in body:
+            if isinstance(statement, s.Comment):
+                remarks.append(statement)
                 continue
-            label = e.Name(self.names.new(_LETTERS[k % len(_LETTERS)], "{}"))
-            self.outer.append(Index(label, PLACES))
-            yield s.Assign(label, digit)
+            names = facts.reads(statement) | facts.assigned(statement)
+            stores = isinstance(statement, s.Do)
+            if not stores and moving.isdisjoint(names):
+                once.append(statement)
+                continue
+            (last if stores else each).extend((*remarks, statement))
+            moving |= facts.assigned(statement)
+            remarks.clear()
+        barrier = s.Do(e.call("tl.debug_barrier"))
+        turns = e.call("tl.range", e.Number(0), STEPS, num_stages=e.Number(1))
+        return [*once, s.For(e.Name("_"), turns, (*each, barrier, *last, barrier))]
 
     def _real(self) -> e.Expr:
         """The type of the states, in which the group computes; what lies between blocks may be bfloat16."""
         reals = [b for b in reversed(self.buffers) if b.integers is None]
-        kept = [e.Name(self.expressions.pointers[b]) for b in reals if b.kind != "scratch"]
+        beside = {b for x in self.group.statements for b in (*x.reads, x.target)}  # products may read given matrices so
+        kept = [e.Name(self.expressions.pointers[b]) for b in reals if b.kind != "scratch" and b in beside]
         kept += [_SCALARS] if self.scalars else []
         if kept:
             return _element(kept[0])
@@ -145,8 +127,9 @@ class GroupWriter:
             value, along = self._scalar(self.kernel.scalars.index(name)), Along()
             if (self.kernel.name, name) == ("nudged", "beta"):
                 turned = self._scalar(len(self.kernel.scalars))
-                sign = e.call("tl.where", e.Comparison("<", _SAMPLE, turned), number(1.0), number(-1.0))
-                value, along = e.Binary("*", value, sign), PLACES
+                sample = self.places.sample
+                sign = e.call("tl.where", e.Comparison("<", sample.code, turned), number(1.0), number(-1.0))
+                value, along = e.Binary("*", value, sign), sample.along
             known = e.Name(self.names.new(name))
             self.expressions.scalars[name] = Value(known, along)
             yield s.Assign(known, value)
@@ -195,20 +178,20 @@ class GroupWriter:
         """The labels of a row, once for all passes along it."""
         if tuple(inner) in self.rows_known:
             return []
-        block = min(_power(width), LONGEST_ROW)
+        block = min(self.blocks.wide(width), LONGEST_ROW)
         entry = e.Name(self.names.new("r", "{}"))
-        entries = _arange(block, e.Constant(None), e.Slice())
+        entries = arange(block, *ACROSS)
         if any(buffer.size >= FEW for buffer in self.buffers):
             entries = entries.method("to", e.name("tl.int64"))
         lines: list[s.Statement] = [s.Assign(entry, e.Binary("+", start, entries) if start else entries)]
         labels = list[Index]()
-        for k, (extent, digit) in enumerate(zip(inner, _digits(entry, inner, whole=True), strict=True)):
+        for k, (extent, digit) in enumerate(zip(inner, digits(entry, inner, whole=True), strict=True)):
             if extent == 1:
                 labels.append(Index(ZERO))
             elif extent == width:
                 labels.append(Index(entry, ROW))
             else:
-                label = e.Name(self.names.new(_LETTERS[(self.depth + k) % len(_LETTERS)], "{}"))
+                label = e.Name(self.names.new(LETTERS[(self.depth + k) % len(LETTERS)], "{}"))
                 lines.append(s.Assign(label, digit))
                 labels.append(Index(label, ROW))
         if all(not label.along.row for label in labels):
@@ -221,8 +204,8 @@ class GroupWriter:
     def _stand(self, inner: Sequence[int]) -> None:
         """Tell the expressions which labels are at hand."""
         labels, mask = self.rows_known[tuple(inner)] if inner else ((), None)
-        places = Index(e.Name("inside"), PLACES) if self.group.batched or self.group.outer else None
-        self.expressions.labels = [*self.outer, *labels]
+        places = self.places.inside
+        self.expressions.labels = [*self.places.outer, *labels]
         self.expressions.masks = {PLACES: places, ROW: mask, PLACES | ROW: both(places, mask)}
 
     # ------------------------------------------------------------ statements
@@ -258,7 +241,7 @@ class GroupWriter:
         mask = masks[PLACES | ROW]
         if masks[ROW] is not None and mask is not None:
             code = e.call("tl.where", mask.code, code, _neutral(statement))
-        elif value.along != Along(masks[PLACES] is not None, width > 1):
+        elif value.along != Along(self.places.many, width > 1):
             code = e.call("tl.broadcast_to", code, e.integers(self.blocks.rows, width))
         return Value(e.call(f"tl.{statement.fold}", code, e.Number(1), keep_dims=e.Constant(True)), PLACES)
 
@@ -274,35 +257,23 @@ class GroupWriter:
         return self.sums[statement]
 
 
+def is_alone(kernel: Kernel) -> bool:
+    """Whether a step is one group, each place of which is a sample, so that a program can make all steps of its own."""
+    block = kernel.body[0]
+    if len(kernel.body) > 1 or not isinstance(block, Group) or kernel.number is not None:
+        return False
+    moved = {statement.target for statement in block.statements if not is_local(statement.target)}
+    return block.batched and not block.outer and not Blocks.of(block).split and moved == set(kernel.moves)
+
+
 def function(kernel: Kernel, group: Group, names: Names, name: str) -> s.Function:
     """The kernel of a group."""
     return GroupWriter(kernel, group, names).function(name)
 
 
-def _digits(number: e.Expr, sizes: Sequence[int], *, whole: bool) -> Iterator[e.Expr]:
-    """The labels that a place in order stands for; the first one is what is left where it is ``whole``."""
-    for k, extent in enumerate(sizes):
-        rest = _divided(number, math.prod(sizes[k + 1 :]))
-        yield rest if whole and k == 0 else e.Binary("%", rest, size(extent))
-
-
-def _divided(number: e.Expr, step: int) -> e.Expr:
-    return e.Binary("//", number, size(step)) if step > 1 else number
-
-
-def _arange(count: int, *at: e.Expr) -> e.Expr:
-    """``tl.arange(0, count)`` along one of two axes."""
-    return e.call("tl.arange", e.Number(0), e.Number(count))[at]
-
-
 def _element(pointer: e.Expr) -> e.Expr:
     """The type of what is behind a pointer."""
     return pointer.attribute("dtype").attribute("element_ty")
-
-
-def _power(count: int) -> int:
-    """The next power of two."""
-    return 1 << (count - 1).bit_length() if count > 1 else 1
 
 
 def _neutral(statement: Statement) -> e.Expr:

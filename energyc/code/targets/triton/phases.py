@@ -11,7 +11,9 @@ from energyc.code.loops.nest import Block, Buffer, Group, MatrixProduct
 from energyc.code.targets.functions import Functions, constants, constants_of, outside
 from energyc.code.targets.names import Names
 from energyc.code.targets.sums import size
-from energyc.code.targets.triton.groups import Blocks, function
+from energyc.code.targets.triton.dots import PRECISION
+from energyc.code.targets.triton.groups import STEPS, function, is_alone
+from energyc.code.targets.triton.places import Blocks
 from energyc.code.targets.triton.products import product, scattered
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
@@ -50,19 +52,41 @@ def _constants(known: Mapping[str, float]) -> Iterator[s.Statement]:
 
 def _phase(kernel: Kernel) -> e.Expr:
     """Its step, the entries of memory between launches, and what of the given numbers it, and what products read."""
-    elsewhere = {buffer for block in kernel.body if not isinstance(block, MatrixProduct) for buffer in block.reads}
+    apart = [block for block in kernel.body if not isinstance(block, MatrixProduct)]
+    steps = [step for block in apart for step in (block.statements if isinstance(block, Group) else (block,))]
+    elsewhere = {buffer for step in steps for buffer in step.reads}
     matrices = [k for k, (_, b) in enumerate(kernel.given) if b.integers is None and b not in elsewhere]
     keywords: dict[str, e.Expr] = {} if kernel.number is None else {"number": e.Number(kernel.number)}
     keywords |= {"matrices": e.SetOf(tuple(map(e.Number, matrices)))} if matrices else {}
+    keywords |= {"whole": e.Constant(True)} if is_alone(kernel) else {}
     return e.call("PhaseStep", _function_name(kernel), e.Number(layout(kernel.body).entries), **keywords)
 
 
 def _function_name(kernel: Kernel) -> e.Name:
-    return e.Name(f"{kernel.name}_step")
+    return e.Name(f"{kernel.name}_{'walk' if is_alone(kernel) else 'step'}")
+
+
+def _steps(kernel: Kernel, functions: Functions) -> s.Function:
+    """The function that makes all steps of a phase whose states are moved in place."""
+    (group,) = kernel.body
+    assert isinstance(group, Group)
+    given = [buffer for _, buffer in kernel.given]
+    own = Names(constants_of(kernel))
+    names = {b: own.new(b.name) for b in dict.fromkeys([*kernel.states, *given])}
+    names |= {move: names[state] for move, state in zip(kernel.moves, kernel.states, strict=True)}
+    body = [_unpacked(kernel.states, names, "states"), *([_unpacked(given, names, "given")] if given else [])]
+    body.append(s.Assign(e.Name("n"), e.call("len", e.Name(names[kernel.states[0]]))))
+    body.append(s.Do(_launched(kernel, group, names, functions.of(kernel, group))))
+    kinds = {"states": "Tensors", "given": "Tensors", "scalars": "Tensor", STEPS.id: "int"}
+    parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in kinds.items())
+    doc = (kernel.doc, "", "Launches on a device: 1, whatever the number of steps.")
+    return s.Function(_function_name(kernel).id, parameters, tuple(body), e.Constant(None), doc)
 
 
 def _step(kernel: Kernel, functions: Functions) -> s.Function:
-    """The function that makes one step."""
+    """The function that makes one step, or all."""
+    if is_alone(kernel):
+        return _steps(kernel, functions)
     given = [buffer for _, buffer in kernel.given]
     places = layout(kernel.body)
     own = Names(constants_of(kernel))
@@ -95,13 +119,12 @@ def _block(kernel: Kernel, block: Block, names: Mapping[Buffer, str], functions:
 
 def _launched(kernel: Kernel, group: Group, names: Mapping[Buffer, str], made: s.Function) -> e.Expr:
     """The call of a group's kernel."""
-    buffers, scalars = outside(kernel, group)
-    given = [e.Name(names[buffer]) for buffer in buffers]
-    given += [*([e.Name("scalars")] if scalars else []), *([e.Name("n")] if group.batched else [])]
-    given += [e.Name(parameter.name) for parameter in made.parameters if parameter.type is not None]
+    buffers = list(dict.fromkeys(names[buffer] for buffer in outside(kernel, group)[0]))
+    own = [parameter.name for parameter in made.parameters[len(buffers) :]]
+    known = {"samples": e.Name("n"), PRECISION.id: e.call("dot_precision")}
+    given = [*map(e.Name, buffers), *(known.get(name, e.Name(name)) for name in own)]
     blocks = Blocks.of(group)
-    warps = {"num_warps": e.Number(blocks.warps)} if blocks.warps != 4 else {}
-    return e.call(e.Name(made.name)[blocks.programs()], *given, **warps)
+    return e.call(e.Name(made.name)[blocks.programs()], *given, **blocks.options)
 
 
 def _launches(body: Sequence[s.Statement]) -> int:

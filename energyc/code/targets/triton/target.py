@@ -29,8 +29,7 @@ class TritonTarget:
 
     def ready(self, printed: Printed, device: str, dtype: str) -> Ready:
         """Whether they can run; they are compiled when they are first launched."""
-        from energyc.runtime.kernels.triton_functions import has_triton
-        from energyc.runtime.kernels.triton_kernels import interpreted
+        from energyc.runtime.kernels.triton_functions import has_triton, interpreted
 
         if printed.fallback is not None:
             return Ready(reason=printed.fallback)
@@ -42,7 +41,7 @@ class TritonTarget:
         """A GPU, or the interpreter. Raises Absent, Missing."""
         import torch
 
-        from energyc.runtime.kernels.triton_kernels import interpreted
+        from energyc.runtime.kernels.triton_functions import interpreted
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
         if device == "cpu" and not interpreted():

@@ -1,0 +1,164 @@
+"""Products inside of a group's kernel: of rows of a left matrix that are loaded, or of the rows that the group has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from energyc.code.loops.nest import Buffer, MatrixProduct, Tile
+from energyc.code.loops.tiles import FEWEST
+from energyc.code.targets.names import Names
+from energyc.code.targets.sums import ZERO, address, size
+from energyc.code.targets.triton.expressions import Expressions, full, moved, number
+from energyc.code.targets.triton.places import ACROSS, DOWN, Places, arange, digits, power
+from energyc.code.targets.triton.values import PLACES, PLAIN, ROW, Along, Index, Value, both
+from energyc.code.tree import expressions as e
+from energyc.code.tree import statements as s
+
+#: How operands in float32 are rounded, by the name of the parameter of a kernel.
+PRECISION = e.Name("precision")
+_START = e.Name("start")
+
+_Moves = Iterable[tuple[int, e.Expr]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """The entries of a row: the labels of each, the mask of padding, and how many there are with it."""
+
+    labels: Sequence[Index]
+    mask: Index | None
+    width: int
+
+
+class Dots:
+    """Writes the products of one group, whose programs have so many ``rows``."""
+
+    def __init__(self, expressions: Expressions, places: Places, rows: int) -> None:
+        self.expressions, self.places, self.rows, self.names = expressions, places, rows, expressions.names
+
+    def read(self, tile: Tile, row: Row) -> tuple[list[s.Statement], Value]:
+        """The statements that make a product from rows in memory, and what it is."""
+        product = tile.product
+        terms = _Terms(product, self.names)
+        walks, numbers = terms.count > FEWEST, arange(FEWEST)  # more at once need more registers
+        inside = Index(e.Comparison("<", terms.name, size(terms.count)), PLAIN) if terms.count % FEWEST else None
+        step = [s.Assign(terms.name, e.Binary("+", _START, numbers) if walks else numbers), *terms.lines()]
+        left = [*self._start(product.left, product.left_at), *self._outer(tile.left), *terms.moves(0, ACROSS)]
+        right = [*self._start(product.right, product.right_at), *self._outer(tile.right), *terms.moves(1, DOWN)]
+        right += self._labels(product.columns.right, row.labels)
+        left_mask, right_mask = both(self.places.inside, _turned(inside, ACROSS)), both(_turned(inside, DOWN), row.mask)
+        one = self._loaded(product.left, left, left_mask, step)
+        other = self._loaded(product.right, right, right_mask, step)
+        total = e.Name(self.names.new(product.target.name))
+        nothing = full(e.integers(self.rows, row.width), number(0.0))
+        made = s.Assign(total, e.call("block_dot", one, other, total if walks else nothing, PRECISION))
+        lines: list[s.Statement] = [s.Comment(product.label)] if product.label else []
+        if walks:
+            turns = e.call("range", e.Number(0), size(terms.count), e.Number(FEWEST))
+            lines += [s.Assign(total, nothing), s.For(_START, turns, (*step, made))]
+        else:
+            lines += [*step, made]
+        if product.factor != 1:
+            lines.append(s.Augment("*", total, number(product.factor)))
+        return lines, Value(total, PLACES | ROW)
+
+    def of(self, tile: Tile, value: Value) -> list[s.Statement]:
+        """The statements that multiply rows of the group, which are in registers, and store what that gives."""
+        product = tile.product
+        terms, columns = _Terms(product, self.names), product.columns
+        block, width = max(FEWEST, power(terms.count)), max(FEWEST, power(columns.count))
+        lines: list[s.Statement] = [s.Comment(product.label)] if product.label else []
+        lines += [s.Assign(terms.name, arange(block)), *terms.lines()]
+        column = e.Name(self.names.new("c", "{}"))
+        lines.append(s.Assign(column, arange(width, *ACROSS)))
+        places = [Index(x, ROW) for x in digits(column, columns.sizes, whole=True)]
+        inside = Index(e.Comparison("<", column, size(columns.count)), ROW) if width > columns.count else None
+        padded = Index(e.Comparison("<", terms.name, size(terms.count))) if block > terms.count else None
+        right = [*self._start(product.right, product.right_at), *self._outer(tile.right), *terms.moves(1, DOWN)]
+        right += self._labels(columns.right, places)
+        other = self._loaded(product.right, right, both(_turned(padded, DOWN), inside), lines)
+        made = e.Name(self.names.new(product.target.name))
+        nothing = full(e.integers(self.rows, width), number(0.0))
+        rows = self._whole(value, block, _turned(padded, ACROSS))
+        lines.append(s.Assign(made, e.call("block_dot", rows, other, nothing, PRECISION)))
+        if product.factor != 1:
+            lines.append(s.Augment("*", made, number(product.factor)))
+        out = [*self._start(product.target, 0), *self._outer(tile.out), *self._labels(columns.out, places)]
+        mask = both(self.places.inside, inside)
+        at = moved(self.expressions.pointers[product.target], address(out))
+        lines.append(s.Do(e.call("tl.store", at, made, **_masked(mask))))
+        return lines
+
+    def _whole(self, value: Value, width: int, mask: Index | None) -> e.Expr:
+        """The rows with 0 in their padding, which a product sums over too."""
+        code = value.code
+        if mask is not None:
+            code = e.call("tl.where", mask.code, code, number(0.0))
+        if value.along | (Along() if mask is None else ROW) != PLACES | ROW:
+            code = e.call("tl.broadcast_to", code, e.integers(self.rows, width))
+        return code
+
+    def _loaded(self, buffer: Buffer, moves: _Moves, mask: Index | None, lines: list[s.Statement]) -> e.Name:
+        """A block of a buffer, loaded by a line; where it is not, it is 0."""
+        name = e.Name(self.names.new(buffer.name))
+        at = moved(self.expressions.pointers[buffer], address(moves))
+        other = {} if mask is None else {"other": e.Number(0.0)}
+        lines.append(s.Assign(name, e.call("tl.load", at, **_masked(mask), **other)))
+        return name
+
+    def _start(self, buffer: Buffer, at: int) -> Iterator[tuple[int, e.Expr]]:
+        if buffer.batched:
+            yield buffer.size, self.expressions.sample.code
+        if at:
+            yield (1 if at > 0 else -1), e.Number(abs(at))
+
+    def _outer(self, strides: Sequence[int]) -> Iterator[tuple[int, e.Expr]]:
+        return self._labels(strides, self.places.outer)
+
+    def _labels(self, strides: Sequence[int], labels: Sequence[Index]) -> Iterator[tuple[int, e.Expr]]:
+        pairs = zip(strides, labels, strict=True)
+        return ((stride, label.code) for stride, label in pairs if stride and label.code != ZERO)
+
+
+class _Terms:
+    """What a product sums over: its labels, neighbours as one where both matrices are as if they were."""
+
+    def __init__(self, product: MatrixProduct, names: Names) -> None:
+        inner = product.inner
+        self.sizes: list[int] = []
+        self.strides: list[tuple[int, int]] = []
+        for extent, *steps in zip(inner.sizes, inner.left, inner.right, strict=True):
+            if self.strides and self.strides[-1] == tuple(step * extent for step in steps):
+                self.sizes[-1] *= extent
+                self.strides[-1] = (steps[0], steps[1])
+            elif extent > 1:
+                self.sizes.append(extent)
+                self.strides.append((steps[0], steps[1]))
+        self.count = math.prod(self.sizes)
+        self.name = e.Name(names.new("t", "{}"))
+        several = len(self.sizes) > 1
+        self.labels = [e.Name(names.new("t", "{}")) if several else self.name for _ in self.sizes]
+
+    def lines(self) -> Iterator[s.Statement]:
+        """The statements that part the number of a term into labels."""
+        if len(self.sizes) > 1:
+            for label, digit in zip(self.labels, digits(self.name, self.sizes, whole=True), strict=True):
+                yield s.Assign(label, digit)
+
+    def moves(self, side: int, at: tuple[e.Expr, ...]) -> Iterator[tuple[int, e.Expr]]:
+        """How far each label moves the left matrix, 0, or the right one, 1."""
+        return ((steps[side], label[at]) for label, steps in zip(self.labels, self.strides, strict=True) if steps[side])
+
+
+def _turned(mask: Index | None, at: tuple[e.Expr, ...]) -> Index | None:
+    """A condition on terms along one of two axes."""
+    if mask is None:
+        return None
+    assert isinstance(mask.code, e.Comparison)
+    return Index(e.Comparison(mask.code.operator, mask.code.left[at], mask.code.right), PLACES if at == DOWN else ROW)
+
+
+def _masked(mask: Index | None) -> dict[str, e.Expr]:
+    return {} if mask is None else {"mask": mask.code}
