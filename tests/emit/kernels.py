@@ -223,13 +223,13 @@ def emitted(network: Network, rules: Sequence[str] | None, target: str) -> pipel
 
 
 def drawn(
-    shapes: Mapping[str, tuple[tuple[int, ...], int | None]], random: torch.Generator, net: Any
+    shapes: Mapping[str, tuple[tuple[int, ...], int | None]], random: torch.Generator, net: Any, batch: int = BATCH
 ) -> dict[str, Tensor]:
     """Inputs at random."""
     return {
-        name: torch.randint(0, over, (BATCH, *shape), generator=random).to(net.device)
+        name: torch.randint(0, over, (batch, *shape), generator=random).to(net.device)
         if over
-        else normal((BATCH, *shape), random, net)
+        else normal((batch, *shape), random, net)
         for name, (shape, over) in shapes.items()
     }
 

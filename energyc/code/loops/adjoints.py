@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from energyc.code.loops.affine import labels_of
 from energyc.code.loops.arrange import arranged
-from energyc.code.loops.couplings import blocks_of
+from energyc.code.loops.blocks import blocks_of
 from energyc.code.loops.lower import NotLowered
 from energyc.code.loops.nest import Block, Buffer, Expr, Kernel, Load, Scalar
 from energyc.code.loops.phases import Builder, Equations
@@ -130,7 +130,9 @@ def _kernel(builder: Builder, at: Sequence[Buffer], after: Sequence[Buffer]) -> 
     e = builder.equations
     before, steps = _parted(arranged(builder.steps, e.sizes), at)
     read = {buffer for step in steps for buffer in step.reads}
-    blocks: list[tuple[Block, ...]] = [blocks_of(before, read, e.rows), blocks_of(steps, set(after), e.rows)]
+    blocks: list[tuple[Block, ...]] = [
+        blocks_of(part, needed, e.rows, e.sizes) for part, needed in ((before, read), (steps, set(after)))
+    ]
     return Kernel(
         f"{e.prefix}adjoint",
         "The adjoint of an equilibrium, iterated.",

@@ -34,7 +34,7 @@ def arranged(steps: Sequence[Step], sizes: Mapping[str, int]) -> list[Step]:
         busy = [k for k in natural if k in used]
         order = tuple(k for k in _wished(buffer, writers, near.values()) if k in busy)
         for tried in (order, tuple(busy)):
-            changed = _changed(near.values(), buffer, tried, sizes) if tried != natural else None
+            changed = reordered(near.values(), buffer, tried, sizes) if tried != natural else None
             if changed is not None:
                 for k, step in zip(near, changed, strict=True):
                     present[k] = step
@@ -50,7 +50,7 @@ def widened(
     writers = {k: step for k, step in enumerate(steps) if step.target is total}
     orders = {_turned(step) if isinstance(step, MatrixProduct) else natural for step in writers.values()}
     order = orders.pop() if len(orders) == 1 else natural
-    changed = _changed(writers.values(), total, order, sizes) if order != natural else None
+    changed = reordered(writers.values(), total, order, sizes) if order != natural else None
     if changed is None:
         return list(steps), total, natural
     present = {**dict(enumerate(steps)), **dict(zip(writers, changed, strict=True))}
@@ -112,8 +112,11 @@ def _labels(load: Load) -> list[int] | None:
     return labels if len(set(labels)) == len(load.place) else None
 
 
-def _changed(steps: Iterable[Step], buffer: Buffer, order: Order, sizes: Mapping[str, int]) -> list[Step] | None:
-    """The steps that touch a buffer with it in another order; None where a matrix product would be worse, or none."""
+def reordered(steps: Iterable[Step], buffer: Buffer, order: Order, sizes: Mapping[str, int]) -> list[Step] | None:
+    """The steps that touch a buffer with it in another order, which is a new buffer.
+
+    None where a matrix product would be worse, or none.
+    """
     made = Buffer(buffer.name, tuple(buffer.sizes[k] for k in order), buffer.batched, buffer.kind, buffer.integers)
 
     def moved(expr: Expr) -> Expr:

@@ -9,24 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from energyc.code.loops.fuse import Rows, at_own_place, grouped, passes
+from energyc.code.loops.fuse import at_own_place, passes
 from energyc.code.loops.nest import Block, Buffer, Coupling, Group, MatrixProduct, Run, Statement, loads
-from energyc.code.loops.tiles import tiled
-from energyc.code.loops.waiting import Step
 
 #: The most entries that are few, whose sums stay in registers, and the fewest that are many. Below ``LEAST_COLUMNS``
 #: few entries have no matrix product to gather.
 FEW, MANY = 12, 64
 
 
-def blocks_of(steps: Sequence[Step], kept: Collection[Buffer], rows: Rows = "array") -> tuple[Block, ...]:
-    """The steps as blocks, products made by the groups that can; ``kept`` are read after the last one.
-
-    Groups whose rows are in registers make those of :mod:`energyc.code.loops.tiles`.
-    """
-    found = list(grouped(steps, kept, rows))
-    if rows == "registers":
-        return tiled(found, kept)
+def coupled(blocks: Sequence[Block], kept: Collection[Buffer]) -> tuple[Block, ...]:
+    """The blocks with each pair of products made by the group that can; ``kept`` are read after the last one."""
+    found = list(blocks)
     for group in [block for block in found if isinstance(block, Group) and block.batched and not block.outer]:
         for pair in _pairs(found[: found.index(group)]):
             statements = _statements(group, pair)

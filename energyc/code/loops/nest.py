@@ -215,17 +215,18 @@ class Tile:
 class Tiles:
     """The products that a group makes of many places at once: whose rows it ``reads``, and those ``of`` its own rows.
 
-    The right matrix of each is one for these places, so that the outer labels ``fixed``, and the sample where it is
-    ``sampled``, are the same for all of them.
+    Those ``within`` are both: of rows of some statements, for others. The right matrix of each is one for these places,
+    so that the outer labels ``fixed``, and the sample where it is ``sampled``, are the same for all of them.
     """
 
-    reads: tuple[Tile, ...]
+    reads: tuple[Tile, ...] = ()
+    within: tuple[Tile, ...] = ()
     of: tuple[Tile, ...] = ()
 
     @property
     def every(self) -> tuple[Tile, ...]:
-        """Those before its statements, and those after."""
-        return (*self.reads, *self.of)
+        """All of them, those after the statements last."""
+        return (*self.reads, *self.within, *self.of)
 
     @property
     def fixed(self) -> frozenset[int]:
@@ -250,7 +251,7 @@ class Group:
     batched: bool
     statements: list[Statement] = field(default_factory=list)
     coupling: Coupling | None = None
-    tiles: Tiles = Tiles(())
+    tiles: Tiles = Tiles()
 
     @property
     def products(self) -> tuple[MatrixProduct, ...]:

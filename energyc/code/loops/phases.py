@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from energyc.code.loops.affine import labels_of
 from energyc.code.loops.arrange import arranged
-from energyc.code.loops.couplings import blocks_of
+from energyc.code.loops.blocks import blocks_of
 from energyc.code.loops.expressions import applied, unless
 from energyc.code.loops.fuse import Rows
 from energyc.code.loops.lower import Lowering, NotLowered
@@ -189,7 +189,7 @@ class Builder:
         for buffer in after:
             buffer.kind = "state"
         steps = arranged(self.steps, self.equations.sizes)
-        body = blocks_of(steps, set(after), self.equations.rows)
+        body = blocks_of(steps, set(after), self.equations.rows, self.equations.sizes)
         whole, given = self.equations.prefix + name, tuple(self.asked.items())
         e = self.equations
         return Kernel(whole, doc, tuple(at), tuple(after), given, tuple(scalars), body, e.sizes, e.roots)

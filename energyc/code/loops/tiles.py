@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
+from energyc.code.loops.affine import labels_of
 from energyc.code.loops.fuse import at_own_place, passes
 from energyc.code.loops.nest import Block, Buffer, Group, MatrixProduct, Run, Tile, Tiles, indices, loads, written
 from energyc.mathematics.ir.indexing import Affine
@@ -47,42 +49,106 @@ def rows_at_hand(group: Group) -> int:
 def tiled(blocks: Sequence[Block], kept: Collection[Buffer]) -> tuple[Block, ...]:
     """The blocks with products made by the groups around them; the buffers ``kept`` are read after the last one."""
     found = list(blocks)
-    for group in [block for block in blocks if isinstance(block, Group) and block.batched]:
-        if any(math.prod(loop[0].extents[len(group.outer) :]) > WIDEST for loop in passes(group)):
-            continue
-        for product in [block for block in found if isinstance(block, MatrixProduct)]:
-            before = found.index(product) < found.index(group)
-            tile = (_read_by if before else _made_of)(group, product, found, kept)
-            if tile is not None:
-                reads, of = group.tiles.reads, group.tiles.of
-                tiles = Tiles((*reads, tile), of) if before else Tiles(reads, (*of, tile))
-                if _fit(group, tiles):
-                    group.tiles = tiles
-                    found.remove(product)
-        _place(group, found, kept)
+    for group in [block for block in blocks if isinstance(block, Group)]:
+        take_products(group, found, kept)
+    for group in [block for block in found if isinstance(block, Group)]:
+        while group in found and (other := _next(group, found, kept)) is not None:
+            group.tiles = _together(group, other)
+            group.statements += other.statements
+            for tile in group.tiles.within:
+                tile.product.target.kind = "row"
+            found.remove(other)
     return tuple(found)
 
 
-def _read_by(group: Group, product: MatrixProduct, blocks: Sequence[Block], kept: Collection[Buffer]) -> Tile | None:
-    """The product with what the group's labels move, where the group alone reads it, each place its own row."""
-    target, depth = product.target, len(group.outer)
-    writers = [block for block in blocks if target in written(block)]
-    rows = target.sizes[depth:]
-    readers = [s for s in group.statements if target in s.reads]
-    if (
-        product.adds
-        or not target.batched
-        or target.kind != "scratch"
-        or len(writers) > 1
-        or not readers
-        or _read_elsewhere(target, group, blocks, kept)
-        or (target.sizes[:depth], product.columns.sizes) != (group.outer, rows)
-        or product.columns.out != target.strides[depth:]
-        or not _gains(group, product)
-    ):
-        return None
-    own = all(at_own_place(load, s, depth) for s in readers for load in loads(s.expr) if load.buffer is target)
-    return _tile(product, group.outer, "out", target.strides) if own else None
+def take_products(group: Group, blocks: list[Block], kept: Collection[Buffer]) -> None:
+    """Let a group make the products that it can, which are then no blocks of their own."""
+    if not group.batched or any(math.prod(loop[0].extents[len(group.outer) :]) > WIDEST for loop in passes(group)):
+        return
+    for product in [block for block in blocks if isinstance(block, MatrixProduct)]:
+        if product not in blocks:
+            continue
+        before, made = blocks.index(product) < blocks.index(group), group.tiles
+        found = (_read_by if before else _made_of)(group, product, blocks, kept)
+        part = {"reads": (*made.reads, *found)} if before else {"of": (*made.of, *found)}
+        if found and _fit(group, replace(made, **part)):
+            group.tiles = replace(made, **part)
+            blocks[:] = [block for block in blocks if not any(tile.product is block for tile in found)]
+    _place(group, blocks, kept)
+
+
+def _next(group: Group, blocks: Sequence[Block], kept: Collection[Buffer]) -> Group | None:
+    """A later group at the same places that could run at once, and reads what the group makes of its rows."""
+    later = blocks[blocks.index(group) + 1 :]
+    own = {statement.target for statement in group.statements}
+    for other in (x for x in later if isinstance(x, Group) and _shared(group, x)):
+        late = {buffer for block in later if block is not other for buffer in written(block)}
+        at_hand = {statement.target for statement in other.statements}
+        if (
+            (other.outer, other.batched) == (group.outer, group.batched)
+            and late.isdisjoint(other.reads)
+            and own.isdisjoint(_operands(other) - at_hand)
+            and all(_stays((tile,), other, blocks, kept) for tile in _shared(group, other))
+            and all(_at_own_place(buffer, other) for buffer in own)
+            and max(math.prod(s.extents[len(other.outer) :]) for s in other.statements) <= WIDEST
+            and _fit(Group(group.outer, True, [*group.statements, *other.statements]), _together(group, other))
+        ):
+            return other
+    return None
+
+
+def _shared(group: Group, other: Group) -> list[Tile]:
+    """The products of the rows of a group that another one reads."""
+    return [tile for tile in group.tiles.of if tile.product.target in other.reads]
+
+
+def _together(group: Group, other: Group) -> Tiles:
+    """The products of both, as those of one group."""
+    first, second, shared = group.tiles, other.tiles, _shared(group, other)
+    of = tuple(tile for tile in first.of if tile not in shared)
+    return Tiles(first.reads + second.reads, (*first.within, *shared, *second.within), of + second.of)
+
+
+def _stays(tiles: Sequence[Tile], reader: Group, blocks: Sequence[Block], kept: Collection[Buffer]) -> bool:
+    """Whether the sum of products can stay in registers for the group that reads it: alone, each place its own row."""
+    target, depth = tiles[0].product.target, len(reader.outer)
+    rows = target.sizes[depth:], target.strides[depth:]
+    return (
+        target.kind == "scratch"
+        and target not in _operands(reader)
+        and [tile.product.adds for tile in tiles] == [False] + [True] * (len(tiles) - 1)
+        and sum(target in written(block) for block in blocks) == len(tiles)
+        and not _read_elsewhere(target, reader, blocks, kept, tiles)
+        and target.sizes[:depth] == reader.outer
+        and all((tile.product.columns.sizes, tile.product.columns.out) == rows for tile in tiles)
+        and _at_own_place(target, reader)
+    )
+
+
+def _operands(group: Group) -> set[Buffer]:
+    return {buffer for tile in group.tiles.every for buffer in (tile.product.left, tile.product.right)}
+
+
+def _at_own_place(buffer: Buffer, group: Group) -> bool:
+    """Whether the statements of a group read a buffer at their own places only."""
+    depth = len(group.outer)
+    found = ((load, s) for s in group.statements for load in loads(s.expr) if load.buffer is buffer)
+    if len(buffer.sizes) == depth:
+        return all(load.place == labels_of(depth) for load, _ in found)
+    return all(at_own_place(load, s, depth) for load, s in found)
+
+
+def _read_by(
+    group: Group, product: MatrixProduct, blocks: Sequence[Block], kept: Collection[Buffer]
+) -> tuple[Tile, ...]:
+    """A product and those added to it, where the group alone reads their sum, each place its own row; else none."""
+    target, early = product.target, blocks[: blocks.index(group)]
+    parts = [block for block in early if isinstance(block, MatrixProduct) and block.target is target]
+    if product is not parts[0] or not target.batched or not any(target in s.reads for s in group.statements):
+        return ()
+    found = [_tile(part, group.outer, "out", target.strides) for part in parts if _gains(group, part)]
+    tiles = tuple(tile for tile in found if tile is not None)
+    return tiles if len(tiles) == len(parts) and _stays(tiles, group, blocks, kept) else ()
 
 
 def _gains(group: Group, product: MatrixProduct) -> bool:
@@ -92,12 +158,14 @@ def _gains(group: Group, product: MatrixProduct) -> bool:
     return small or columns <= THIN or terms <= TERMS * rows_at_hand(group)
 
 
-def _made_of(group: Group, product: MatrixProduct, blocks: Sequence[Block], kept: Collection[Buffer]) -> Tile | None:
-    """The product with what the group's labels move, where its left matrix has the group's rows."""
+def _made_of(
+    group: Group, product: MatrixProduct, blocks: Sequence[Block], kept: Collection[Buffer]
+) -> tuple[Tile, ...]:
+    """The product, where its left matrix has the group's rows; else none."""
     left, depth = product.left, len(group.outer)
     row = next((s for s in group.statements if s.target is left and not s.fold), None)
     if row is None or product.adds or not product.target.batched or product.left_at or len(left.sizes) <= depth:
-        return None
+        return ()
     early = blocks[: blocks.index(group)]
     ready = product.right.kind in ("given", "state") or any(product.right in written(block) for block in early)
     late = any(product.right in written(block) for block in blocks if block not in early)
@@ -105,8 +173,9 @@ def _made_of(group: Group, product: MatrixProduct, blocks: Sequence[Block], kept
     width = _power(product.columns.count)
     small = width <= NARROW and _power(product.inner.count) * width <= RIGHT
     if not ready or late or not small or [(x.size, x.left) for x in _labels(product.inner)] != shape:
-        return None
-    return _tile(product, group.outer, "left", left.strides)
+        return ()
+    tile = _tile(product, group.outer, "left", left.strides)
+    return () if tile is None else (tile,)
 
 
 def _tile(
@@ -149,8 +218,12 @@ def _place(group: Group, blocks: Sequence[Block], kept: Collection[Buffer]) -> N
             buffer.kind = "row"
 
 
-def _read_elsewhere(buffer: Buffer, group: Group, blocks: Sequence[Block], kept: Collection[Buffer]) -> bool:
-    return buffer in kept or any(buffer in block.reads for block in blocks if block is not group)
+def _read_elsewhere(
+    buffer: Buffer, group: Group, blocks: Sequence[Block], kept: Collection[Buffer], tiles: Sequence[Tile] = ()
+) -> bool:
+    """Whether something but a group, and products of its own, reads a buffer."""
+    own = [group, *(tile.product for tile in tiles)]
+    return buffer in kept or any(buffer in block.reads for block in blocks if block not in own)
 
 
 def _power(count: int) -> int:

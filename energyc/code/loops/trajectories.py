@@ -8,7 +8,7 @@ from dataclasses import replace
 from energyc.code.loops.adjoints import held, passed
 from energyc.code.loops.affine import labels_of
 from energyc.code.loops.arrange import arranged, widened
-from energyc.code.loops.couplings import blocks_of
+from energyc.code.loops.blocks import blocks_of
 from energyc.code.loops.lower import NotLowered
 from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Scalar
 from energyc.code.loops.phases import Builder, Equations, free_phase
@@ -110,7 +110,7 @@ def _kernel(
     for name, total in totals.items():
         steps, own, order = widened(steps, total, e.sizes)
         laid[name] = own, order
-    body = blocks_of(steps, {*after, *(total for total, _ in laid.values())}, e.rows)
+    body = blocks_of(steps, {*after, *(total for total, _ in laid.values())}, e.rows, e.sizes)
     return Kernel(
         f"{e.prefix}backward",
         "Steps of the free phase in reverse.",

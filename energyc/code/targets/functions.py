@@ -64,7 +64,8 @@ def _unlabelled(group: Group) -> Group:
     pair = group.coupling
     if pair is not None:
         pair = Coupling(replace(pair.spread, label=""), replace(pair.gathered, label=""))
-    tiles = Tiles(tuple(map(_bare, group.tiles.reads)), tuple(map(_bare, group.tiles.of)))
+    made = group.tiles
+    tiles = Tiles(*(tuple(map(_bare, part)) for part in (made.reads, made.within, made.of)))
     return replace(group, statements=[replace(x, label="") for x in group.statements], coupling=pair, tiles=tiles)
 
 

@@ -1,16 +1,17 @@
 @jit
-def weights_pull_query_kernel(
+def largest_whole_kernel(
     query_ptr,
-    weights_ptr,
     pull_query_ptr,
     key_ptr,
+    largest_ptr,
+    whole_ptr,
     n_G: tl.constexpr,
     n_H: tl.constexpr,
     n_A: tl.constexpr,
     precision: tl.constexpr,
 ):
-    """pull_query, weights."""
-    real = tl.float32 if key_ptr.dtype.element_ty == tl.bfloat16 else key_ptr.dtype.element_ty
+    """pull_query, largest, whole."""
+    real = tl.float32 if whole_ptr.dtype.element_ty == tl.bfloat16 else whole_ptr.dtype.element_ty
     matrix = tl.program_id(0).to(tl.int64)
     place = tl.program_id(1).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
     sample = matrix // n_H
@@ -37,20 +38,17 @@ def weights_pull_query_kernel(
         )
         product_ = block_dot(query_, key_, product_, precision)
     largest_ = tl.max(tl.where(inside & (r < n_G * n_G), 0.25 * product_, float("-inf")), 1, keep_dims=True)
+    tl.store(largest_ptr + ((sample * n_H + i) * n_G + j) * n_G + k, largest_, mask=inside)
     power_ = tl.exp(0.25 * product_ - largest_)
     whole_ = tl.sum(tl.where(inside & (r < n_G * n_G), power_, 0.0), 1, keep_dims=True)
+    tl.store(whole_ptr + ((sample * n_H + i) * n_G + j) * n_G + k, whole_, mask=inside)
     # softmax[k,l](gamma * sum[a](query[h,i,j,a] * key[h,k,l,a]))
     weights_ = power_ / whole_
-    tl.store(
-        weights_ptr + ((((sample * n_H + i) * n_G + j) * n_G + k) * n_G + m) * n_G + p,
-        weights_,
-        mask=inside & (r < n_G * n_G),
-    )
+    r_2 = tl.arange(0, 64)[None, :]
     # pull_query[h,i,j,a] = sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2] * key[h,k,l,a2])))
     t_2 = tl.arange(0, 128)
-    c = tl.arange(0, 64)[None, :]
     key_2_ = tl.load(
-        key_ptr + ((sample * n_H + i) * n_G * n_G + t_2[:, None]) * n_A + c,
+        key_ptr + ((sample * n_H + i) * n_G * n_G + t_2[:, None]) * n_A + r_2,
         mask=t_2[:, None] < n_G * n_G,
         other=0.0,
     )
@@ -60,7 +58,76 @@ def weights_pull_query_kernel(
         tl.full((16, 64), 0.0, real),
         precision,
     )
-    tl.store(pull_query_ptr + (((sample * n_H + i) * n_G + j) * n_G + k) * n_A + c, pull_query_, mask=inside)
+    tl.store(pull_query_ptr + (((sample * n_H + i) * n_G + j) * n_G + k) * n_A + r_2, pull_query_, mask=inside)
+
+
+@jit
+def pull_key_kernel(
+    key_ptr,
+    pull_key_ptr,
+    query_ptr,
+    largest_ptr,
+    whole_ptr,
+    n_G: tl.constexpr,
+    n_H: tl.constexpr,
+    n_A: tl.constexpr,
+    precision: tl.constexpr,
+):
+    """pull_key."""
+    real = tl.float32 if whole_ptr.dtype.element_ty == tl.bfloat16 else whole_ptr.dtype.element_ty
+    matrix = tl.program_id(0).to(tl.int64)
+    place = tl.program_id(1).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
+    sample = matrix // n_H
+    inside = place < n_G * n_G
+    i = matrix % n_H
+    j = place // n_G
+    k = place % n_G
+    r = tl.arange(0, 128)[None, :]
+    m = r // n_G
+    p = r % n_G
+    # sum[a](query[h,i,j,a] * key[h,k,l,a])
+    product_ = tl.full((16, 128), 0.0, real)
+    for start in range(0, n_A, 16):
+        t = start + tl.arange(0, 16)
+        key_ = tl.load(
+            key_ptr + (((sample * n_H + i) * n_G + j) * n_G + k) * n_A + t[None, :],
+            mask=inside,
+            other=0.0,
+        )
+        query_ = tl.load(
+            query_ptr + (sample * n_H + i) * n_G * n_G * n_A + t[:, None] + n_A * (m * n_G + p),
+            mask=r < n_G * n_G,
+            other=0.0,
+        )
+        product_ = block_dot(key_, query_, product_, precision)
+    largest_ = tl.load(
+        largest_ptr + ((sample * n_H + i) * n_G + m) * n_G + p,
+        mask=r < n_G * n_G,
+        other=0.0,
+    ).to(real)
+    power_ = tl.exp(0.25 * product_ - largest_)
+    # softmax[k,l](gamma * sum[a](query[h,i,j,a] * key[h,k,l,a]))
+    whole_ = tl.load(
+        whole_ptr + ((sample * n_H + i) * n_G + m) * n_G + p,
+        mask=r < n_G * n_G,
+        other=0.0,
+    ).to(real)
+    weights_ = power_ / whole_
+    r_2 = tl.arange(0, 64)[None, :]
+    # pull_key[h,i,j,a] = sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] * key[h,i,j,a2])))
+    t_2 = tl.arange(0, 128)
+    query_2_ = tl.load(
+        query_ptr + ((sample * n_H + i) * n_G * n_G + t_2[:, None]) * n_A + r_2,
+        mask=t_2[:, None] < n_G * n_G,
+        other=0.0,
+    )
+    pull_key_ = block_dot(
+        tl.where(t_2[None, :] < n_G * n_G, weights_, 0.0),
+        query_2_,
+        tl.full((16, 64), 0.0, real),
+        precision,
+    )
+    tl.store(pull_key_ptr + (((sample * n_H + i) * n_G + j) * n_G + k) * n_A + r_2, pull_key_, mask=inside)
 
 
 @jit
@@ -266,8 +333,9 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     query_ = room(memory, n, 0, n_H * n_G * n_G * n_A)
     key_ = room(memory, n, 92928, n_H * n_G * n_G * n_A)
     pull_query_ = room(memory, n, 185856, n_H * n_G * n_G * n_A)
-    weights_ = room(memory, n, 278784, n_H * n_G * n_G * n_G * n_G)
-    pull_key_ = room(memory, n, 92928, n_H * n_G * n_G * n_A)
+    largest_ = room(memory, n, 278784, n_H * n_G * n_G)
+    whole_ = room(memory, n, 280240, n_H * n_G * n_G)
+    pull_key_ = room(memory, n, 281696, n_H * n_G * n_G * n_A)
     product_ = room(memory, n, 0, n_G * n_G * n_D)
     product_2_ = room(memory, n, 92928, n_G * n_G * n_M)
     image_ = room(memory, n, 464640, n_G * n_G * n_M)
@@ -287,11 +355,12 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
         matrix(z_, (n, n_G * n_G, n_D), (n_G * n_G * n_D, n_D, 1)),
         matrix(W_k_, (n_H, n_A, n_D), (n_A * n_D, n_D, 1)),
     )
-    weights_pull_query_kernel[(n_H * n, cdiv(n_G * n_G, 16))](
+    largest_whole_kernel[(n_H * n, cdiv(n_G * n_G, 16))](
         query_,
-        weights_,
         pull_query_,
         key_,
+        largest_,
+        whole_,
         n_G,
         n_H,
         n_A,
@@ -299,11 +368,18 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
         num_warps=8,
         num_stages=2,
     )
-    # pull_key[h,i,j,a] = sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] * key[h,i,j,a2])))
-    put_product(
-        matrix(pull_key_, (n_H * n, n_G * n_G, n_A), (n_G * n_G * n_A, n_A, 1)),
-        matrix(weights_, (n_H * n, n_G * n_G, n_G * n_G), (n_G * n_G * n_G * n_G, 1, n_G * n_G)),
-        matrix(query_, (n_H * n, n_G * n_G, n_A), (n_G * n_G * n_A, n_A, 1)),
+    pull_key_kernel[(n_H * n, cdiv(n_G * n_G, 16))](
+        key_,
+        pull_key_,
+        query_,
+        largest_,
+        whole_,
+        n_G,
+        n_H,
+        n_A,
+        dot_precision(),
+        num_warps=8,
+        num_stages=2,
     )
     # sum[h,a](W_k[h,a,d] * pull_key[h,i,j,a])
     put_einsum(
@@ -370,8 +446,9 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     query_ = room(memory, n, 0, n_H * n_G * n_G * n_A)
     key_ = room(memory, n, 92928, n_H * n_G * n_G * n_A)
     pull_query_ = room(memory, n, 185856, n_H * n_G * n_G * n_A)
-    weights_ = room(memory, n, 278784, n_H * n_G * n_G * n_G * n_G)
-    pull_key_ = room(memory, n, 92928, n_H * n_G * n_G * n_A)
+    largest_ = room(memory, n, 278784, n_H * n_G * n_G)
+    whole_ = room(memory, n, 280240, n_H * n_G * n_G)
+    pull_key_ = room(memory, n, 281696, n_H * n_G * n_G * n_A)
     product_ = room(memory, n, 0, n_G * n_G * n_D)
     product_2_ = room(memory, n, 92928, n_G * n_G * n_M)
     image_ = room(memory, n, 464640, n_G * n_G * n_M)
@@ -391,11 +468,12 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
         matrix(z_, (n, n_G * n_G, n_D), (n_G * n_G * n_D, n_D, 1)),
         matrix(W_k_, (n_H, n_A, n_D), (n_A * n_D, n_D, 1)),
     )
-    weights_pull_query_kernel[(n_H * n, cdiv(n_G * n_G, 16))](
+    largest_whole_kernel[(n_H * n, cdiv(n_G * n_G, 16))](
         query_,
-        weights_,
         pull_query_,
         key_,
+        largest_,
+        whole_,
         n_G,
         n_H,
         n_A,
@@ -403,11 +481,18 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
         num_warps=8,
         num_stages=2,
     )
-    # pull_key[h,i,j,a] = sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] * key[h,i,j,a2])))
-    put_product(
-        matrix(pull_key_, (n_H * n, n_G * n_G, n_A), (n_G * n_G * n_A, n_A, 1)),
-        matrix(weights_, (n_H * n, n_G * n_G, n_G * n_G), (n_G * n_G * n_G * n_G, 1, n_G * n_G)),
-        matrix(query_, (n_H * n, n_G * n_G, n_A), (n_G * n_G * n_A, n_A, 1)),
+    pull_key_kernel[(n_H * n, cdiv(n_G * n_G, 16))](
+        key_,
+        pull_key_,
+        query_,
+        largest_,
+        whole_,
+        n_G,
+        n_H,
+        n_A,
+        dot_precision(),
+        num_warps=8,
+        num_stages=2,
     )
     # sum[h,a](W_k[h,a,d] * pull_key[h,i,j,a])
     put_einsum(

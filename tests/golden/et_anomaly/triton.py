@@ -41,12 +41,12 @@ def product_kernel(
         product_ = block_dot(g_, xi_, product_, precision)
     # relu(sum[d](xi[j,d] * g[n,d]))
     image_ = block_relu(product_)
+    r_2 = tl.arange(0, 64)[None, :]
     # sum[j](xi[j,d] * relu(sum[d2](xi[j,d2] * g[n,d2])))
     t_2 = tl.arange(0, 128)
-    c = tl.arange(0, 64)[None, :]
-    xi_2_ = tl.load(xi_ptr + t_2[:, None] * n_D + c)
+    xi_2_ = tl.load(xi_ptr + t_2[:, None] * n_D + r_2)
     product_2_ = block_dot(image_, xi_2_, tl.full((16, 64), 0.0, real), precision)
-    tl.store(product_ptr + (sample * n_N + i) * n_D + c, product_2_, mask=inside)
+    tl.store(product_ptr + (sample * n_N + i) * n_D + r_2, product_2_, mask=inside)
 
 
 @jit

@@ -12,7 +12,7 @@ from energyc.code.targets.names import Names
 from energyc.code.targets.sums import ZERO, address, size
 from energyc.code.targets.triton.expressions import Expressions, full, moved, number
 from energyc.code.targets.triton.places import ACROSS, DOWN, Places, arange, digits, power
-from energyc.code.targets.triton.values import PLACES, PLAIN, ROW, Along, Index, Value, both
+from energyc.code.targets.triton.values import PLACES, ROW, Along, Index, Value, both
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 
@@ -38,58 +38,55 @@ class Dots:
     def __init__(self, expressions: Expressions, places: Places, rows: int) -> None:
         self.expressions, self.places, self.rows, self.names = expressions, places, rows, expressions.names
 
-    def read(self, tile: Tile, row: Row) -> tuple[list[s.Statement], Value]:
-        """The statements that make a product from rows in memory, and what it is."""
+    def read(self, tile: Tile, row: Row, before: e.Expr | None) -> tuple[list[s.Statement], e.Name]:
+        """The statements that make a product from rows in memory, added to what is there ``before``, and its name."""
         product = tile.product
         terms = _Terms(product, self.names)
         walks, numbers = terms.count > FEWEST, arange(FEWEST)  # more at once need more registers
-        inside = Index(e.Comparison("<", terms.name, size(terms.count)), PLAIN) if terms.count % FEWEST else None
         step = [s.Assign(terms.name, e.Binary("+", _START, numbers) if walks else numbers), *terms.lines()]
         left = [*self._start(product.left, product.left_at), *self._outer(tile.left), *terms.moves(0, ACROSS)]
-        right = [*self._start(product.right, product.right_at), *self._outer(tile.right), *terms.moves(1, DOWN)]
-        right += self._labels(product.columns.right, row.labels)
-        left_mask, right_mask = both(self.places.inside, _turned(inside, ACROSS)), both(_turned(inside, DOWN), row.mask)
-        one = self._loaded(product.left, left, left_mask, step)
-        other = self._loaded(product.right, right, right_mask, step)
+        one = self._loaded(product.left, left, both(self.places.inside, terms.mask(FEWEST, ACROSS)), step)
+        other = self._right(tile, terms, FEWEST, row, step)
         total = e.Name(self.names.new(product.target.name))
         nothing = full(e.integers(self.rows, row.width), number(0.0))
-        made = s.Assign(total, e.call("block_dot", one, other, total if walks else nothing, PRECISION))
-        lines: list[s.Statement] = [s.Comment(product.label)] if product.label else []
+        first = nothing if before is None or product.factor != 1 else before
+        made = s.Assign(total, e.call("block_dot", one, other, total if walks else first, PRECISION))
         if walks:
             turns = e.call("range", e.Number(0), size(terms.count), e.Number(FEWEST))
-            lines += [s.Assign(total, nothing), s.For(_START, turns, (*step, made))]
+            step = [s.Assign(total, first), s.For(_START, turns, (*step, made))]
         else:
-            lines += [*step, made]
-        if product.factor != 1:
-            lines.append(s.Augment("*", total, number(product.factor)))
-        return lines, Value(total, PLACES | ROW)
+            step.append(made)
+        step += _scaled(product, total)
+        if before is not None and product.factor != 1:
+            step.append(s.Augment("+", total, before))
+        return [*_remarks(product), *step], total
 
-    def of(self, tile: Tile, value: Value) -> list[s.Statement]:
-        """The statements that multiply rows of the group, which are in registers, and store what that gives."""
+    def of(self, tile: Tile, value: Value, row: Row) -> tuple[list[s.Statement], e.Name]:
+        """The statements that multiply rows of the group, which are in registers, and the name of what that gives."""
         product = tile.product
-        terms, columns = _Terms(product, self.names), product.columns
-        block, width = max(FEWEST, power(terms.count)), max(FEWEST, power(columns.count))
-        lines: list[s.Statement] = [s.Comment(product.label)] if product.label else []
-        lines += [s.Assign(terms.name, arange(block)), *terms.lines()]
-        column = e.Name(self.names.new("c", "{}"))
-        lines.append(s.Assign(column, arange(width, *ACROSS)))
-        places = [Index(x, ROW) for x in digits(column, columns.sizes, whole=True)]
-        inside = Index(e.Comparison("<", column, size(columns.count)), ROW) if width > columns.count else None
-        padded = Index(e.Comparison("<", terms.name, size(terms.count))) if block > terms.count else None
-        right = [*self._start(product.right, product.right_at), *self._outer(tile.right), *terms.moves(1, DOWN)]
-        right += self._labels(columns.right, places)
-        other = self._loaded(product.right, right, both(_turned(padded, DOWN), inside), lines)
+        terms = _Terms(product, self.names)
+        block = max(FEWEST, power(terms.count))
+        lines: list[s.Statement] = [s.Assign(terms.name, arange(block)), *terms.lines()]
+        other = self._right(tile, terms, block, row, lines)
         made = e.Name(self.names.new(product.target.name))
-        nothing = full(e.integers(self.rows, width), number(0.0))
-        rows = self._whole(value, block, _turned(padded, ACROSS))
+        nothing = full(e.integers(self.rows, row.width), number(0.0))
+        rows = self._whole(value, block, terms.mask(block, ACROSS))
         lines.append(s.Assign(made, e.call("block_dot", rows, other, nothing, PRECISION)))
-        if product.factor != 1:
-            lines.append(s.Augment("*", made, number(product.factor)))
-        out = [*self._start(product.target, 0), *self._outer(tile.out), *self._labels(columns.out, places)]
-        mask = both(self.places.inside, inside)
-        at = moved(self.expressions.pointers[product.target], address(out))
-        lines.append(s.Do(e.call("tl.store", at, made, **_masked(mask))))
-        return lines
+        return [*_remarks(product), *lines, *_scaled(product, made)], made
+
+    def stored(self, tile: Tile, made: e.Name, row: Row) -> s.Statement:
+        """The statement that writes a product to memory."""
+        target = tile.product.target
+        out = [*self._start(target, 0), *self._outer(tile.out), *self._labels(tile.product.columns.out, row.labels)]
+        at = moved(self.expressions.pointers[target], address(out))
+        return s.Do(e.call("tl.store", at, made, **_masked(both(self.places.inside, row.mask))))
+
+    def _right(self, tile: Tile, terms: _Terms, block: int, row: Row, lines: list[s.Statement]) -> e.Name:
+        """A block of the right matrix, loaded by a line: some terms, and all columns."""
+        product = tile.product
+        moves = [*self._start(product.right, product.right_at), *self._outer(tile.right), *terms.moves(1, DOWN)]
+        moves += self._labels(product.columns.right, row.labels)
+        return self._loaded(product.right, moves, both(terms.mask(block, DOWN), row.mask), lines)
 
     def _whole(self, value: Value, width: int, mask: Index | None) -> e.Expr:
         """The rows with 0 in their padding, which a product sums over too."""
@@ -147,17 +144,23 @@ class _Terms:
             for label, digit in zip(self.labels, digits(self.name, self.sizes, whole=True), strict=True):
                 yield s.Assign(label, digit)
 
+    def mask(self, block: int, at: tuple[e.Expr, ...]) -> Index | None:
+        """What tells terms from padding, along one of two axes; None where blocks have none."""
+        if self.count % block == 0:
+            return None
+        return Index(e.Comparison("<", self.name[at], size(self.count)), PLACES if at == DOWN else ROW)
+
     def moves(self, side: int, at: tuple[e.Expr, ...]) -> Iterator[tuple[int, e.Expr]]:
         """How far each label moves the left matrix, 0, or the right one, 1."""
         return ((steps[side], label[at]) for label, steps in zip(self.labels, self.strides, strict=True) if steps[side])
 
 
-def _turned(mask: Index | None, at: tuple[e.Expr, ...]) -> Index | None:
-    """A condition on terms along one of two axes."""
-    if mask is None:
-        return None
-    assert isinstance(mask.code, e.Comparison)
-    return Index(e.Comparison(mask.code.operator, mask.code.left[at], mask.code.right), PLACES if at == DOWN else ROW)
+def _remarks(product: MatrixProduct) -> list[s.Statement]:
+    return [s.Comment(product.label)] if product.label else []
+
+
+def _scaled(product: MatrixProduct, name: e.Name) -> list[s.Statement]:
+    return [s.Augment("*", name, number(product.factor))] if product.factor != 1 else []
 
 
 def _masked(mask: Index | None) -> dict[str, e.Expr]:

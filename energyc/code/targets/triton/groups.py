@@ -47,21 +47,18 @@ class GroupWriter:
         self.dots = Dots(self.expressions, self.places, self.blocks.rows)
         self.rows_known: dict[tuple[int, ...], tuple[Sequence[Index], Index | None]] = {}
         self.sums: dict[Statement, e.Name] = {}
+        self.made_rows: dict[Tile, tuple[e.Name, Row]] = {}
 
     # ------------------------------------------------------------ the whole
 
     def function(self, name: str) -> s.Function:
         """The kernel."""
         before, body = [*self.places.lines, *self._scalars()], list[s.Statement]()
-        waiting = list(self.group.tiles.reads)
         for loop, width in zip(passes(self.group), self.blocks.widths, strict=True):
-            read = {buffer for statement in loop for buffer in statement.reads}
-            for tile in [x for x in waiting if x.product.target in read]:
-                waiting.remove(tile)
-                body += self._read(tile)
             body += self._pass(loop, width)
         for tile in self.group.tiles.of:
-            body += self.dots.of(tile, self.expressions.held[tile.product.left])
+            body += self._made(tile, of_rows=True)
+            body.append(self.dots.stored(tile, *self.made_rows[tile]))
         body = [*before, *(self._repeated(body) if self.alone else body)]
         if REAL.id in facts.reads(*body):
             body.insert(0, s.Assign(REAL, self._real()))
@@ -75,15 +72,19 @@ class GroupWriter:
         parameters = (*map(s.Parameter, given), *sizes)
         return s.Function(name, parameters, live, doc=doc, before=(e.Name("jit"),))
 
-    def _read(self, tile: Tile) -> list[s.Statement]:
-        """The statements that make a product that the group reads."""
-        target = tile.product.target
-        inner = target.sizes[self.depth :]
-        width = math.prod(inner)
+    def _made(self, tile: Tile, *, of_rows: bool) -> list[s.Statement]:
+        """The statements that make a product, of what is in memory or ``of_rows`` of the group, and keep it."""
+        product = tile.product
+        inner, width = product.columns.sizes, product.columns.count
         lines = self._row(inner, width, None)
-        labels, mask = self.rows_known[tuple(inner)]
-        made, value = self.dots.read(tile, Row(labels, mask, self.blocks.wide(width)))
-        self.expressions.held[target] = value
+        row = Row(*self.rows_known[tuple(inner)], self.blocks.wide(width))
+        held = self.expressions.held
+        if of_rows:
+            made, name = self.dots.of(tile, held[product.left], row)
+        else:
+            made, name = self.dots.read(tile, row, held[product.target].code if product.adds else None)
+        held[product.target] = Value(name, PLACES | ROW)
+        self.made_rows[tile] = name, row
         return [*lines, *made]
 
     def _repeated(self, body: Sequence[s.Statement]) -> list[s.Statement]:
@@ -213,7 +214,11 @@ class GroupWriter:
     def _statements(self, loop: Sequence[Statement], *, walks: bool) -> list[s.Statement]:
         """The lines of statements, each under what it computes; ``walks`` says that a loop goes along the row."""
         lines: list[s.Statement] = []
+        tiles = self.group.tiles
         for statement in loop:
+            for tile in (*tiles.reads, *tiles.within):
+                if tile.product.target in statement.reads and tile not in self.made_rows:
+                    lines += self._made(tile, of_rows=tile in tiles.within)
             value = self.expressions.typed(self.expressions.of(statement.expr))
             if statement.fold:
                 value = self._folded(statement, value)
