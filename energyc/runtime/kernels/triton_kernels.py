@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -87,7 +88,7 @@ class TritonKernels:
         low = torch.bfloat16 if products == "bfloat16" and kind == torch.float32 else kind
         matrices = self.phases[name].matrices
         read = [x.detach().to(low if k in matrices else x.dtype).contiguous() for k, x in enumerate(given)]
-        numbers = torch.tensor(scalars, dtype=kind, device=device)
+        numbers = _numbers(tuple(scalars), kind, device)
         with torch.no_grad(), products_in(None if low != kind else products, device):
             if steps > 1 and not self.phases[name].whole and self.graphs.serve(device):
                 self._replay(name, states, read, numbers, steps, low, products)
@@ -146,6 +147,12 @@ class TritonKernels:
             self._walk(name, moving, read[:-1], read[-1], steps, low)
 
         self.graphs.run((name, steps, products), body, states, [*given, scalars])
+
+
+@lru_cache(maxsize=64)
+def _numbers(scalars: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Numbers on a device, which waits where they are brought there: the same ones once."""
+    return torch.tensor(scalars, dtype=dtype, device=device)
 
 
 def dot_precision() -> str:
