@@ -21,8 +21,14 @@ from energyc.runtime.rules.adjoint import adjoined
 from energyc.runtime.tensors.states import flatten, unflatten
 from tests.emit.judge import resolved
 from tests.emit.kernels import SPECS, drawn, kernel_module, needs_compiler, normal, shipped
+from tests.emit.test_triton import needs_interpreter
 
 GOAL = 1e-12
+#: The targets whose kernels iterate an adjoint.
+TARGETS = [
+    pytest.param("cpp", marks=needs_compiler),
+    pytest.param("triton", marks=[needs_interpreter, pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")]),
+]
 #: Weights so large that steps settle slowly, or (beyond 1) never.
 CHAIN = """\
 network chain
@@ -75,14 +81,14 @@ def _counted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[obj
 
 
 @pytest.mark.abridged
-@needs_compiler
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kernels", [True, False])
 @pytest.mark.parametrize(("weight", "krylov"), [("1/8", False), ("7/8", True), ("3", True)])
 def test_each_sample_is_solved_by_steps_or_by_gmres(
-    weight: str, krylov: bool, kernels: bool, monkeypatch: pytest.MonkeyPatch
+    weight: str, krylov: bool, kernels: bool, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O0")
-    net = kernel_module(resolved(CHAIN.format(weight=weight)))
+    net = kernel_module(resolved(CHAIN.format(weight=weight)), target=target)
     if not kernels:
         monkeypatch.setattr(net.kernels, "names", ())
     ran = _counted(monkeypatch, KernelNetwork, "_adjoint_steps_")
@@ -118,13 +124,15 @@ def test_a_slow_iteration_is_given_up_early() -> None:
 
 
 @pytest.mark.abridged
-@needs_compiler
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", ["hopfield", "deq"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_gradients_are_those_of_torch(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradients_are_those_of_torch(
+    name: str, dtype: torch.dtype, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O1")
     path = next(p for p in SPECS if p.stem == name)
-    net = kernel_module(shipped(path), ["implicit"], dtype=dtype)
+    net = kernel_module(shipped(path), ["implicit"], target, dtype=dtype)
     ran = _counted(monkeypatch, KernelNetwork, "_adjoint_steps_")
     random = torch.Generator().manual_seed(5)
     clamps, targets = drawn(net.clamp_shapes, random, net), drawn(net.target_shapes, random, net)
@@ -189,12 +197,12 @@ def beside(net: Any, size: float = 0.7, steps: int = 3) -> None:
         torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-11)
 
 
-@needs_compiler
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.abridged(every=5)
 @pytest.mark.parametrize("name", BESIDE)
-def test_states_that_move_with_their_adjoint(name: str) -> None:
+def test_states_that_move_with_their_adjoint(name: str, target: str) -> None:
     try:
-        net = kernel_module(shipped(BESIDE[name]), ["adjoint"])
+        net = kernel_module(shipped(BESIDE[name]), ["adjoint"], target)
     except UserError as refused:
         pytest.skip(str(refused).splitlines()[0])
     if hasattr(net, "copies") or "adjoining" not in net.kernels.names:
@@ -202,6 +210,6 @@ def test_states_that_move_with_their_adjoint(name: str) -> None:
     beside(net, 1e-3 if name == "resistive" else 0.7)  # the currents of its diodes grow exponentially
 
 
-@needs_compiler
-def test_adjoints_on_sets_that_mix_entries() -> None:
-    beside(kernel_module(resolved(SETS), ["adjoint"]))
+@pytest.mark.parametrize("target", TARGETS)
+def test_adjoints_on_sets_that_mix_entries(target: str) -> None:
+    beside(kernel_module(resolved(SETS), ["adjoint"], target))

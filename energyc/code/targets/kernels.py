@@ -242,7 +242,7 @@ def _equations(context: Context, target: str, rows: Rows, prefix: str) -> Equati
         rows,
         prefix,
         _blocks(context, outputs) if context.features.blocks else (),
-        _adjoint(context, by_state("_force_vjp")) if rows == "array" else None,
+        _adjoint(context, by_state("_force_vjp")),
         _back(context, outputs.get("_step_vjp", outputs["_force_vjp"])) if rows == "array" else None,
     )
 

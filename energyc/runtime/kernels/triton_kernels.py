@@ -15,6 +15,8 @@ from energyc.runtime.relaxation.graphs import Graphs
 from energyc.runtime.tensors.states import Tensors, relative_change
 from energyc.runtime.tensors.warning import warn_caller
 
+#: The steps of a phase that solves from one look at where it is to the next.
+LOOK = 8
 #: A step of a phase: from the states now to those then, of what is given, the scalars and the memory between. Or all
 #: steps, of the states in place, what is given, the scalars and how many.
 Step = Callable[..., None]
@@ -24,7 +26,8 @@ class PhaseStep(NamedTuple):
     """A step, and the entries of memory that it needs for each sample.
 
     ``number`` is which of what is given is the number of the step, ``matrices`` are those that products alone read. A
-    ``whole`` phase is one launch: a program moves its samples in place until the last step.
+    ``whole`` phase is one launch: a program moves its samples in place until the last step. ``prepare`` computes what
+    stays in the memory for all steps. One that ``solves`` repeats a step until each sample is at its goal.
     """
 
     step: Step
@@ -32,6 +35,8 @@ class PhaseStep(NamedTuple):
     number: int | None = None
     matrices: Set[int] = frozenset()
     whole: bool = False
+    prepare: Callable[[Tensors, Tensors, Tensor, Tensor], None] | None = None
+    solves: bool = False
 
 
 class TritonKernels:
@@ -81,7 +86,8 @@ class TritonKernels:
         """Move the states in place; ``change`` [batch] becomes the relative change of the step that would follow.
 
         With ``products`` in bfloat16 their operands and results are held in it, as is all that lies between the blocks
-        of a step; states and groups stay in float32. So does all else in phases whose difference is the gradient.
+        of a step; states and groups stay in float32. So does all else in phases whose difference is the gradient. A
+        phase that solves is given the goal of each sample in ``change``, and leaves how far its last step went.
         """
         products = "float32" if products == "contrast" else products
         kind, device = states[0].dtype, states[0].device
@@ -90,6 +96,10 @@ class TritonKernels:
         read = [x.detach().to(low if k in matrices else x.dtype).contiguous() for k, x in enumerate(given)]
         numbers = _numbers(tuple(scalars), kind, device)
         with torch.no_grad(), products_in(None if low != kind else products, device):
+            if self.phases[name].solves:
+                assert change is not None
+                self._solve(name, states, read, numbers, steps, change)
+                return True
             if steps > 1 and not self.phases[name].whole and self.graphs.serve(device):
                 self._replay(name, states, read, numbers, steps, low, products)
             else:
@@ -100,12 +110,37 @@ class TritonKernels:
                 change.copy_(relative_change(then, states))
         return True
 
+    def _solve(self, name: str, states: Tensors, given: Tensors, scalars: Tensor, most: int, change: Tensor) -> None:
+        """Steps until all samples are at their goals, at most so many; a look waits for the device."""
+        phase, goal = self.phases[name], change.clone()
+        memory = states[0].new_empty(phase.entries * len(states[0]))
+        if phase.prepare is not None:
+            with torch.cuda.device_of(memory):
+                phase.prepare(states, given, scalars, memory)
+        for done in range(0, most, LOOK):
+            self._walk(name, states, given, scalars, min(LOOK, most - done) - 1, memory=memory)
+            before = [x.clone() for x in states]
+            self._walk(name, states, given, scalars, 1, memory=memory)
+            squares = ((x - y).flatten(1).square().sum(1) for x, y in zip(states, before))
+            whole = torch.stack([*squares]).sum(0)
+            change.copy_(whole.sqrt().masked_fill(~whole.isfinite(), float("nan")))
+            if bool((change <= goal).all()):
+                break
+
     def _walk(
-        self, name: str, states: Tensors, given: Tensors, scalars: Tensor, steps: int, low: torch.dtype | None = None
+        self,
+        name: str,
+        states: Tensors,
+        given: Tensors,
+        scalars: Tensor,
+        steps: int,
+        low: torch.dtype | None = None,
+        memory: Tensor | None = None,
     ) -> None:
         """Some steps, one after the other; the states alternate between their own memory and a spare one.
 
-        Between the blocks of a step is memory of the dtype ``low``, by default that of the states.
+        Between the blocks of a step is memory of the dtype ``low``, by default that of the states, which keeps what was
+        prepared for all steps.
         """
         phase = self.phases[name]
         given = [x.clone() if k == phase.number else x for k, x in enumerate(given)]
@@ -116,7 +151,8 @@ class TritonKernels:
             self._put(states, now)
             return
         then = [torch.empty_like(x) for x in now]
-        memory = now[0].new_empty(phase.entries * len(now[0]), dtype=low)
+        if memory is None:
+            memory = now[0].new_empty(phase.entries * len(now[0]), dtype=low)
         with torch.cuda.device_of(memory):
             for _ in range(steps):
                 phase.step(now, then, given, scalars, memory)

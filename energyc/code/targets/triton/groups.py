@@ -265,7 +265,7 @@ class GroupWriter:
 def is_alone(kernel: Kernel) -> bool:
     """Whether a step is one group, each place of which is a sample, so that a program can make all steps of its own."""
     block = kernel.body[0]
-    if len(kernel.body) > 1 or not isinstance(block, Group) or kernel.number is not None:
+    if len(kernel.body) > 1 or kernel.before or not isinstance(block, Group) or kernel.number is not None:
         return False
     moved = {statement.target for statement in block.statements if not is_local(statement.target)}
     return block.batched and not block.outer and not Blocks.of(block).split and moved == set(kernel.moves)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from energyc.code.loops import Kernel
 from energyc.code.loops.memory import layout
-from energyc.code.loops.nest import Block, Buffer, Group, MatrixProduct
+from energyc.code.loops.nest import Block, Buffer, Group, MatrixProduct, written
 from energyc.code.targets.functions import Functions, constants, constants_of, outside
 from energyc.code.targets.names import Names
 from energyc.code.targets.sums import size
@@ -22,17 +22,18 @@ from energyc.mathematics.ir import Node
 #: How many kernels the operations of torch start: an einsum that is then copied, a fill that is then added to.
 LAUNCHES: Mapping[e.Expr, int] = MappingProxyType({e.Name("put_einsum"): 2, e.Name("scatter"): 2})
 _PARAMETERS = {"now": "Tensors", "then": "Tensors", "given": "Tensors", "scalars": "Tensor", "memory": "Tensor"}
+_PREPARES = {name: kind for name, kind in _PARAMETERS.items() if name != "then"}
 
 
 def launches(kernel: Kernel) -> int:
     """How many kernels a device starts for a step, where no operand has to be copied first."""
-    return _launches(_step(kernel, Functions(function, "{}_kernel")).body)
+    return _launches(_made(kernel, Functions(function, "{}_kernel"))[-1].body)
 
 
 def definitions(kernels: Sequence[Kernel]) -> s.Body:
     """Sizes, the kernels of all groups, each once, and a function for the step of each phase."""
     functions = Functions(function, "{}_kernel")
-    steps = [_step(kernel, functions) for kernel in kernels]
+    steps = [made for kernel in kernels for made in _made(kernel, functions)]
     return (*_constants(constants(kernels, *steps)), *functions.made.values(), *steps)
 
 
@@ -52,18 +53,21 @@ def _constants(known: Mapping[str, float]) -> Iterator[s.Statement]:
 
 def _phase(kernel: Kernel) -> e.Expr:
     """Its step, the entries of memory between launches, and what of the given numbers it, and what products read."""
-    apart = [block for block in kernel.body if not isinstance(block, MatrixProduct)]
+    apart = [block for block in (*kernel.before, *kernel.body) if not isinstance(block, MatrixProduct)]
     steps = [step for block in apart for step in (block.statements if isinstance(block, Group) else (block,))]
     elsewhere = {buffer for step in steps for buffer in step.reads}
     matrices = [k for k, (_, b) in enumerate(kernel.given) if b.integers is None and b not in elsewhere]
     keywords: dict[str, e.Expr] = {} if kernel.number is None else {"number": e.Number(kernel.number)}
     keywords |= {"matrices": e.SetOf(tuple(map(e.Number, matrices)))} if matrices else {}
     keywords |= {"whole": e.Constant(True)} if is_alone(kernel) else {}
-    return e.call("PhaseStep", _function_name(kernel), e.Number(layout(kernel.body).entries), **keywords)
+    keywords |= {"prepare": _name(kernel, "prepare")} if kernel.before else {}
+    keywords |= {"solves": e.Constant(True)} if kernel.walk == "solve" else {}
+    entries = e.Number(layout(kernel.body, kernel.before).entries)
+    return e.call("PhaseStep", _name(kernel, "walk" if is_alone(kernel) else "step"), entries, **keywords)
 
 
-def _function_name(kernel: Kernel) -> e.Name:
-    return e.Name(f"{kernel.name}_{'walk' if is_alone(kernel) else 'step'}")
+def _name(kernel: Kernel, what: str) -> e.Name:
+    return e.Name(f"{kernel.name}_{what}")
 
 
 def _steps(kernel: Kernel, functions: Functions) -> s.Function:
@@ -80,28 +84,46 @@ def _steps(kernel: Kernel, functions: Functions) -> s.Function:
     kinds = {"states": "Tensors", "given": "Tensors", "scalars": "Tensor", STEPS.id: "int"}
     parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in kinds.items())
     doc = (kernel.doc, "", "Launches on a device: 1, whatever the number of steps.")
-    return s.Function(_function_name(kernel).id, parameters, tuple(body), e.Constant(None), doc)
+    return s.Function(_name(kernel, "walk").id, parameters, tuple(body), e.Constant(None), doc)
 
 
-def _step(kernel: Kernel, functions: Functions) -> s.Function:
-    """The function that makes one step, or all."""
+def _made(kernel: Kernel, functions: Functions) -> list[s.Function]:
+    """The functions of a phase: what is computed before its steps, if anything is, and a step, or all."""
     if is_alone(kernel):
-        return _steps(kernel, functions)
-    given = [buffer for _, buffer in kernel.given]
-    places = layout(kernel.body)
+        return [_steps(kernel, functions)]
+    step = _run(kernel, kernel.body, functions, _name(kernel, "step").id, kernel.doc.replace("Steps", "A step", 1))
+    if not kernel.before:
+        return [step]
+    doc = "What is the same in all steps."
+    return [_run(kernel, kernel.before, functions, _name(kernel, "prepare").id, doc, _PREPARES), step]
+
+
+def _run(
+    kernel: Kernel,
+    blocks: Sequence[Block],
+    functions: Functions,
+    name: str,
+    doc: str,
+    given: Mapping[str, str] = _PARAMETERS,
+) -> s.Function:
+    """The function that computes blocks once."""
+    parts = {"now": kernel.states, "then": kernel.moves, "given": [buffer for _, buffer in kernel.given]}
+    places = layout(kernel.body, kernel.before)
     own = Names(constants_of(kernel))
-    names = {b: own.new(b.name) for b in dict.fromkeys([*kernel.states, *kernel.moves, *given, *places.offsets])}
-    body: list[s.Statement] = [_unpacked(kernel.states, names, "now"), _unpacked(kernel.moves, names, "then")]
-    body += [_unpacked(given, names, "given")] if given else []
+    buffers = [buffer for part in parts.values() for buffer in part]
+    names = {b: own.new(b.name) for b in dict.fromkeys([*buffers, *places.offsets])}
+    touched = {buffer for block in blocks for buffer in (*block.reads, *written(block))}
+    body = [_unpacked(part, names, key) for key, part in parts.items() if key in given and part]
     body.append(s.Assign(e.Name("n"), e.call("len", e.Name(names[kernel.states[0]]))))
     for buffer, at in places.offsets.items():
-        room = e.call("room", e.Name("memory"), e.Name("n"), e.Number(at), size(buffer.size))
-        body.append(s.Assign(e.Name(names[buffer]), room))
-    for block in kernel.body:
+        if buffer in touched:
+            room = e.call("room", e.Name("memory"), e.Name("n"), e.Number(at), size(buffer.size))
+            body.append(s.Assign(e.Name(names[buffer]), room))
+    for block in blocks:
         body += _block(kernel, block, names, functions)
-    parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in _PARAMETERS.items())
-    doc = (kernel.doc.replace("Steps", "A step", 1), "", f"Launches on a device: {_launches(body)}.")
-    return s.Function(_function_name(kernel).id, parameters, tuple(body), e.Constant(None), doc)
+    parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in given.items())
+    text = (doc, "", f"Launches on a device: {_launches(body)}.")
+    return s.Function(name, parameters, tuple(body), e.Constant(None), text)
 
 
 def _block(kernel: Kernel, block: Block, names: Mapping[Buffer, str], functions: Functions) -> Iterator[s.Statement]:
