@@ -99,7 +99,7 @@ def test_rows_that_are_too_wide_leave_their_weights_in_memory() -> None:
 
 @pytest.mark.parametrize("name", ["hopfield", "modern_hopfield", "deq"])
 def test_phases_of_small_networks_are_one_launch(name: str) -> None:
-    for kernel in kernels(spec(name), pipeline.Choices()):
+    for kernel in (k for k in kernels(spec(name), pipeline.Choices()) if k.walk == "relax"):
         assert is_alone(kernel) and launches(kernel) == 1 and not in_memory(kernel)
 
 

@@ -26,7 +26,7 @@ from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.kernels import triton_functions
 from energyc.runtime.kernels.triton_functions import interpreted
 from energyc.runtime.kernels.triton_kernels import TritonKernels
-from energyc.runtime.relaxation.graphs import MOST_GRAPHS, Graphs
+from energyc.runtime.relaxation.graphs import Graphs
 from tests.drawing import draws
 from tests.emit.judge import resolved
 from tests.emit.kernels import (
@@ -399,20 +399,25 @@ print(net.kernels.failure)
 
 
 @needs_interpreter
-def test_graphs_are_replayed_on_new_values() -> None:
-    net = kernel_module(shipped(spec_path("hopfield")), target="triton")
+@pytest.mark.parametrize("name", ["hopfield", "deep_hopfield"])
+def test_graphs_are_replayed_on_new_values(name: str) -> None:
+    """Steps and the look after them, of whole phases and of single steps; as many graphs as powers of two."""
+    net = kernel_module(shipped(spec_path(name)), target="triton")
     replayed, random = TritonKernels(net.kernels.phases), torch.Generator().manual_seed(0)
-    replayed.graphs = Graphs(replay_plainly)
-    samples = [*range(1, MOST_GRAPHS + 3)]
-    for turn, (count, steps) in enumerate([(3, 2), (3, 2), (3, 5), (3, 2), (3, 5), *((n, 2) for n in samples * 2)]):
-        draw = lambda *shape, n=count: torch.rand(n, *shape, generator=random, dtype=torch.float64)  # noqa: E731
-        states = [draw(*shape) for shape in net.state_shapes.values()]
-        given = [x.detach() * (1 + turn) for x in (net.W2, draw(9), net.b2)]
-        scalars, expected = torch.tensor([0.1, 0.2]).double() / (1 + turn), [x.clone() for x in states]
-        net.kernels._walk("free", expected, given, scalars, steps)
-        replayed._replay("free", states, given, scalars, steps)
+    replayed.graphs = Graphs(replay_plainly, "cpu")
+    for turn, (count, steps) in enumerate((n, k) for k in (2, 5, 0) for n in (3, 3, 4, 3, 9)):
+        states = [
+            torch.rand(count, *shape, generator=random, dtype=torch.float64) for shape in net.state_shapes.values()
+        ]
+        with torch.no_grad():
+            given = net._given("free", prepared(net, drawn(net.clamp_shapes, random, net, count)), [])
+        scalars, expected = [0.1 / (1 + turn)] * len(states), [x.clone() for x in states]
+        change, far = torch.empty(2, count, dtype=torch.float64)
+        net.kernels.run("free", expected, given, scalars, steps, far)
+        replayed.run("free", states, given, scalars, steps, change)
         assert all(torch.equal(x, y) for x, y in zip(states, expected, strict=True)), turn
-    assert len(replayed.graphs.recorded) == MOST_GRAPHS
+        assert torch.equal(change, far), turn
+    assert [key[0][:2] for key in replayed.graphs.recorded] == [("free", steps) for steps in (2, 5, 0)]
 
 
 # ------------------------------------------------------------------ PTX, and a GPU

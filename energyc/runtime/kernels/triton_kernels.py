@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import torch
@@ -25,15 +25,17 @@ Step = Callable[..., None]
 class PhaseStep(NamedTuple):
     """A step, and the entries of memory that it needs for each sample.
 
-    ``number`` is which of what is given is the number of the step, ``matrices`` are those that products alone read. A
-    ``whole`` phase is one launch: a program moves its samples in place until the last step. ``prepare`` computes what
-    stays in the memory for all steps. One that ``solves`` repeats a step until each sample is at its goal.
+    ``number`` is which of what is given is the number of the step, ``matrices`` are those that products alone read,
+    ``batched`` those that each sample has for itself. A ``whole`` phase is one launch: a program moves its samples in
+    place until the last step. ``prepare`` computes what stays in the memory for all steps. One that ``solves`` repeats
+    a step until each sample is at its goal.
     """
 
     step: Step
     entries: int
     number: int | None = None
     matrices: Set[int] = frozenset()
+    batched: Set[int] = frozenset()
     whole: bool = False
     prepare: Callable[[Tensors, Tensors, Tensor, Tensor], None] | None = None
     solves: bool = False
@@ -43,7 +45,8 @@ class TritonKernels:
     """The kernels of a network's phases in Triton, by name.
 
     They take states on a GPU; and on a CPU where the environment variable ``TRITON_INTERPRET`` is 1, slowly. On a GPU
-    a chunk of steps is recorded when it is met a second time with as many samples, and replayed from then on.
+    a chunk of steps and the look after it are recorded when they are met a second time, and replayed from then on.
+    Samples that have come to rest leave the others in ever smaller numbers: a graph has room for the next power of two.
     """
 
     pairs = True
@@ -100,14 +103,12 @@ class TritonKernels:
                 assert change is not None
                 self._solve(name, states, read, numbers, steps, change)
                 return True
-            if steps > 1 and not self.phases[name].whole and self.graphs.serve(device):
-                self._replay(name, states, read, numbers, steps, low, products)
+            work = partial(self._move, name, steps, low)
+            launches = steps > 1 and not self.phases[name].whole
+            if (launches or change is not None) and self.graphs.serve(device):
+                self._replay((name, steps, products), work, states, [*read, numbers], change)
             else:
-                self._walk(name, states, read, numbers, steps, low)
-            if change is not None:
-                then = [x.clone() for x in states]
-                self._walk(name, then, read, numbers, 1, low)
-                change.copy_(relative_change(then, states))
+                work(states, read, numbers, change)
         return True
 
     def _solve(self, name: str, states: Tensors, given: Tensors, scalars: Tensor, most: int, change: Tensor) -> None:
@@ -121,7 +122,7 @@ class TritonKernels:
             self._walk(name, states, given, scalars, min(LOOK, most - done) - 1, memory=memory)
             before = [x.clone() for x in states]
             self._walk(name, states, given, scalars, 1, memory=memory)
-            squares = ((x - y).flatten(1).square().sum(1) for x, y in zip(states, before))
+            squares = ((x - y).reshape(len(x), -1).square().sum(1) for x, y in zip(states, before))
             whole = torch.stack([*squares]).sum(0)
             change.copy_(whole.sqrt().masked_fill(~whole.isfinite(), float("nan")))
             if bool((change <= goal).all()):
@@ -167,22 +168,54 @@ class TritonKernels:
             if x is not y:
                 x.copy_(y)
 
-    def _replay(
+    def _move(
         self,
         name: str,
+        steps: int,
+        low: torch.dtype | None,
         states: Tensors,
         given: Tensors,
         scalars: Tensor,
-        steps: int,
-        low: torch.dtype | None = None,
-        products: str | None = None,
+        change: Tensor | None,
     ) -> None:
-        """Some steps: one after the other where they are new, later as one CUDA graph."""
+        """Some steps, and the relative change of the one that would follow."""
+        self._walk(name, states, given, scalars, steps, low)
+        if change is not None:
+            then = [x.clone() for x in states]
+            self._walk(name, then, given, scalars, 1, low)
+            change.copy_(relative_change(then, states))
 
-        def body(moving: list[Tensor], read: list[Tensor]) -> None:
-            self._walk(name, moving, read[:-1], read[-1], steps, low)
+    def _replay(
+        self,
+        key: tuple[str, int, str | None],
+        work: Callable[[Tensors, Tensors, Tensor, Tensor | None], None],
+        states: Tensors,
+        read: Tensors,
+        change: Tensor | None = None,
+    ) -> None:
+        """Steps and a look: one after the other where they are new, later as one CUDA graph.
 
-        self.graphs.run((name, steps, products), body, states, [*given, scalars])
+        They are made for as many samples as the next power of two, the further ones like the first of all.
+        """
+        count = len(states[0])
+        room = 1 << (count - 1).bit_length()
+        batched = self.phases[key[0]].batched
+        looks = [] if change is None else [change]
+        moving = [_roomy(x, room) for x in (*states, *looks)]
+        given = [_roomy(x, room) if k in batched else x for k, x in enumerate(read)]
+
+        def body(own: list[Tensor], at: list[Tensor]) -> None:
+            work(own[: len(states)], at[:-1], at[-1], own[-1] if looks else None)
+
+        self.graphs.run((*key, bool(looks)), body, moving, given)
+        for x, moved in zip((*states, *looks), moving):
+            if moved is not x:
+                x.copy_(moved[:count])
+
+
+def _roomy(x: Tensor, samples: int) -> Tensor:
+    """The tensor with room for so many samples, the further ones like the first."""
+    return x if len(x) == samples else torch.cat([x, x[:1].expand(samples - len(x), *x.shape[1:])])
 
 
 @lru_cache(maxsize=64)

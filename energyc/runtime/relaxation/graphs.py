@@ -33,7 +33,10 @@ class Recorded(NamedTuple):
 
 
 def cuda_graph(work: Callable[[], None], device: torch.device) -> Callable[[], object]:
-    """A CUDA graph of some work, recorded after the work was done on a stream of its own, as torch asks for."""
+    """A CUDA graph of some work, recorded after the work was done on a stream of its own, as torch asks for.
+
+    What other threads do on the device meanwhile is none of its business.
+    """
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.device(device):
         stream = torch.cuda.Stream()
@@ -41,7 +44,7 @@ def cuda_graph(work: Callable[[], None], device: torch.device) -> Callable[[], o
         with torch.cuda.stream(stream):
             work()
         torch.cuda.current_stream().wait_stream(stream)
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             work()
     return graph.replay
 

@@ -576,7 +576,7 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
 # in Cet
     kernels = TritonKernels(
         {
-            "free": PhaseStep(free_step, 836352, matrices={0, 1, 3, 4}),
-            "nudged": PhaseStep(nudged_step, 836352, matrices={0, 1, 3, 4}),
+            "free": PhaseStep(free_step, 836352, matrices={0, 1, 3, 4}, batched={2}),
+            "nudged": PhaseStep(nudged_step, 836352, matrices={0, 1, 3, 4}, batched={2, 6}),
         }
     )

@@ -343,4 +343,4 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
 
 
 # in EtAnomaly
-    kernels = TritonKernels({"free": PhaseStep(free_step, 3584000, matrices={0, 3, 6})})
+    kernels = TritonKernels({"free": PhaseStep(free_step, 3584000, matrices={0, 3, 6}, batched={4, 5})})

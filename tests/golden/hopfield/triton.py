@@ -176,7 +176,7 @@ def nudged_walk(states: Tensors, given: Tensors, scalars: Tensor, steps: int) ->
 # in Hopfield
     kernels = TritonKernels(
         {
-            "free": PhaseStep(free_walk, 0, matrices={0}, whole=True),
-            "nudged": PhaseStep(nudged_walk, 0, matrices={0}, whole=True),
+            "free": PhaseStep(free_walk, 0, matrices={0}, batched={1}, whole=True),
+            "nudged": PhaseStep(nudged_walk, 0, matrices={0}, batched={1, 3}, whole=True),
         }
     )

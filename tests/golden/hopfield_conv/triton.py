@@ -526,7 +526,7 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
 # in HopfieldConv
     kernels = TritonKernels(
         {
-            "free": PhaseStep(free_step, 239616, matrices={1, 3}),
-            "nudged": PhaseStep(nudged_step, 239616, matrices={1, 3}),
+            "free": PhaseStep(free_step, 239616, matrices={1, 3}, batched={0}),
+            "nudged": PhaseStep(nudged_step, 239616, matrices={1, 3}, batched={0, 5}),
         }
     )

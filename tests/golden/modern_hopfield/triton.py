@@ -153,6 +153,6 @@ def nudged_walk(states: Tensors, given: Tensors, scalars: Tensor, steps: int) ->
     kernels = TritonKernels(
         {
             "free": PhaseStep(free_walk, 0, matrices={0}, whole=True),
-            "nudged": PhaseStep(nudged_walk, 0, matrices={0}, whole=True),
+            "nudged": PhaseStep(nudged_walk, 0, matrices={0}, batched={1}, whole=True),
         }
     )

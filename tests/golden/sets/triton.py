@@ -157,7 +157,7 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
 # in Sets
     kernels = TritonKernels(
         {
-            "free": PhaseStep(free_walk, 0, matrices={0, 1, 2}, whole=True),
-            "nudged": PhaseStep(nudged_step, 16, matrices={0, 1, 2}),
+            "free": PhaseStep(free_walk, 0, matrices={0, 1, 2}, batched={1}, whole=True),
+            "nudged": PhaseStep(nudged_step, 16, matrices={0, 1, 2}, batched={1, 4}),
         }
     )

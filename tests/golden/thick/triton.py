@@ -1417,8 +1417,8 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
 # in Thick
     kernels = TritonKernels(
         {
-            "free": PhaseStep(free_step, 90112, matrices={1, 2, 5, 6, 8, 10}),
-            "nudged": PhaseStep(nudged_step, 90112, matrices={1, 2, 5, 6, 8, 10, 13}),
-            "tracking": PhaseStep(tracking_step, 229504, matrices={0, 1, 4, 5, 6, 8, 13}),
+            "free": PhaseStep(free_step, 90112, matrices={1, 2, 5, 6, 8, 10}, batched={0}),
+            "nudged": PhaseStep(nudged_step, 90112, matrices={1, 2, 5, 6, 8, 10, 13}, batched={0, 14}),
+            "tracking": PhaseStep(tracking_step, 229504, matrices={0, 1, 4, 5, 6, 8, 13}, batched={11, 14}),
         }
     )

@@ -52,13 +52,15 @@ def _constants(known: Mapping[str, float]) -> Iterator[s.Statement]:
 
 
 def _phase(kernel: Kernel) -> e.Expr:
-    """Its step, the entries of memory between launches, and what of the given numbers it, and what products read."""
+    """Its step, the entries of memory between launches, and what is given for each sample or read by products alone."""
     apart = [block for block in (*kernel.before, *kernel.body) if not isinstance(block, MatrixProduct)]
     steps = [step for block in apart for step in (block.statements if isinstance(block, Group) else (block,))]
     elsewhere = {buffer for step in steps for buffer in step.reads}
     matrices = [k for k, (_, b) in enumerate(kernel.given) if b.integers is None and b not in elsewhere]
     keywords: dict[str, e.Expr] = {} if kernel.number is None else {"number": e.Number(kernel.number)}
-    keywords |= {"matrices": e.SetOf(tuple(map(e.Number, matrices)))} if matrices else {}
+    batched = [k for k, (_, b) in enumerate(kernel.given) if b.batched]
+    for name, places in (("matrices", matrices), ("batched", batched)):
+        keywords |= {name: e.SetOf(tuple(map(e.Number, places)))} if places else {}
     keywords |= {"whole": e.Constant(True)} if is_alone(kernel) else {}
     keywords |= {"prepare": _name(kernel, "prepare")} if kernel.before else {}
     keywords |= {"solves": e.Constant(True)} if kernel.walk == "solve" else {}
