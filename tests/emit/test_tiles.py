@@ -17,8 +17,8 @@ from energyc.code.loops.nest import Group, MatrixProduct
 from energyc.code.loops.tiles import FEWEST, MOST, RIGHT, WIDEST, rows_at_hand
 from energyc.code.targets.triton.groups import is_alone
 from energyc.code.targets.triton.phases import launches
-from tests.emit.kernels import SPECS, differences, drawn, kernel_module
-from tests.emit.test_triton import needs_interpreter
+from tests.emit.kernels import SPECS, differences, drawn, kernel_module, needs_compiler
+from tests.emit.test_triton import compiled_for_a_gpu, needs_interpreter
 
 TOLERANCE = 1e-9
 FREE = "relax {{ step = 1/5, steps = 10, tolerance = none }}\nnudge {{ beta = 1/4, steps = 4 }}\n"
@@ -164,3 +164,119 @@ def test_a_phase_of_one_launch_reads_before_it_writes() -> None:
     assert "tl.store" not in before and "tl.load" in before
     assert stores.count("tl.store") == 2 and "tl.load" not in stores
     assert after.rstrip().endswith("tl.debug_barrier()")
+
+
+#: What a group makes for a product that sums over its places, and nothing else: an associative memory of clamps.
+CLAMPED = """\
+network associations
+dim N = 21, M = 6, A = 5, D = 7
+clamp x[N, A]
+target t[M, D]
+param W[D, A] ~ normal(1)
+state z[M, D] in [-1, 1]
+let k[m,a] = sum[d](z[m,d] * W[d,a])
+energy e = 1/2 * sum[m,d](z[m,d]^2) - sum[n,m]({outer}(sum[a](x[n,a] * k[m,a]))^2)
+readout o[m,d] = z[m,d]
+cost c = sum[m,d]((o[m,d] - t[m,d])^2)
+relax {{ step = 1/5, steps = 10, tolerance = none }}
+nudge {{ beta = 1/4, steps = 4 }}
+"""
+#: Rows that are walked along: what one walk stores the next one would read.
+LONG = """\
+network long
+dim N = {size}
+clamp x[N]
+target t[N]
+state z[N] in [-1, 1], y[N]
+let m = sum[i](z[i]) / 30
+let s = sum[i](tanh(z[i] + m)) / 30
+force f on z[i] = tanh(m) * x[i] - z[i] + where(i >= 1, z[i - 1], 0)
+force g on y[i] = s * z[i] - y[i] + x[i]
+readout o[i] = z[i]
+cost c = sum[i]((o[i] - t[i])^2)
+relax {{ step = 1/5, steps = 10, tolerance = none }}
+train {{ rule = bptt }}
+"""
+
+
+@needs_interpreter
+@pytest.mark.parametrize("outer", ["relu", "tanh"])
+def test_pairs_with_clamps(outer: str) -> None:
+    net = kernel_module(pipeline.resolve(pipeline.read(CLAMPED.format(outer=outer))), ["centered-ep"], target="triton")
+    assert max(differences(net).values()) < TOLERANCE
+
+
+@needs_interpreter
+@pytest.mark.parametrize("size", [300, 4100])
+def test_phases_whose_rows_are_walked_along_are_no_one_launch(size: int) -> None:
+    net = kernel_module(pipeline.resolve(pipeline.read(LONG.format(size=size))), target="triton")
+    assert net.kernels.phases["free"].whole == (size == 300)
+    assert max(differences(net).values()) < TOLERANCE
+
+
+@needs_interpreter
+@pytest.mark.parametrize(
+    "score",
+    [
+        "h * sum[a](q[h,n,a] * k[h,m,a])",
+        "where(abs(kind - 3) < 2, 1, 2) * sum[a](q[h,n,a] * k[h,m,a])",
+        "sum[a](q[h,n,a] * k[h,m,a]) + where(abs(kind - h) <= 1, 1/2, 0)",
+    ],
+)
+def test_numbers_of_a_program_are_tensors(score: str, tmp_path: Path) -> None:
+    """Labels and integers that are the same for all places of a program: in the interpreter, and compiled."""
+    text = PAIRS.format(tokens=9, width=6, heads=3, inner=5, where="").replace("sum[a](q[h,n,a] * k[h,m,a])", score)
+    text = text.replace("clamp x[N, D]", "dim V = 7\nclamp x[N, D]\nclamp kind : V")
+    network = pipeline.resolve(pipeline.read(text))
+    net = kernel_module(network, ["centered-ep"], target="triton")
+    assert max(differences(net).values()) < TOLERANCE
+    text = pipeline.emit(network, ["centered-ep"], target="triton", runtime="import").text
+    assert compiled_for_a_gpu(text, tmp_path)
+
+
+@needs_interpreter
+@pytest.mark.parametrize("spread", ["1/4", "1/2", "1"])
+def test_weights_that_are_made_twice_in_bfloat16(spread: str) -> None:
+    """A force beside that in float64: no worse than as torch operations with the same products, within a half."""
+    text = PAIRS.format(tokens=24, width=16, heads=2, inner=16, where="").replace("normal(1/2)", f"normal({spread})")
+    rounded = pipeline.Choices(None, {"train.products": "bfloat16"})
+    network = pipeline.resolve(pipeline.read(text), rounded)
+    net = kernel_module(network, ["centered-ep"], target="triton", dtype=torch.float32)
+    random = torch.Generator().manual_seed(5)
+    clamps = drawn(net.clamp_shapes, random, net)
+    start = {name: torch.randn(len(clamps["x"]), *s, generator=random) for name, s in net.state_shapes.items()}
+    found = {}
+    for products, kernels_ in (("bfloat16", net.kernels), ("bfloat16", type(net.kernels)({})), ("float32", None)):
+        net.products = products
+        own, net.kernels = net.kernels, kernels_ or type(net.kernels)({})
+        found[len(found)] = net.relax(clamps, states=start, steps=1).states["z"]
+        net.kernels = own
+    far = [float((found[k] - found[2]).square().mean().sqrt()) for k in (0, 1)]
+    assert 0 < far[0] < 1.5 * far[1], far
+
+
+#: Of samples and of none, in one sum.
+MIXED = """\
+network mixed
+dim N = 17, D = 17, E = 7, K = 6
+clamp x[N, D]
+target t[N, D]
+param V[D, E], W[K, E], Y[E, D], P[N, K] ~ normal(1/2)
+state z[N, D] in [-1, 1]
+let h[n,o] = tanh({sum})
+force f on z[n,o] = sum[i](h[n,i] * Y[i,o]) + x[n,o] - z[n,o]
+readout out[n,o] = z[n,o]
+cost c = sum[n,o]((out[n,o] - t[n,o])^2)
+relax {{ step = 1/5, steps = 10, tolerance = none }}
+train {{ rule = bptt }}
+"""
+PRODUCTS = ["sum[i](tanh(P[n,i]) * W[i,o])", "sum[j](z[n,j] * V[j,o])"]
+
+
+@pytest.mark.parametrize(
+    "target", [pytest.param("triton", marks=needs_interpreter), pytest.param("cpp", marks=needs_compiler)]
+)
+@pytest.mark.parametrize("order", [PRODUCTS, PRODUCTS[::-1]])
+def test_sums_of_products_of_samples_and_of_none(order: list[str], target: str) -> None:
+    net = kernel_module(pipeline.resolve(pipeline.read(MIXED.format(sum=" + ".join(order)))), target=target)
+    assert max(differences(net).values()) < TOLERANCE

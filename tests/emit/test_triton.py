@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import warnings
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -529,6 +530,18 @@ def test_rows_of_large_buffers_have_places_of_64_bits(few: int, monkeypatch: pyt
     assert max(found.values()) < TOLERANCE, found
 
 
+def compiled_for_a_gpu(text: str, folder: Path, numbers: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+    """What each kernel of a module needs, compiled for GPUs; ``numbers`` are names of numbers of steps."""
+    (folder / "made.py").write_text(text)
+    variables = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    command = [sys.executable, "-c", COMPILE, str(folder / "made.py"), *numbers]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    count, found = json.loads(done.stdout)
+    assert count == len(re.findall(r"^@jit\ndef \w+_kernel\b", text, re.MULTILINE)) > 0
+    return found  # type: ignore[no-any-return]
+
+
 @needs_triton
 @pytest.mark.slow
 @pytest.mark.parametrize("path", SPECS, ids=[path.stem for path in SPECS])
@@ -537,14 +550,8 @@ def test_kernels_compile_for_a_gpu(path: Path, tmp_path: Path) -> None:
     made = pipeline.emit(network, None, target="triton")
     if made.fallback is not None:
         pytest.skip(f"no kernels: {made.fallback}")
-    (tmp_path / "made.py").write_text(made.text)
-    variables = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
     numbers = [n.step.name for n in (network, *(x.network for x in network.layers.values())) if n.numbered]
-    command = [sys.executable, "-c", COMPILE, str(tmp_path / "made.py"), *numbers]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    count, found = json.loads(done.stdout)
-    assert count == len(re.findall(r"^@jit\ndef \w+_kernel\b", made.text, re.MULTILINE)) > 0
+    found = compiled_for_a_gpu(made.text, tmp_path, numbers)
     for name, used in found.items():
         assert used["SHARED"] <= SHARED[used["capability"]], (name, used)
         assert used["STACK"] <= SPILLED.get(used["low"], used["STACK"]), (name, used)

@@ -210,12 +210,16 @@ class Lowering:
         return function.entry
 
     def _total(self, node: Add) -> Expr:
-        """A sum; matrix products in it that nothing else reads are added up in one buffer."""
+        """A sum; matrix products in it that nothing else reads are added up in one buffer.
+
+        One that is the same for all samples in a sum that is not stays apart.
+        """
         place = labels_of(len(node.dims))
         gathered: Buffer | None = None
         terms: list[Expr] = []
         for coefficient, term in node.terms:
-            product = self.product(term, coefficient, gathered) if self._is_gathered(term) else None
+            gathers = term.batched == node.batched and self._is_gathered(term)
+            product = self.product(term, coefficient, gathered) if gathers else None
             if product is None:
                 terms.append(scaled(self.factor(coefficient), self.at(term, place)))
                 continue

@@ -55,9 +55,8 @@ def tiled(blocks: Sequence[Block], kept: Collection[Buffer]) -> tuple[Block, ...
         while group in found and (other := _next(group, found, kept)) is not None:
             group.tiles = _together(group, other)
             group.statements += other.statements
-            for tile in group.tiles.within:
-                tile.product.target.kind = "row"
             found.remove(other)
+            keep_rows(group, found, kept)
     return tuple(found)
 
 
@@ -74,7 +73,7 @@ def take_products(group: Group, blocks: list[Block], kept: Collection[Buffer]) -
         if found and _fit(group, replace(made, **part)):
             group.tiles = replace(made, **part)
             blocks[:] = [block for block in blocks if not any(tile.product is block for tile in found)]
-    _place(group, blocks, kept)
+    keep_rows(group, blocks, kept)
 
 
 def _next(group: Group, blocks: Sequence[Block], kept: Collection[Buffer]) -> Group | None:
@@ -205,17 +204,21 @@ def _fit(group: Group, tiles: Tiles) -> bool:
     """Whether the places with one right matrix are many, and no condition reads what tells them from others."""
     fixed = tiles.fixed
     places = math.prod(size for k, size in enumerate(group.outer) if k not in fixed)
-    if max(places // FEWEST, math.prod(group.outer[k] for k in fixed)) > PROGRAMS or (tiles.sampled and places == 1):
+    if max(-(-places // FEWEST), math.prod(group.outer[k] for k in fixed)) > PROGRAMS or (
+        tiles.sampled and places == 1
+    ):
         return False
     asked = (index for s in group.statements for index in indices(s.expr) if Affine.of(index, {}) is None)
     return not any(fixed.intersection(index.axes()) for index in asked)
 
 
-def _place(group: Group, blocks: Sequence[Block], kept: Collection[Buffer]) -> None:
+def keep_rows(group: Group, blocks: Sequence[Block], kept: Collection[Buffer]) -> None:
     """Keep what only the group reads in its registers."""
-    for buffer in (*(tile.product.target for tile in group.tiles.reads), *(x.product.left for x in group.tiles.of)):
-        if buffer.kind == "scratch" and not _read_elsewhere(buffer, group, blocks, kept):
-            buffer.kind = "row"
+    depth = len(group.outer)
+    for buffer in (step.target for step in group.steps):
+        read = buffer in group.reads and not _read_elsewhere(buffer, group, blocks, kept)
+        if buffer.kind == "scratch" and read:
+            buffer.kind = "value" if len(buffer.sizes) == depth else "row"
 
 
 def _read_elsewhere(

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from energyc.code.loops.arrange import Step, reordered
-from energyc.code.loops.nest import Block, Buffer, Group, MatrixProduct, Statement
-from energyc.code.loops.tiles import take_products
+from energyc.code.loops.nest import Block, Buffer, Group, MatrixProduct, Statement, Tiles
+from energyc.code.loops.tiles import keep_rows, take_products
 
 #: Terms of a product that is made again: two operations each in place of eight bytes, of which an H100 in float32 moves
 #: one in the time of twenty operations.
@@ -55,12 +55,13 @@ def _again(
     at = blocks.index(group) + 1
     found = [block for block in (*blocks[:at], second, *blocks[at:]) if block not in readers]
     found[at - 1 : at - 1] = [step for step in products if isinstance(step, MatrixProduct)]
-    found += [step for step in steps[len(scores) + len(chain) :] if isinstance(step, MatrixProduct)]
+    last = [step for step in steps[len(scores) + len(chain) :] if isinstance(step, MatrixProduct)]
+    found += last
     take_products(second, found, kept)
-    if len(second.tiles.every) < len(scores) + len(readers):
+    if not {*products, *last} <= {tile.product for tile in second.tiles.every}:
         return None
-    _leave(group, target, second, found, kept)
-    return found
+    _leave(group, second, found, kept)
+    return found if group.statements else [block for block in found if block is not group]
 
 
 def _summed(group: Group, target: Buffer, readers: Sequence[Block]) -> int:
@@ -94,19 +95,20 @@ def _chain(group: Group, target: Buffer) -> list[Statement] | None:
     return [statement for statement in group.statements if statement.target in needed]
 
 
-def _leave(group: Group, target: Buffer, second: Group, blocks: Sequence[Block], kept: Collection[Buffer]) -> None:
-    """Let the first group keep its folds for the second one, and no statement that nothing reads any more."""
+def _leave(group: Group, second: Group, blocks: Sequence[Block], kept: Collection[Buffer]) -> None:
+    """Let the first group keep its folds for the second one, and nothing that nothing reads any more."""
     for statement in group.statements:
         if statement.target in second.reads:
             statement.target.kind = "scratch"
-    for statement in second.statements:
-        statement.target.kind = "row"
-    if any(tile.product.left is target for tile in group.tiles.every):
-        target.kind = "row"
     others = {buffer for block in blocks if block is not group for buffer in block.reads} | set(kept)
-    while True:
+    count = -1
+    while count != len(group.steps):
+        count = len(group.steps)
         read = others | set(group.reads)
-        live = [statement for statement in group.statements if statement.target in read]
-        if live == group.statements:
-            return
-        group.statements[:] = live
+        group.statements[:] = [statement for statement in group.statements if statement.target in read]
+        asked = {buffer for statement in group.statements for buffer in statement.reads}
+        parts = group.tiles.reads, group.tiles.within
+        reads, within = (tuple(tile for tile in part if tile.product.target in asked) for part in parts)
+        group.tiles = Tiles(reads, within, group.tiles.of)
+    for one in (group, second):
+        keep_rows(one, blocks, kept)

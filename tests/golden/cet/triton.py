@@ -37,10 +37,18 @@ def largest_whole_kernel(
             other=0.0,
         )
         product_ = block_dot(query_, key_, product_, precision)
-    largest_ = tl.max(tl.where(inside & (r < n_G * n_G), 0.25 * product_, float("-inf")), 1, keep_dims=True)
+    largest_ = tl.max(
+        tl.where(inside & (r < n_G * n_G), 0.25 * product_, float("-inf")),
+        1,
+        keep_dims=True,
+    ).to(largest_ptr.dtype.element_ty).to(real)
     tl.store(largest_ptr + ((sample * n_H + i) * n_G + j) * n_G + k, largest_, mask=inside)
     power_ = tl.exp(0.25 * product_ - largest_)
-    whole_ = tl.sum(tl.where(inside & (r < n_G * n_G), power_, 0.0), 1, keep_dims=True)
+    whole_ = tl.sum(
+        tl.where(inside & (r < n_G * n_G), power_, 0.0),
+        1,
+        keep_dims=True,
+    ).to(whole_ptr.dtype.element_ty).to(real)
     tl.store(whole_ptr + ((sample * n_H + i) * n_G + j) * n_G + k, whole_, mask=inside)
     # softmax[k,l](gamma * sum[a](query[h,i,j,a] * key[h,k,l,a]))
     weights_ = power_ / whole_
@@ -174,7 +182,7 @@ def total_kernel(
         tl.where(inside & (r < n_G), tl.where((m - 10 * r >= 0) & (m - 10 * r < n_P), product_, 0.0), 0.0),
         1,
         keep_dims=True,
-    )
+    ).to(total_ptr.dtype.element_ty).to(real)
     tl.store(total_ptr + (((sample * n_G + i) * n_C + j) * n_P + k) * n_S + m, total_, mask=inside)
 
 

@@ -55,9 +55,13 @@ def first_largest_kernel(
         other=0.0,
     ).to(real)
     largest_ = tl.max(total_, 1, keep_dims=True)
-    first_ = tl.max(tl.where(total_ - largest_ == 0.0, -(2 * m + p).to(real), float("-inf")), 1, keep_dims=True)
+    first_ = tl.max(
+        tl.where(total_ - largest_ == 0.0, -(2 * m + p).to(real), float("-inf")),
+        1,
+        keep_dims=True,
+    ).to(first_ptr.dtype.element_ty).to(real)
     tl.store(first_ptr + ((sample * n_C2 + i) * n_S2 + j) * n_S2 + k, first_, mask=inside)
-    largest_2_ = tl.max(total_, 1, keep_dims=True)
+    largest_2_ = tl.max(total_, 1, keep_dims=True).to(largest_ptr.dtype.element_ty).to(real)
     tl.store(largest_ptr + ((sample * n_C2 + i) * n_S2 + j) * n_S2 + k, largest_2_, mask=inside)
 
 
@@ -152,7 +156,11 @@ def total_3_kernel(
         mask=inside & ((m - r >= 0) & (m - r < n_V)),
         other=0.0,
     ).to(real)
-    total_ = tl.sum(tl.where((m - r >= 0) & (m - r < n_V), product_, 0.0), 1, keep_dims=True)
+    total_ = tl.sum(
+        tl.where((m - r >= 0) & (m - r < n_V), product_, 0.0),
+        1,
+        keep_dims=True,
+    ).to(total_ptr.dtype.element_ty).to(real)
     tl.store(total_ptr + (((sample * n_V + i) * n_C1 + j) * n_Q + k) * n_S1 + m, total_, mask=inside)
 
 

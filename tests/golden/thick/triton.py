@@ -466,7 +466,7 @@ def total_product_kernel(
     p_ = tl.load(p_ptr + ((sample * n_H + i) * n_T + j) * n_T + r).to(real)
     total_ = p_ * pull_p_
     # sum[s](p[h,t,s] * pull_p[h,t,s])
-    total_2_ = tl.sum(total_, 1, keep_dims=True)
+    total_2_ = tl.sum(total_, 1, keep_dims=True).to(total_ptr.dtype.element_ty).to(real)
     tl.store(total_ptr + (sample * n_H + i) * n_T + j, total_2_)
     # p[h,t,s] * pull_p[h,t,s] - p[h,t,s] * sum[t2](p[h,t,t2] * pull_p[h,t,t2])
     total_3_ = total_ - p_ * total_2_

@@ -12,7 +12,7 @@ from energyc.code.targets.names import Names
 from energyc.code.targets.sums import ZERO, address, size
 from energyc.code.targets.triton.expressions import Expressions, full, moved, number
 from energyc.code.targets.triton.places import ACROSS, DOWN, Places, arange, digits, power
-from energyc.code.targets.triton.values import PLACES, ROW, Along, Index, Value, both
+from energyc.code.targets.triton.values import PLACES, PLAIN, ROW, Index, Value, both
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 
@@ -93,7 +93,7 @@ class Dots:
         code = value.code
         if mask is not None:
             code = e.call("tl.where", mask.code, code, number(0.0))
-        if value.along | (Along() if mask is None else ROW) != PLACES | ROW:
+        if (value.along | (PLAIN if mask is None else ROW)).shape != PLACES | ROW:
             code = e.call("tl.broadcast_to", code, e.integers(self.rows, width))
         return code
 

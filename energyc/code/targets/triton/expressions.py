@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import or_
 
 from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Scalar
 from energyc.code.targets.names import Names
 from energyc.code.targets.sums import ZERO, address, product, signed_sum, size, terms_of, times
-from energyc.code.targets.triton.values import PLACES, PLAIN, Along, Index, Value, both, negated
+from energyc.code.targets.triton.values import KNOWN, PLACES, PLAIN, Along, Index, Value, both, negated
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 from energyc.code.tree.quotation import quote
@@ -122,7 +124,7 @@ class Expressions:
         if buffer.kind == "scratch":
             entry = entry.method("to", REAL)
         if entry not in self.loaded:
-            self.loaded[entry] = self.line(buffer.name, Value(entry, at.along))
+            self.loaded[entry] = self.line(buffer.name, Value(entry, at.along | KNOWN))
         return self.loaded[entry]
 
     def store(self, buffer: Buffer, place: Sequence[IndexExpr], value: e.Expr) -> s.Statement:
@@ -142,7 +144,7 @@ class Expressions:
             terms.append((1, e.Binary("*", ZERO, e.Name("place"))))
         if along.row and not own.row:
             terms.append((1, e.Binary("*", ZERO, next(x.code for x in self.labels if x.along.row))))
-        return Index(moved(self.pointers[buffer], terms), along), both(self.masks.get(along), guard)
+        return Index(moved(self.pointers[buffer], terms), along), both(self.masks.get(along.shape), guard)
 
     def _moves(self, buffer: Buffer, place: Sequence[IndexExpr], guard: Index | None) -> Iterator[tuple[int, Index]]:
         """How far an entry is from the first one: steps, and what they are taken of."""
@@ -179,7 +181,7 @@ class Expressions:
         for part in expr.parts[1:]:
             parts.append(self.index(part, both(guard, parts[0]) if expr.op == "and" else guard))
         along = _along(parts)
-        return Index(_operated(expr.op, [part.code for part in parts], along.block), along)
+        return Index(_operated(expr.op, [part.code for part in parts], along.tensor), along)
 
 
 def moved(pointer: str, terms: Iterable[tuple[int, e.Expr]]) -> e.Expr:
@@ -188,19 +190,19 @@ def moved(pointer: str, terms: Iterable[tuple[int, e.Expr]]) -> e.Expr:
     return signed_sum([start, *((step, times(step if step > 0 else -step, label)) for step, label in terms)])
 
 
-def _operated(op: str, parts: Sequence[e.Expr], block: bool) -> e.Expr:
-    """An operation on integers or truth values, of blocks or of Python's."""
+def _operated(op: str, parts: Sequence[e.Expr], tensor: bool) -> e.Expr:
+    """An operation on integers or truth values, of Triton's or of Python's."""
     match op:
         case "not":
-            return e.Unary("~" if block else "not", *parts)
+            return e.Unary("~" if tensor else "not", *parts)
         case "neg":
             return e.Unary("-", *parts)
         case "abs":
-            return e.call("tl.abs" if block else "abs", *parts)
+            return e.call("tl.abs" if tensor else "abs", *parts)
         case "floor_div":
-            return e.call("block_floor_div", *parts) if block else e.Binary("//", *parts)
+            return e.call("block_floor_div", *parts) if tensor else e.Binary("//", *parts)
         case "mod":
-            return e.call("block_modulo", *parts) if block else e.Binary("%", *parts)
+            return e.call("block_modulo", *parts) if tensor else e.Binary("%", *parts)
         case "and" | "or":
             return e.Binary({"and": "&", "or": "|"}[op], *parts)
     return (e.Comparison if op in BOOLEAN else e.Binary)(op, *parts)
@@ -218,17 +220,16 @@ def full(shape: e.Expr, value: e.Expr) -> e.Expr:
 
 def _along(parts: Sequence[Index]) -> Along:
     """Where a value of parts differs."""
-    return Along(any(part.along.places for part in parts), any(part.along.row for part in parts))
+    return reduce(or_, (part.along for part in parts), PLAIN)
 
 
 def _made(code: e.Expr, *parts: Value) -> Value:
     """A value of parts, typed where one of them is."""
-    along = Along(any(part.along.places for part in parts), any(part.along.row for part in parts))
-    return Value(code, along, any(part.typed for part in parts))
+    return Value(code, reduce(or_, (part.along for part in parts), PLAIN), any(part.typed for part in parts))
 
 
 def _counted(index: Index) -> Value:
     """An integer as a real number."""
-    if index.along.block:
+    if index.along.tensor:
         return Value(index.code.method("to", REAL), index.along)
     return Value(e.call("float", index.code), typed=False)

@@ -171,8 +171,11 @@ class GroupWriter:
         lines.append(s.For(_START, turns, tuple(body)))
         self._stand(())
         for statement in (x for x in loop if x.fold):
-            self.expressions.held[statement.target] = Value(self._sum(statement), PLACES)
-            lines += self._stored(statement, self._sum(statement))
+            name = self._sum(statement)
+            self.expressions.held[statement.target] = Value(name, PLACES)
+            if (rounded := self._as_stored(statement, name)) is not name:
+                lines.append(s.Assign(name, rounded))
+            lines += self._stored(statement, name)
         return lines
 
     def _row(self, inner: Sequence[int], width: int, start: e.Expr | None) -> list[s.Statement]:
@@ -231,7 +234,14 @@ class GroupWriter:
         """The statements that keep a value in registers, and in memory where others read it."""
         name = e.Name(self.names.new(statement.target.name))
         self.expressions.held[statement.target] = Value(name, value.along)
-        return [s.Assign(name, value.code), *self._stored(statement, name)]
+        return [s.Assign(name, self._as_stored(statement, value.code)), *self._stored(statement, name)]
+
+    def _as_stored(self, statement: Statement, code: e.Expr) -> e.Expr:
+        """What is folded as others read it from memory, which may round: a group goes on with that."""
+        if not statement.fold or statement.target.kind != "scratch":
+            return code
+        kept = _element(e.Name(self.expressions.pointers[statement.target]))
+        return code.method("to", kept).method("to", REAL)
 
     def _added(self, statement: Statement, value: Value) -> list[s.Statement]:
         """The statement that folds a part of a long row into its sum or largest entry."""
@@ -246,7 +256,7 @@ class GroupWriter:
         mask = masks[PLACES | ROW]
         if masks[ROW] is not None and mask is not None:
             code = e.call("tl.where", mask.code, code, _neutral(statement))
-        elif value.along != Along(self.places.many, width > 1):
+        elif value.along.shape != Along(self.places.many, width > 1):
             code = e.call("tl.broadcast_to", code, e.integers(self.blocks.rows, width))
         return Value(e.call(f"tl.{statement.fold}", code, e.Number(1), keep_dims=e.Constant(True)), PLACES)
 
@@ -268,7 +278,8 @@ def is_alone(kernel: Kernel) -> bool:
     if len(kernel.body) > 1 or kernel.before or not isinstance(block, Group) or kernel.number is not None:
         return False
     moved = {statement.target for statement in block.statements if not is_local(statement.target)}
-    return block.batched and not block.outer and not Blocks.of(block).split and moved == set(kernel.moves)
+    short = max(Blocks.of(block).widths) <= LONGEST_ROW
+    return block.batched and not block.outer and short and moved == set(kernel.moves)
 
 
 def function(kernel: Kernel, group: Group, names: Names, name: str) -> s.Function:

@@ -11,7 +11,7 @@ from energyc.code.loops.nest import Group
 from energyc.code.loops.tiles import ENTRIES, FEWEST, rows_at_hand
 from energyc.code.targets.names import Names
 from energyc.code.targets.sums import ZERO, size, times
-from energyc.code.targets.triton.values import PLACES, PLAIN, Index
+from energyc.code.targets.triton.values import KNOWN, PLACES, Index
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 
@@ -111,7 +111,7 @@ class Places:
         self.blocks, self.names = blocks, names
         self.group = blocks.group
         self.many = self.group.batched or bool(self.group.outer)
-        self.sample = Index(_SAMPLE, PLAIN if self.group.tiles.sampled else PLACES)
+        self.sample = Index(_SAMPLE, KNOWN if self.group.tiles.sampled else PLACES)
         self.inside: Index | None = None
         self.outer: list[Index] = []
         self.lines = list(self._numbered()) if self.many else []
@@ -136,7 +136,7 @@ class Places:
         places = digits(_PLACE, moving, whole=not apart)
         kept = digits(_MATRIX, matrices, whole=not sampled)
         for k, extent in enumerate(self.group.outer):
-            digit, along = (next(kept), PLAIN) if k in fixed else (next(places), PLACES)
+            digit, along = (next(kept), KNOWN) if k in fixed else (next(places), PLACES)
             if extent == 1:
                 self.outer.append(Index(ZERO))
                 continue

@@ -9,21 +9,35 @@ from energyc.code.tree import expressions as e
 
 @dataclass(frozen=True)
 class Along:
-    """Whether a value differs along the places of a program, and along the entries of a row."""
+    """Whether a value differs along the places of a program, and along the entries of a row.
+
+    One that differs from program to program alone is a ``known`` number of Triton's, none of Python's.
+    """
 
     places: bool = False
     row: bool = False
+    known: bool = False
 
     def __or__(self, other: Along) -> Along:
-        return Along(self.places or other.places, self.row or other.row)
+        return Along(self.places or other.places, self.row or other.row, self.known or other.known)
 
     @property
     def block(self) -> bool:
-        """Whether it is a block, and not one number of Python's."""
+        """Whether it is a block, and not one number."""
         return self.places or self.row
 
+    @property
+    def shape(self) -> Along:
+        """Along which axes it is a block."""
+        return Along(self.places, self.row)
 
-PLAIN, PLACES, ROW = Along(), Along(places=True), Along(row=True)
+    @property
+    def tensor(self) -> bool:
+        """Whether it is a value of Triton's."""
+        return self.block or self.known
+
+
+PLAIN, PLACES, ROW, KNOWN = Along(), Along(places=True), Along(row=True), Along(known=True)
 
 
 @dataclass(frozen=True)
