@@ -20,8 +20,7 @@ from energyc.runtime.relaxation.steps import advance_
 from energyc.runtime.rules.adjoint import adjoined
 from energyc.runtime.tensors.states import flatten, unflatten
 from tests.emit.judge import resolved
-from tests.emit.kernels import SPECS, drawn, kernel_module, needs_compiler, normal, shipped
-from tests.emit.test_triton import needs_interpreter
+from tests.emit.kernels import SPECS, drawn, kernel_module, needs_compiler, needs_interpreter, normal, shipped
 
 GOAL = 1e-12
 #: The targets whose kernels iterate an adjoint.

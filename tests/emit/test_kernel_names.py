@@ -14,8 +14,7 @@ from energyc.code.targets.names import POINTER, SIZE, VALUE, Names
 from energyc.resources import resource
 from energyc.runtime.kernels.library import FLAGS
 from tests.emit.judge import resolved
-from tests.emit.kernels import TOLERANCE, differences, kernel_module, needs_compiler
-from tests.emit.test_triton import needs_interpreter
+from tests.emit.kernels import TOLERANCE, differences, kernel_module, needs_compiler, needs_interpreter
 
 SPEC = """network {0}
 dim N = 3, M = 4

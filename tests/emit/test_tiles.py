@@ -17,8 +17,8 @@ from energyc.code.loops.nest import Group, MatrixProduct
 from energyc.code.loops.tiles import FEWEST, MOST, RIGHT, WIDEST, rows_at_hand
 from energyc.code.targets.triton.groups import is_alone
 from energyc.code.targets.triton.phases import launches
-from tests.emit.kernels import SPECS, differences, drawn, kernel_module, needs_compiler
-from tests.emit.test_triton import compiled_for_a_gpu, needs_interpreter
+from tests.emit.kernels import SPECS, differences, drawn, kernel_module, needs_compiler, needs_interpreter
+from tests.emit.test_triton import compiled_for_a_gpu
 
 TOLERANCE = 1e-9
 FREE = "relax {{ step = 1/5, steps = 10, tolerance = none }}\nnudge {{ beta = 1/4, steps = 4 }}\n"

@@ -44,6 +44,7 @@ from tests.emit.kernels import (
     differences,
     drawn,
     kernel_module,
+    needs_interpreter,
     numbered_phases,
     replay_plainly,
     shipped,
@@ -57,9 +58,6 @@ TOLERANCE = 1e-9
 
 needs_triton = pytest.mark.skipif(not triton_functions.has_triton(), reason="triton is not installed")
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-needs_interpreter = pytest.mark.skipif(
-    not (triton_functions.has_triton() and interpreted()), reason="triton does not interpret its kernels here"
-)
 
 
 @pytest.fixture
