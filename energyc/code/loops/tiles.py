@@ -42,7 +42,7 @@ class _Label(NamedTuple):
 def rows_at_hand(group: Group) -> int:
     """How many places a program of a group with products has at once."""
     depth = len(group.outer)
-    widest = max(_power(math.prod(loop[0].extents[depth:])) for loop in passes(group))
+    widest = max(block_size(math.prod(loop[0].extents[depth:])) for loop in passes(group))
     return min(MOST, max(FEWEST, ENTRIES // widest))
 
 
@@ -169,8 +169,8 @@ def _made_of(
     ready = product.right.kind in ("given", "state") or any(product.right in written(block) for block in early)
     late = any(product.right in written(block) for block in blocks if block not in early)
     shape = [(size, step) for size, step in zip(left.sizes[depth:], left.strides[depth:], strict=True) if size > 1]
-    width = _power(product.columns.count)
-    small = width <= NARROW and _power(product.inner.count) * width <= RIGHT
+    width = block_size(product.columns.count)
+    small = width <= NARROW and block_size(product.inner.count) * width <= RIGHT
     if not ready or late or not small or [(x.size, x.left) for x in _labels(product.inner)] != shape:
         return ()
     tile = _tile(product, group.outer, "left", left.strides)
@@ -229,6 +229,11 @@ def _read_elsewhere(
     return buffer in kept or any(buffer in block.reads for block in blocks if block not in own)
 
 
-def _power(count: int) -> int:
-    """The next power of two, at least the smallest block of a product."""
-    return max(FEWEST, 1 << (count - 1).bit_length())
+def power(count: int) -> int:
+    """The next power of two."""
+    return 1 << (count - 1).bit_length() if count > 1 else 1
+
+
+def block_size(count: int) -> int:
+    """The entries of a block of a product for so many: a power of two, and not too few."""
+    return max(FEWEST, power(count))

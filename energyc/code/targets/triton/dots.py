@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from energyc.code.loops.nest import Buffer, MatrixProduct, Tile
-from energyc.code.loops.tiles import FEWEST
+from energyc.code.loops.tiles import FEWEST, block_size
 from energyc.code.targets.names import Names
 from energyc.code.targets.sums import ZERO, address, size
 from energyc.code.targets.triton.expressions import Expressions, full, moved, number
-from energyc.code.targets.triton.places import ACROSS, DOWN, Places, arange, digits, power
+from energyc.code.targets.triton.places import ACROSS, DOWN, Places, arange, digits
 from energyc.code.targets.triton.values import PLACES, PLAIN, ROW, Index, Value, both
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
@@ -65,12 +65,12 @@ class Dots:
         """The statements that multiply rows of the group, which are in registers, and the name of what that gives."""
         product = tile.product
         terms = _Terms(product, self.names)
-        block = max(FEWEST, power(terms.count))
-        lines: list[s.Statement] = [s.Assign(terms.name, arange(block)), *terms.lines()]
-        other = self._right(tile, terms, block, row, lines)
+        many = block_size(terms.count)
+        lines: list[s.Statement] = [s.Assign(terms.name, arange(many)), *terms.lines()]
+        other = self._right(tile, terms, many, row, lines)
         made = e.Name(self.names.new(product.target.name))
         nothing = full(e.integers(self.rows, row.width), number(0.0))
-        rows = self._whole(value, block, terms.mask(block, ACROSS))
+        rows = self._whole(value, many, terms.mask(many, ACROSS))
         lines.append(s.Assign(made, e.call("block_dot", rows, other, nothing, PRECISION)))
         return [*_remarks(product), *lines, *_scaled(product, made)], made
 
@@ -81,12 +81,12 @@ class Dots:
         at = moved(self.expressions.pointers[target], address(out))
         return s.Do(e.call("tl.store", at, made, **_masked(both(self.places.inside, row.mask))))
 
-    def _right(self, tile: Tile, terms: _Terms, block: int, row: Row, lines: list[s.Statement]) -> e.Name:
+    def _right(self, tile: Tile, terms: _Terms, many: int, row: Row, lines: list[s.Statement]) -> e.Name:
         """A block of the right matrix, loaded by a line: some terms, and all columns."""
         product = tile.product
         moves = [*self._start(product.right, product.right_at), *self._outer(tile.right), *terms.moves(1, DOWN)]
         moves += self._labels(product.columns.right, row.labels)
-        return self._loaded(product.right, moves, both(terms.mask(block, DOWN), row.mask), lines)
+        return self._loaded(product.right, moves, both(terms.mask(many, DOWN), row.mask), lines)
 
     def _whole(self, value: Value, width: int, mask: Index | None) -> e.Expr:
         """The rows with 0 in their padding, which a product sums over too."""
@@ -144,9 +144,9 @@ class _Terms:
             for label, digit in zip(self.labels, digits(self.name, self.sizes, whole=True), strict=True):
                 yield s.Assign(label, digit)
 
-    def mask(self, block: int, at: tuple[e.Expr, ...]) -> Index | None:
-        """What tells terms from padding, along one of two axes; None where blocks have none."""
-        if self.count % block == 0:
+    def mask(self, many: int, at: tuple[e.Expr, ...]) -> Index | None:
+        """What tells terms from padding, along one of two axes; None where blocks of so many have none."""
+        if self.count % many == 0:
             return None
         return Index(e.Comparison("<", self.name[at], size(self.count)), PLACES if at == DOWN else ROW)
 

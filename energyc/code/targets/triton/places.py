@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from energyc.code.loops.fuse import LONGEST_ROW, passes
 from energyc.code.loops.nest import Group
-from energyc.code.loops.tiles import ENTRIES, FEWEST, rows_at_hand
+from energyc.code.loops.tiles import ENTRIES, block_size, power, rows_at_hand
 from energyc.code.targets.names import Names
 from energyc.code.targets.sums import ZERO, size, times
 from energyc.code.targets.triton.values import KNOWN, PLACES, Index
@@ -49,7 +49,7 @@ class Blocks:
 
     def wide(self, width: int) -> int:
         """The entries of a block for a row of so many."""
-        return max(power(width), FEWEST if self.tiled else 1)
+        return block_size(width) if self.tiled else power(width)
 
     @property
     def rows(self) -> int:
@@ -161,11 +161,6 @@ def arange(count: int, *at: e.Expr) -> e.Expr:
     """``tl.arange(0, count)``, along one of two axes where they are given."""
     numbers = e.call("tl.arange", e.Number(0), e.Number(count))
     return numbers[at] if at else numbers
-
-
-def power(count: int) -> int:
-    """The next power of two."""
-    return 1 << (count - 1).bit_length() if count > 1 else 1
 
 
 def _program(axis: int) -> e.Expr:
