@@ -11,7 +11,7 @@ import torch
 
 from benchmarks.roofline import kernels
 from energyc import pipeline
-from energyc.code.loops import Kernel
+from energyc.code.loops import Kernel, NotLowered
 from energyc.code.loops.memory import layout
 from energyc.code.loops.nest import Group, MatrixProduct
 from energyc.code.loops.tiles import FEWEST, MOST, RIGHT, WIDEST, rows_at_hand
@@ -119,7 +119,7 @@ def test_products_of_large_matrices_stay_with_torch() -> None:
 def _all(path: Path) -> list[Kernel]:
     try:
         return kernels(path, pipeline.Choices())
-    except pipeline.NotLowered:
+    except NotLowered:
         return []
 
 

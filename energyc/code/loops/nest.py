@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from energyc.mathematics.expressions import Expression, IndexValue, Where
 from energyc.mathematics.ir import IndexExpr, Input, Node
@@ -115,6 +115,15 @@ class Statement:
         return tuple(dict.fromkeys(load.buffer for load in loads(self.expr)))
 
 
+class Label(NamedTuple):
+    """A label of a product: how many places it has, and how far it moves in each matrix and in the result."""
+
+    size: int
+    left: int
+    right: int
+    out: int
+
+
 @dataclass(frozen=True)
 class Run:
     """Labels of a product that go together: for each its size and how far it moves in a matrix."""
@@ -128,6 +137,12 @@ class Run:
     def count(self) -> int:
         """The number of places they run over."""
         return math.prod(self.sizes)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Those that have more than one place."""
+        every = zip(self.sizes, self.left, self.right, self.out, strict=True)
+        return tuple(Label(*label) for label in every if label[0] > 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from energyc.code.loops.affine import labels_of
 from energyc.code.loops.fuse import at_own_place, passes
-from energyc.code.loops.nest import Block, Buffer, Group, MatrixProduct, Run, Tile, Tiles, indices, loads, written
+from energyc.code.loops.nest import Block, Buffer, Group, Label, MatrixProduct, Tile, Tiles, indices, loads, written
 from energyc.mathematics.ir.indexing import Affine
 
 #: The longest row that a group with products has, in entries; how many of all rows it has at hand, and how many rows.
@@ -28,15 +28,6 @@ NARROW, RIGHT = 64, 2**13
 SMALL = 2**15
 #: The most programs along the second axis of a launch.
 PROGRAMS = 2**16 - 1
-
-
-class _Label(NamedTuple):
-    """A label of a product, and how far it moves its matrices and its result."""
-
-    size: int
-    left: int
-    right: int
-    out: int
 
 
 def rows_at_hand(group: Group) -> int:
@@ -171,7 +162,7 @@ def _made_of(
     shape = [(size, step) for size, step in zip(left.sizes[depth:], left.strides[depth:], strict=True) if size > 1]
     width = block_size(product.columns.count)
     small = width <= NARROW and block_size(product.inner.count) * width <= RIGHT
-    if not ready or late or not small or [(x.size, x.left) for x in _labels(product.inner)] != shape:
+    if not ready or late or not small or [(x.size, x.left) for x in product.inner.labels] != shape:
         return ()
     tile = _tile(product, group.outer, "left", left.strides)
     return () if tile is None else (tile,)
@@ -181,32 +172,25 @@ def _tile(
     product: MatrixProduct, outer: Sequence[int], side: Literal["left", "out"], strides: Sequence[int]
 ) -> Tile | None:
     """What each outer label moves, by its stride on one side; None where those of the product are others."""
-    labels, moved = _labels(product.rows, product.outer), list[_Label]()
+    labels, moved = [*product.rows.labels, *product.outer.labels], list[Label]()
     for size, stride in zip(outer, strides, strict=False):
         own = next((x for x in labels if (x.size, getattr(x, side)) == (size, stride)), None)
         if own is None and size > 1:
             return None
         labels = [x for x in labels if x is not own]
-        moved.append(own or _Label(1, 0, 0, 0))
+        moved.append(own or Label(1, 0, 0, 0))
     if labels:
         return None
     _, left, right, out = zip(*moved, strict=True) if moved else ((),) * 4
     return Tile(product, left, right, out)
 
 
-def _labels(*runs: Run) -> list[_Label]:
-    """The labels of runs that have more than one place."""
-    every = (label for run in runs for label in zip(run.sizes, run.left, run.right, run.out, strict=True))
-    return [_Label(*label) for label in every if label[0] > 1]
-
-
 def _fit(group: Group, tiles: Tiles) -> bool:
     """Whether the places with one right matrix are many, and no condition reads what tells them from others."""
     fixed = tiles.fixed
     places = math.prod(size for k, size in enumerate(group.outer) if k not in fixed)
-    if max(-(-places // FEWEST), math.prod(group.outer[k] for k in fixed)) > PROGRAMS or (
-        tiles.sampled and places == 1
-    ):
+    programs = max(-(-places // FEWEST), math.prod(group.outer[k] for k in fixed))
+    if programs > PROGRAMS or (tiles.sampled and places == 1):
         return False
     asked = (index for s in group.statements for index in indices(s.expr) if Affine.of(index, {}) is None)
     return not any(fixed.intersection(index.axes()) for index in asked)

@@ -71,8 +71,7 @@ def _summed(group: Group, target: Buffer, readers: Sequence[Block]) -> int:
     for product in readers:
         if not isinstance(product, MatrixProduct) or product.left is not target:
             return 0
-        inner = product.inner
-        ways.add(tuple((n, step) for n, step in zip(inner.sizes, inner.left, strict=True) if n > 1))
+        ways.add(tuple((label.size, label.left) for label in product.inner.labels))
     for count in range(1, depth + 1):
         own = zip(target.sizes[depth - count : depth], target.strides[depth - count : depth], strict=True)
         if ways == {tuple((n, step) for n, step in own if n > 1)}:

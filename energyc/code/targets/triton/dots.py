@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from energyc.code.loops.nest import Buffer, MatrixProduct, Tile
 from energyc.code.loops.tiles import FEWEST, block_size
@@ -12,6 +13,7 @@ from energyc.code.targets.names import Names
 from energyc.code.targets.sums import ZERO, address, size
 from energyc.code.targets.triton.expressions import Expressions, full, moved, number
 from energyc.code.targets.triton.places import ACROSS, DOWN, Places, arange, digits
+from energyc.code.targets.triton.products import labels_of
 from energyc.code.targets.triton.values import PLACES, PLAIN, ROW, Index, Value, both
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
@@ -44,7 +46,7 @@ class Dots:
         terms = _Terms(product, self.names)
         walks, numbers = terms.count > FEWEST, arange(FEWEST)  # more at once need more registers
         step = [s.Assign(terms.name, e.Binary("+", _START, numbers) if walks else numbers), *terms.lines()]
-        left = [*self._start(product.left, product.left_at), *self._outer(tile.left), *terms.moves(0, ACROSS)]
+        left = [*self._start(product.left, product.left_at), *self._outer(tile.left), *terms.moves("left", ACROSS)]
         one = self._loaded(product.left, left, both(self.places.inside, terms.mask(FEWEST, ACROSS)), step)
         other = self._right(tile, terms, FEWEST, row, step)
         total = e.Name(self.names.new(product.target.name))
@@ -84,7 +86,7 @@ class Dots:
     def _right(self, tile: Tile, terms: _Terms, many: int, row: Row, lines: list[s.Statement]) -> e.Name:
         """A block of the right matrix, loaded by a line: some terms, and all columns."""
         product = tile.product
-        moves = [*self._start(product.right, product.right_at), *self._outer(tile.right), *terms.moves(1, DOWN)]
+        moves = [*self._start(product.right, product.right_at), *self._outer(tile.right), *terms.moves("right", DOWN)]
         moves += self._labels(product.columns.right, row.labels)
         return self._loaded(product.right, moves, both(terms.mask(many, DOWN), row.mask), lines)
 
@@ -120,28 +122,20 @@ class Dots:
 
 
 class _Terms:
-    """What a product sums over: its labels, neighbours as one where both matrices are as if they were."""
+    """What a product sums over: its labels, those that move as one merged."""
 
     def __init__(self, product: MatrixProduct, names: Names) -> None:
-        inner = product.inner
-        self.sizes: list[int] = []
-        self.strides: list[tuple[int, int]] = []
-        for extent, *steps in zip(inner.sizes, inner.left, inner.right, strict=True):
-            if self.strides and self.strides[-1] == tuple(step * extent for step in steps):
-                self.sizes[-1] *= extent
-                self.strides[-1] = (steps[0], steps[1])
-            elif extent > 1:
-                self.sizes.append(extent)
-                self.strides.append((steps[0], steps[1]))
-        self.count = math.prod(self.sizes)
+        self.found = labels_of(product.inner)
+        self.count = math.prod(label.size for label in self.found)
         self.name = e.Name(names.new("t", "{}"))
-        several = len(self.sizes) > 1
-        self.labels = [e.Name(names.new("t", "{}")) if several else self.name for _ in self.sizes]
+        several = len(self.found) > 1
+        self.labels = [e.Name(names.new("t", "{}")) if several else self.name for _ in self.found]
 
     def lines(self) -> Iterator[s.Statement]:
         """The statements that part the number of a term into labels."""
-        if len(self.sizes) > 1:
-            for label, digit in zip(self.labels, digits(self.name, self.sizes, whole=True), strict=True):
+        sizes = [label.size for label in self.found]
+        if len(sizes) > 1:
+            for label, digit in zip(self.labels, digits(self.name, sizes, whole=True), strict=True):
                 yield s.Assign(label, digit)
 
     def mask(self, many: int, at: tuple[e.Expr, ...]) -> Index | None:
@@ -150,9 +144,10 @@ class _Terms:
             return None
         return Index(e.Comparison("<", self.name[at], size(self.count)), PLACES if at == DOWN else ROW)
 
-    def moves(self, side: int, at: tuple[e.Expr, ...]) -> Iterator[tuple[int, e.Expr]]:
-        """How far each label moves the left matrix, 0, or the right one, 1."""
-        return ((steps[side], label[at]) for label, steps in zip(self.labels, self.strides, strict=True) if steps[side])
+    def moves(self, side: Literal["left", "right"], at: tuple[e.Expr, ...]) -> Iterator[tuple[int, e.Expr]]:
+        """How far each label moves a matrix."""
+        steps = (getattr(label, side) for label in self.found)
+        return ((step, label[at]) for label, step in zip(self.labels, steps, strict=True) if step)
 
 
 def _remarks(product: MatrixProduct) -> list[s.Statement]:

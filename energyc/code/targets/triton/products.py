@@ -36,8 +36,8 @@ def product(block: MatrixProduct, names: Mapping[Buffer, str]) -> e.Expr:
     It is a product of two matrices, or of a batch of them, written where it belongs, if each of rows, columns and what
     is summed over is one label; else an einsum, whose result is copied or added.
     """
-    outer = _merged([*_sample(block), *_labels(block.outer), *_labels(block.rows), *_labels(block.columns)])
-    inner = _merged(_labels(block.inner))
+    outer = _merged([*_sample(block), *labels_of(block.outer, block.rows, block.columns)])
+    inner = labels_of(block.inner)
     batch = [x for x in outer if x.left and x.right]
     rows = [x for x in outer if x.left and not x.right]
     columns = [x for x in outer if x.right and not x.left]
@@ -54,8 +54,9 @@ def _sample(block: MatrixProduct) -> list[Label]:
     return [Label(1, left, right, block.target.size, sampled=True)]
 
 
-def _labels(run: Run) -> list[Label]:
-    return [Label(*label) for label in zip(run.sizes, run.left, run.right, run.out, strict=True) if label[0] > 1]
+def labels_of(*runs: Run) -> list[Label]:
+    """The labels of runs, those that move as one merged."""
+    return _merged(Label(*label) for run in runs for label in run.labels)
 
 
 def _merged(labels: Iterable[Label]) -> list[Label]:
