@@ -1,13 +1,13 @@
 """Graph classification by ten folds: the majority, an MLP on bags of nodes, and the Energy Transformer.
 
-``python -m benchmarks.graphs FOLDER NAME... [--energy OUT] [--readout cls] [--seeds 1] [--epochs 40]`` with the zips
-of TUDataset in FOLDER; with ``--energy`` the network of ``et_graph_bags.energy`` (``cls``), or one whose head reads the
-sum of the tokens too (``pooled``), is trained into OUT, or continued there. All three have the same folds, those of
-``train.folds = 10`` with ``train.validation = 1/9`` on ``graph_bags``: of the training samples of a fold a ninth
-chooses the checkpoint, and the fold itself is measured once. A sample is a few whole graphs. The MLP reads the sum and
-the mean of the features of a graph's nodes, standardised over the training graphs; it knows no edge. With ``--energy``
-the MLP is trained a second time as the network is, by its rate, decay and schedule, on as many graphs an update for as
-many epochs.
+``python -m benchmarks.graphs FOLDER NAME... [--energy OUT] [--readout cls] [--change NAME]... [--epochs 40]`` with the
+zips of TUDataset in FOLDER; with ``--energy`` the network of ``et_graph_bags.energy`` (``cls``), or one whose head
+reads the sum of the tokens too (``pooled``), is trained into OUT, or continued there, changed as ``CHANGES`` says. All
+three have the same folds, those of ``train.folds = 10`` with ``train.validation = 1/9`` on ``graph_bags``: of the
+training samples of a fold a ninth chooses the checkpoint, and the fold itself is measured once. A sample is a few whole
+graphs. The MLP reads the sum and the mean of the features of a graph's nodes, standardised over the training graphs; it
+knows no edge. With ``--energy`` the MLP is trained a second time as the network is, by its rate, decay and schedule, on
+as many graphs an update for as many epochs.
 """
 
 from __future__ import annotations
@@ -68,6 +68,25 @@ POOLED = {
 READOUTS: dict[str, tuple[dict[str, str], dict[str, float]]] = {
     "cls": ({}, {"train.lr": 3e-3, "train.weight_decay": 1.0}),
     "pooled": (POOLED, {"train.lr": 1e-2, "train.weight_decay": 0.1}),
+}
+
+#: What may be wrong with the network, each cause by itself: how its spec differs.
+CHANGES: dict[str, dict[str, str]] = {
+    "fixed-temperature": {
+        "param gamma = 1, delta[D] = 0, beta = 1/sqrt(Y)": "const beta = 1/sqrt(Y)\n    param gamma = 1, delta[D] = 0"
+    },
+    "no-noise": {
+        "noise eps[T, N, D] ~ normal(0.02)                # drawn once a relaxation while training, else 0\n": "",
+        " - eps[t,n,d]": "",
+    },
+    "no-vectors": {"sum[v](eig[n,v] * W_pos[v,d]) + b_pos[d]": "b_pos[d]", "CLS[D], W_pos[V, D]": "CLS[D]"},
+    "signs": {"eigenvectors = V)": "eigenvectors = V, flipped = 1/2)"},
+    "dropout": {
+        "    state x[N, D]\n    start x[n,d] = stream[n,d]\n": (
+            "    noise drop[N, D] ~ uniform(1)\n    state x[N, D]\n"
+            "    start x[n,d] = stream[n,d] * where(training, where(drop[n,d] < -4/5, 0, 10/9), 1)\n"
+        )
+    },
 }
 
 Bags = tuple[Tensor, Tensor]
@@ -185,12 +204,15 @@ def energy_transformer(given: argparse.Namespace, path: str, name: str, seed: in
     """The accuracies of the folds, of the test and of the validation part, at the best checkpoint on the latter."""
     pieces, training = READOUTS[given.readout]
     given.energy.mkdir(parents=True, exist_ok=True)
-    spec = given.energy / f"{given.readout}.energy"
+    kind = "-".join([given.readout, *given.change])
+    spec = given.energy / f"{kind}.energy"
+    for change in given.change:
+        pieces = pieces | CHANGES[change]
     spec.write_text(rewritten(SPEC, pieces), encoding="utf-8")
     settings = SIZES[name] | SETTINGS | training | {"train.batch": BATCH[name], "train.epochs": given.epochs}
     settings["train.eval_every"] = EVALUATE[name]
     settings |= {"train.folds": FOLDS, "train.validation": VALIDATION}
-    run = given.energy / f"{name}-{seed}"
+    run = given.energy / f"{name}-{kind}-{given.epochs}-{seed}"
     result = trained(run, spec, settings, "--data", path, "--seed", str(seed), "--quiet")
     return rates(result["best"]), rates(result["validation"])
 
@@ -231,6 +253,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--readout", choices=READOUTS, default="cls", help="what the Energy Transformer's head reads")
+    parser.add_argument("--change", action="append", default=[], choices=CHANGES, help="of the network, once or more")
     given = parser.parse_args()
     heads = ["data", "graphs", "majority", "MLP on bags of nodes"]
     if given.energy is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -111,3 +112,31 @@ def test_the_room_that_is_asked_for_counts_cls(tmp_path: Path) -> None:
     with pytest.raises(UserError) as raised:
         find_adapter("graph_bags").open(sizes, folder(tmp_path))
     assert "with CLS" in raised.value.message and "nodes = 6" in str(raised.value.help)
+
+
+def test_flipped_eigenvectors_are_those_of_their_graph_but_for_signs_and_in_training_alone() -> None:
+    sizes = {"graphs": 5, "nodes": 61, "edges": 160, "eigenvectors": 3}
+    plain = find_adapter("graph_bags").open(sizes, None).split("train")
+    split = find_adapter("graph_bags").open({**sizes, "flipped": Fraction(1, 2)}, None).split("train")
+    indices = np.arange(8)
+    calm, whole = split.batch(indices, seed=3), plain.batch(indices, augment=True)
+    drawn, again, later = (split.batch(indices, seed=3, epoch=epoch, augment=True) for epoch in (1, 1, 2))
+    one = split.batch(indices[5:6], seed=3, epoch=1, augment=True)
+    np.testing.assert_array_equal(calm["eigenvectors"], whole["eigenvectors"])
+    np.testing.assert_array_equal(drawn["eigenvectors"], again["eigenvectors"])
+    np.testing.assert_array_equal(drawn["eigenvectors"][5:6], one["eigenvectors"])
+    assert (drawn["eigenvectors"] != later["eigenvectors"]).any()
+    signs = set()
+    for sample in range(8):
+        for number in np.flatnonzero(calm["present"][sample]):
+            nodes = calm["graph"][sample] == number
+            before, after = (batch["eigenvectors"][sample][nodes] for batch in (calm, drawn))
+            sign = np.where((before * after).sum(0) < 0, -1, 1)
+            np.testing.assert_array_equal(after, before * sign)
+            signs.add(tuple(sign))
+    assert len(signs) > 2
+
+
+def test_flips_of_eigenvectors_that_there_are_not_are_refused() -> None:
+    with pytest.raises(UserError, match="flipped"):
+        find_adapter("graph_bags").open({**SIZES, "flipped": Fraction(1, 2)}, None)

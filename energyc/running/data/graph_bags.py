@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -17,12 +18,14 @@ from energyc.running.data.graph_classes import (
     adjacency,
     eigenvectors,
     planted,
+    random_signs,
     read_graphs,
 )
 from energyc.running.data.options import OptionReader
 from energyc.running.data.partition import held_out
 from energyc.running.data.schema import FieldSchema, Options, Schema
 
+OPTIONS = ("graphs", "nodes", "edges", "inputs", "classes", "eigenvectors", "flipped")
 LARGEST = 1 << 20
 
 
@@ -30,7 +33,8 @@ LARGEST = 1 << 20
 class Budget:
     """The capacity of a sample; its last graph and its last node are padding always.
 
-    With ``eigenvectors`` a graph has a CLS token before its nodes, joined to them all.
+    With ``eigenvectors`` a graph has a CLS token before its nodes, joined to them all; ``flipped`` is the share of them
+    that have the other sign while training.
     """
 
     graphs: int
@@ -39,6 +43,7 @@ class Budget:
     inputs: int
     classes: int
     eigenvectors: int | None
+    flipped: Fraction
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,8 @@ class GraphBags:
         return SplitDataset(_schema(budget), origin, train, test, (*notes, full))
 
     def _read(self, options: Options) -> Budget:
-        reader = OptionReader(self.name, options, ("graphs", "nodes", "edges", "inputs", "classes", "eigenvectors"))
+        known = OPTIONS if "eigenvectors" in options else tuple(name for name in OPTIONS if name != "flipped")
+        reader = OptionReader(self.name, options, known)
         return Budget(
             reader.size("graphs", 33, least=2, most=1 << 16),
             reader.size("nodes", 512, least=2, most=LARGEST),
@@ -82,6 +88,7 @@ class GraphBags:
             reader.size("inputs", 1, most=1 << 10),
             reader.size("classes", 2, least=2, most=1 << 16),
             reader.size("eigenvectors", 1, most=1 << 12) if "eigenvectors" in options else None,
+            reader.fraction("flipped", Fraction(0)),
         )
 
 
@@ -168,9 +175,14 @@ class Bags:
     def batch(
         self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
     ) -> dict[str, np.ndarray]:
-        """The samples at ``indices``; ``seed``, ``epoch`` and ``augment`` have no effect."""
+        """The samples at ``indices``; ``augment`` flips eigenvectors at random."""
         check_range(indices, len(self))
         joined = [union(self.bags[index], self.budget) for index in indices]
+        if augment and self.budget.flipped:
+            for sample, index in zip(joined, indices, strict=True):
+                shape = (self.budget.graphs, self.budget.eigenvectors or 0)
+                signs = random_signs(self.budget.flipped, shape, seed, epoch, int(index))
+                sample["eigenvectors"] = sample["eigenvectors"] * signs.astype(np.float32)[sample["graph"]]
         fields = _schema(self.budget).fields
         return {
             name: np.stack([sample[name] for sample in joined])

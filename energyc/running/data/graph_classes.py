@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from energyc.running.data.schema import FieldSchema, Options, Schema
 from energyc.running.data.standardise import standardise, swamping_value
 from energyc.running.data.tu import REMEDY, Tables, read_tu
 
-OPTIONS = ("nodes", "inputs", "classes", "eigenvectors")
+OPTIONS = ("nodes", "inputs", "classes", "eigenvectors", "flipped")
 TEST_SHARE = 0.1
 LARGEST_GRAPH = 4096  # nodes: a batch of adjacencies is dense
 PLANTED, DRAWN = 400, 16  # graphs without a file, and the most nodes that one has by default
@@ -31,6 +32,7 @@ class Layout:
     inputs: int
     classes: int
     eigenvectors: int
+    flipped: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ class GraphClasses:
 
     Fields: ``features`` ``[M, inputs]``; ``adjacency`` ``[M + 1, M + 1]`` in 2, with CLS joined to all nodes;
     ``eigenvectors`` ``[M + 1, eigenvectors]`` of D^-1/2 A D^-1/2, A this adjacency; ``mask`` ``[M]``, 1 for a node and
-    0 for padding; ``label``. Without a path: rings and chains, half of them with a triangle, which is the class.
+    0 for padding; ``label``. A share ``flipped`` of the eigenvectors has the other sign while training, drawn anew in
+    each epoch. Without a path: rings and chains, half of them with a triangle, which is the class.
     """
 
     name: str = "graph_classes"
@@ -72,7 +75,8 @@ class GraphClasses:
         nodes = reader.size("nodes", DRAWN, most=LARGEST_GRAPH)
         inputs = reader.size("inputs", 1, most=1 << 12)
         classes = reader.size("classes", 2, least=2, most=1 << 16)
-        return Layout(nodes, inputs, classes, reader.size("eigenvectors", 4, most=nodes + 1))
+        vectors = reader.size("eigenvectors", 4, most=nodes + 1)
+        return Layout(nodes, inputs, classes, vectors, reader.fraction("flipped", Fraction(0)))
 
 
 def _schema(layout: Layout) -> Schema:
@@ -103,21 +107,28 @@ class Padded:
     def batch(
         self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
     ) -> dict[str, np.ndarray]:
-        """The padded graphs at ``indices``; ``seed``, ``epoch`` and ``augment`` have no effect."""
+        """The padded graphs at ``indices``; ``augment`` flips eigenvectors at random."""
         check_range(indices, len(self))
+        flipped = self._layout.flipped if augment else Fraction(0)
         fields = {name: self._empty(field, len(indices)) for name, field in _schema(self._layout).fields.items()}
         for row, index in enumerate(indices):
             graph, nodes = self._graphs[index], len(self._graphs[index].features)
             fields["features"][row, :nodes] = graph.features
             fields["adjacency"][row, : nodes + 1, : nodes + 1] = adjacency(graph)
             vectors = self._vectors[index]
-            fields["eigenvectors"][row, : nodes + 1, : vectors.shape[1]] = vectors
+            signs = random_signs(flipped, (vectors.shape[1],), seed, epoch, int(index))
+            fields["eigenvectors"][row, : nodes + 1, : vectors.shape[1]] = vectors * signs
             fields["mask"][row, :nodes] = 1
             fields["label"][row] = graph.label
         return fields
 
     def _empty(self, field: FieldSchema, count: int) -> np.ndarray:
         return np.zeros((count, *field.shape), np.float32 if field.kind == "real" else np.int64)
+
+
+def random_signs(flipped: Fraction, shape: tuple[int, ...], *key: int) -> np.ndarray:
+    """Factors of this shape, -1 for a share ``flipped`` and 1 for the others, drawn from the key."""
+    return np.where(generator(*key).random(shape) < flipped, -1.0, 1.0) if flipped else np.ones(shape)
 
 
 def adjacency(graph: Graph) -> np.ndarray:
