@@ -87,6 +87,8 @@ CASES = {
         tiny={"C": 1, "S": 8, "P": 2, "D": 8, "H": 2, "Y": 4, "K": 12},
     ),
     "deq": Case("deq", 128, 50, ("implicit", "bptt"), early=True, tiny={"D": 16}),
+    "modern_hopfield": Case("modern_hopfield", 128, 5, ("centered-ep",), 5, tiny={"D": 8, "M": 6}),
+    "edges": Case("et_anomaly", 1, 1, ("bptt",), tiny={"N": 9, "E": 20, "F": 3, "D": 8, "Y": 4, "K": 5, "U": 6}),
 }
 
 

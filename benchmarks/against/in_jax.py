@@ -238,6 +238,65 @@ class Deq(Network):
         return crossed(z["z"] @ p["W_out"].T + p["b_out"], t["label"]).sum()
 
 
+class ModernHopfield(Network):
+    """Retrieval from memories by softmax; the force is written out."""
+
+    beta = 8
+
+    def fixed(self, p: Arrays, c: Arrays) -> Arrays:
+        return c
+
+    def start(self, p: Arrays, c: Arrays) -> Arrays:
+        return {"z": c["probe"]}
+
+    def energy(self, z: Arrays, p: Arrays, c: Arrays) -> Any:
+        level = jax.nn.logsumexp(self.beta * (z["z"] @ p["X"].T), -1)
+        return 0.5 * (z["z"] ** 2).sum() - level.sum() / self.beta
+
+    def force(self, z: Arrays, p: Arrays, c: Arrays) -> Arrays:
+        return {"z": jax.nn.softmax(self.beta * (z["z"] @ p["X"].T)) @ p["X"] - z["z"]}
+
+    def cost(self, z: Arrays, p: Arrays, c: Arrays, t: Arrays) -> Any:
+        return ((z["z"] - t["stored"]) ** 2).mean(-1).sum()
+
+
+class Edges(Network):
+    """The Energy Transformer on the edges of a graph, its force by sums over segments."""
+
+    def fixed(self, p: Arrays, c: Arrays) -> Arrays:
+        nodes = c["feature"].shape[1]
+        first = nodes * jnp.arange(len(c["src"]))[:, None]  # all samples are one graph
+        ends = {name: (c[name] + first).ravel() for name in ("src", "dst")}
+        return {"x": c["feature"] @ p["W_in"] + p["lambda"], **ends}
+
+    def start(self, p: Arrays, c: Arrays) -> Arrays:
+        return {"x": c["x"]}
+
+    def norm(self, x: Any, p: Arrays) -> Any:
+        """The layer norm of nodes, its scale a number."""
+        return p["gamma"] * layer_norm(x) + p["delta"]
+
+    def force(self, z: Arrays, p: Arrays, c: Arrays) -> Arrays:
+        g = self.norm(z["x"], p).reshape(-1, z["x"].shape[-1])
+        q, k = (jnp.einsum("nd,yhd->nhy", g, p[name]) for name in ("W_q", "W_k"))
+        sent, asked = k[c["src"]], q[c["dst"]]
+        scores = p["beta"] * (sent * asked).sum(-1)
+        largest = jax.ops.segment_max(lax.stop_gradient(scores), c["dst"], len(g))
+        weights = jnp.exp(scores - largest[c["dst"]])
+        weights = (weights / jax.ops.segment_sum(weights, c["dst"], len(g))[c["dst"]])[..., None]
+        to, fro = (jax.ops.segment_sum(weights * x, c[end], len(g)) for x, end in ((sent, "dst"), (asked, "src")))
+        attention = jnp.einsum("nhy,yhd->nd", to, p["W_q"]) + jnp.einsum("nhy,yhd->nd", fro, p["W_k"])
+        return {"x": (attention + jax.nn.relu(g @ p["xi"].T) @ p["xi"]).reshape(z["x"].shape)}
+
+    def cost(self, z: Arrays, p: Arrays, c: Arrays, t: Arrays) -> Any:
+        first, last = self.norm(c["x"], p), self.norm(z["x"], p)
+        logit = jax.nn.relu(first @ p["U0"].T + last @ p["U1"].T + p["b_u"]) @ p["w"] + p["b_w"]
+        anomalous, scored = t["anomalous"], t["scored"]
+        sigma = ((scored * (1 - anomalous)).sum(1) / (scored * anomalous).sum(1))[:, None]
+        each = sigma * anomalous * jax.nn.log_sigmoid(logit) + (1 - anomalous) * jax.nn.log_sigmoid(-logit)
+        return -((scored * each).sum(1) / scored.sum(1)).sum()
+
+
 def network(spec: str, sizes: Mapping[str, int]) -> Network:
     """The network of a spec at its sizes."""
     made = {
@@ -246,6 +305,8 @@ def network(spec: str, sizes: Mapping[str, int]) -> Network:
         "thick": Thick,
         "et_image": EnergyTransformer,
         "deq": Deq,
+        "modern_hopfield": ModernHopfield,
+        "et_anomaly": Edges,
     }
     return Cet(sizes["stride"]) if spec == "cet" else made[spec]()
 

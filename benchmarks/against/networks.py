@@ -293,6 +293,73 @@ class Deq(Network):
         return F.cross_entropy(F.linear(z["z"], p["W_out"], p["b_out"]), t["label"], reduction="none")
 
 
+class ModernHopfield(Network):
+    """Retrieval from memories by softmax."""
+
+    beta = 8
+
+    def fixed(self, p: Tensors, c: Tensors) -> Tensors:
+        return c
+
+    def start(self, p: Tensors, c: Tensors) -> Tensors:
+        return {"z": c["probe"]}
+
+    def energy(self, z: Tensors, p: Tensors, c: Tensors) -> Tensor:
+        level = torch.logsumexp(self.beta * (z["z"] @ p["X"].T), 1)
+        return 0.5 * z["z"].square().sum(1) - level / self.beta
+
+    def force(self, z: Tensors, p: Tensors, c: Tensors) -> Tensors:
+        return {"z": (self.beta * (z["z"] @ p["X"].T)).softmax(1) @ p["X"] - z["z"]}
+
+    def cost(self, z: Tensors, p: Tensors, c: Tensors, t: Tensors) -> Tensor:
+        return (z["z"] - t["stored"]).square().mean(1)
+
+    def slope(self, z: Tensors, p: Tensors, c: Tensors, t: Tensors) -> Tensors:
+        return {"z": (z["z"] - t["stored"]) * (2 / z["z"].shape[1])}
+
+
+class Edges(Network):
+    """The Energy Transformer on the edges of a graph: its attention is gathered at both ends and added up at them."""
+
+    conservative = False
+
+    def fixed(self, p: Tensors, c: Tensors) -> Tensors:
+        nodes = c["feature"].shape[1]
+        first = nodes * torch.arange(len(c["src"]))[:, None]  # all samples are one graph
+        ends = {name: (c[name] + first).flatten() for name in ("src", "dst")}
+        return {"x": c["feature"] @ p["W_in"] + p["lambda"], **ends}
+
+    def start(self, p: Tensors, c: Tensors) -> Tensors:
+        return {"x": c["x"]}
+
+    def norm(self, x: Tensor, p: Tensors) -> Tensor:
+        """The layer norm of nodes, its scale a number."""
+        return p["gamma"] * F.layer_norm(x, x.shape[-1:]) + p["delta"]
+
+    def force(self, z: Tensors, p: Tensors, c: Tensors) -> Tensors:
+        g = self.norm(z["x"], p).flatten(0, 1)
+        q, k = (torch.einsum("nd,yhd->nhy", g, p[name]) for name in ("W_q", "W_k"))
+        sent, asked = k.index_select(0, c["src"]), q.index_select(0, c["dst"])
+        scores = p["beta"] * (sent * asked).sum(2)
+        place = c["dst"][:, None].expand_as(scores)
+        largest = scores.new_full(q.shape[:2], -torch.inf).scatter_reduce(0, place, scores.detach(), "amax")
+        weights = (scores - largest[c["dst"]]).exp()
+        total = torch.zeros_like(largest).index_add(0, c["dst"], weights)
+        weights = (weights / total[c["dst"]])[:, :, None]
+        to, fro = torch.zeros_like(q).index_add(0, c["dst"], weights * sent), torch.zeros_like(q)
+        fro = fro.index_add(0, c["src"], weights * asked)
+        attention = torch.einsum("nhy,yhd->nd", to, p["W_q"]) + torch.einsum("nhy,yhd->nd", fro, p["W_k"])
+        return {"x": (attention + torch.relu(g @ p["xi"].T) @ p["xi"]).view_as(z["x"])}
+
+    def cost(self, z: Tensors, p: Tensors, c: Tensors, t: Tensors) -> Tensor:
+        first, last = self.norm(c["x"], p), self.norm(z["x"], p)
+        logit = torch.relu(first @ p["U0"].T + last @ p["U1"].T + p["b_u"]) @ p["w"] + p["b_w"]
+        anomalous, scored = t["anomalous"], t["scored"]
+        sigma = ((scored * (1 - anomalous)).sum(1) / (scored * anomalous).sum(1))[:, None]
+        each = sigma * anomalous * F.logsigmoid(logit) + (1 - anomalous) * F.logsigmoid(-logit)
+        return -(scored * each).sum(1) / scored.sum(1)
+
+
 def network(spec: str, sizes: Mapping[str, Any]) -> Network:
     """The network of a spec at its sizes."""
     made = {
@@ -301,5 +368,7 @@ def network(spec: str, sizes: Mapping[str, Any]) -> Network:
         "thick": Thick,
         "et_image": EnergyTransformer,
         "deq": Deq,
+        "modern_hopfield": ModernHopfield,
+        "et_anomaly": Edges,
     }
     return Cet(int(sizes["stride"])) if spec == "cet" else made[spec]()

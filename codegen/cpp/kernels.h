@@ -1,6 +1,7 @@
 // What every kernel uses: vectors, packed matrix products, scalar functions, tiles of samples.
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -33,6 +34,12 @@ SEVERAL float log1pf(float) noexcept;
 SEVERAL double log1p(double) noexcept;
 #endif
 }
+#endif
+
+// Part of OpenMP's own interface, in the process where torch is. ThreadSanitizer does not see how its threads wait.
+#if defined(__linux__) && !defined(__SANITIZE_THREAD__)
+#define OPENMP_OF_TORCH
+extern "C" void GOMP_parallel(void (*work)(void*), void* given, unsigned threads, unsigned flags) __attribute__((weak));
 #endif
 
 namespace {  // or two libraries in one process would share what has the same name
@@ -338,15 +345,28 @@ T* workspace(Int count, int which) {
     return (T*)((std::uintptr_t(kept[which].data()) + 63) / 64 * 64);
 }
 
-// Calls work(k, first, count) on each of some threads, the k-th for samples first to first + count.
+// Calls work(k, first, count) for each of some parts of the samples, the k-th from first on, on as many threads: those
+// of OpenMP where torch has brought it, which wait between calls. A thread that is made for a call may begin on the
+// core of its maker, and then runs after it, not beside it.
 template <class Work>
 void share(Int samples, Int threads, const Work& work) {
-    std::vector<std::thread> others;
-    for (Int k = 1; k < threads; ++k) {
-        const Int first = k * samples / threads, stop = (k + 1) * samples / threads;
-        others.emplace_back([=, &work] { work(k, first, stop - first); });
+    std::atomic<Int> next{0};
+    auto parts = [&] {
+        for (Int k = next++; k < threads; k = next++) {
+            const Int first = k * samples / threads, stop = (k + 1) * samples / threads;
+            work(k, first, stop - first);
+        }
+    };
+    if (threads == 1) return parts();
+#if defined(OPENMP_OF_TORCH)
+    if (GOMP_parallel != nullptr) {
+        using Parts = decltype(parts);
+        return GOMP_parallel([](void* given) { (*(Parts*)given)(); }, &parts, unsigned(threads), 0);
     }
-    work(0, 0, samples / threads);
+#endif
+    std::vector<std::thread> others;
+    for (Int k = 1; k < threads; ++k) others.emplace_back(parts);
+    parts();
     for (std::thread& other : others) other.join();
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -119,7 +120,7 @@ def refuse_not_finite(net: Equations, tensors: dict[str, Tensor]) -> dict[str, T
         if not given.is_floating_point():
             continue
         value = given.detach().to(dtype=net.dtype)
-        if bool(value.sum().isfinite()):  # a sum of finite numbers may overflow, so else each is looked at
+        if math.isfinite(value.sum().item()):  # a sum of finite numbers may overflow, so else each is looked at
             continue
         wrong = ~value.isfinite()
         if bool(wrong.any()):

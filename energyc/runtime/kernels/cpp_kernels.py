@@ -65,7 +65,7 @@ class Kernels:
         """Move the states in place; a kernel that has never run here is tried first, in a process of its own."""
         kind = states[0].dtype
         whole = [x.contiguous() for x in states]
-        read = [(x.detach() if x.dtype.is_floating_point else x).contiguous() for x in given]
+        read = [(x.detach() if x.requires_grad else x).contiguous() for x in given]
         numbers = torch.tensor(scalars, dtype=kind)
         library = self.libraries[kind]
         rounds = kind == torch.float32 and self.rounded.get(name) == products is not None

@@ -23,8 +23,9 @@ def frozen(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float],
     if net.relax_explosion is None:
         return torch.zeros(len(states[0]), dtype=torch.bool, device=net.device)
     stuck = largest_magnitude(states) > net.relax_explosion * scale
-    if bool(stuck.any()):
-        stuck &= immobile(net, states, fixed, step)
+    if not bool(stuck.any()):
+        return stuck
+    stuck &= immobile(net, states, fixed, step)
     if bool(stuck.any()):
         stuck &= immobile(net, [displaced(x) for x in states], fixed, step)
     return stuck

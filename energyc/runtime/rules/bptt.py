@@ -21,8 +21,9 @@ def bptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, se
     free, trajectory = settle_recorded(net, start, fixed, settings.free)
     kept = not_exploded(free)
     at, (states, aims) = restricted(kept, fixed, free.states, targets)
-    cotangents = filled(net._cost_force(states, at, aims), states)
-    cotangents, through = backpropagate(net, of_samples(trajectory, kept), cotangents, at, settings.free)
+    by_states, direct = net._cost_vjp(states, at, aims)
+    seeds = filled(by_states, states)
+    cotangents, through = backpropagate(net, of_samples(trajectory, kept), seeds, at, settings.free)
     cotangents = net._project_adjoint(net._start(at), cotangents)
-    slopes = [through, net._start_vjp(at, cotangents), net._cost_gradient(states, at, aims)]
+    slopes = [through, net._start_vjp(at, cotangents), direct]
     return Estimate(free, slopes, kept)

@@ -26,9 +26,9 @@ def implicit(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors
     if not bool(kept.any()):
         return Estimate(free, [], kept)
     at, (states, aims) = restricted(kept, fixed, free.states, targets)
-    cotangents = filled(net._cost_force(states, at, aims), states)
-    pushed = solve_adjoint(net, states, at, cotangents, free.step)
-    slopes = [net._force_vjp(states, at, pushed)[1], net._cost_gradient(states, at, aims)]
+    by_states, direct = net._cost_vjp(states, at, aims)
+    pushed = solve_adjoint(net, states, at, filled(by_states, states), free.step)
+    slopes = [net._force_vjp(states, at, pushed)[1], direct]
     if net.kinked:
         slopes.insert(1, net._kink_gradient(states, at, pushed))
     return Estimate(free, slopes, kept, pushed)

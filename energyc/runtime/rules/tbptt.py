@@ -22,7 +22,8 @@ def tbptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, s
     free, trajectory = settle_recorded(net, start, fixed, settings.free, last=settings.nudge.steps)
     kept = not_exploded(free)
     at, (states, aims) = restricted(kept, fixed, free.states, targets)
-    cotangents = filled(net._cost_force(states, at, aims), states)
-    _, through = backpropagate(net, of_samples(trajectory, kept), cotangents, at, settings.free)
-    slopes = [through, net._cost_gradient(states, at, aims)]
+    by_states, direct = net._cost_vjp(states, at, aims)
+    seeds = filled(by_states, states)
+    _, through = backpropagate(net, of_samples(trajectory, kept), seeds, at, settings.free)
+    slopes = [through, direct]
     return Estimate(free, slopes, kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -35,7 +36,8 @@ def plain_norm(x: Tensor) -> Tensor:
 
 def largest_magnitude(states: Tensors) -> Tensor:
     """The largest magnitude of an entry of a sample over the states: [batch]."""
-    return torch.stack([x.reshape(len(x), -1).abs().amax(1) for x in states]).amax(0)
+    largest = [x.reshape(len(x), -1).abs().amax(1) for x in states]
+    return largest[0] if len(largest) == 1 else torch.stack(largest).amax(0)
 
 
 def per_sample(values: Tensor, x: Tensor) -> Tensor:
@@ -87,9 +89,9 @@ def relative_change(moved: Tensors, states: Tensors) -> Tensor:
 
 def finite(parts: Tensors) -> Tensor:
     """The samples all of whose parts are finite: [batch]."""
-    totals = torch.stack([x.reshape(len(x), -1).sum(1) for x in parts]).isfinite().all(0)
-    if bool(totals.all()):  # a sum of finite numbers may overflow, one with any other is not finite
-        return totals
+    total = sum([x.sum() for x in parts[1:]], parts[0].sum())
+    if math.isfinite(abs(total.item())):  # a sum of finite numbers may overflow, one with any other is not finite
+        return torch.ones(len(parts[0]), dtype=torch.bool, device=parts[0].device)
     return torch.stack([torch.isfinite(x.reshape(len(x), -1)).all(1) for x in parts]).all(0)
 
 
