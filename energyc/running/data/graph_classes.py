@@ -128,7 +128,7 @@ class Padded:
 
 def random_signs(flipped: Fraction, shape: tuple[int, ...], *key: int) -> np.ndarray:
     """Factors of this shape, -1 for a share ``flipped`` and 1 for the others, drawn from the key."""
-    return np.where(generator(*key).random(shape) < flipped, -1.0, 1.0) if flipped else np.ones(shape)
+    return np.where(generator(*key).random(shape) < float(flipped), -1.0, 1.0) if flipped else np.ones(shape)
 
 
 def adjacency(graph: Graph) -> np.ndarray:
