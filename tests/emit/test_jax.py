@@ -584,21 +584,23 @@ def test_operations_on_arrays_are_those_of_torch(float64: None) -> None:
     places, rows = random.integers(0, 7, (2, 5)), random.integers(0, 6, (2, 3))
     overlapping = random.normal(size=(2, 5, 3))
     none = np.where(random.random((2, 3, 7)) < 0.8, -np.inf, x)
-    for name, given in {
-        "windows": (x, 2, -1, (4, 3), (2, 1)),
-        "overlap_add": (overlapping, 9, -1, (2, 1)),
-        "gather": (x, places, 2),
-        "segment_sum": (random.normal(size=(2, 3, 5)), places, 2, 7),
-        "scatter_add": (random.normal(size=(2, 3, 4)), rows, 6),
-        "batch_median": (x,),
-        "softmax": (none, (1, 2)),
-        "first_largest": (none, (1, 2)),
-        "largest_entry": (x, (1, 2)),
-        "segment_softmax": (x, index, 5, mask),
-        "segment_logsumexp": (x, index, 5, mask),
-        "segment_max": (x, index, 5, mask),
-        "segment_first_largest": (np.round(x), index, 5, mask),
-    }.items():
+    heads = random.integers(0, 4, (2, 3, 7))  # an index of each head
+    cases: list[tuple[str, tuple[Any, ...]]] = [
+        ("windows", (x, 2, -1, (4, 3), (2, 1))),
+        ("overlap_add", (overlapping, 9, -1, (2, 1))),
+        ("gather", (x, places, 2)),
+        ("segment_sum", (random.normal(size=(2, 3, 5)), places, 2, 7)),
+        ("segment_sum", (x, heads, 2, 7)),
+        ("scatter_add", (random.normal(size=(2, 3, 4)), rows, 6)),
+        ("batch_median", (x,)),
+        ("softmax", (none, (1, 2))),
+        ("first_largest", (none, (1, 2))),
+        ("largest_entry", (x, (1, 2))),
+    ]
+    for at in (index, heads):
+        cases += [(f"segment_{name}", (x, at, 5, mask)) for name in ("softmax", "logsumexp", "max")]
+        cases.append(("segment_first_largest", (np.round(x), at, 5, mask)))
+    for name, given in cases:
         own = [torch.from_numpy(part) if isinstance(part, np.ndarray) else part for part in given]
         module = next(part for part in (indexing, reductions, segments) if hasattr(part, name))
         expected = getattr(module, name)(*own)

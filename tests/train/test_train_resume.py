@@ -26,6 +26,7 @@ from energyc.running.training.identity import files_digest
 from energyc.running.training.loop import train
 from energyc.running.training.outcome import Interrupted
 from energyc.running.training.session import Session
+from tests.emit.kernels import needs_compiler
 from tests.quick import few
 from tests.train.tiny import TinyData, make_session
 
@@ -176,6 +177,24 @@ def test_finished_run_goes_on(tmp_path: Path) -> None:
     train(make_session(tmp_path / "short", {**settings, "steps": 60}), resume=True)
     logs = [(tmp_path / name / "metrics.jsonl").read_bytes() for name in ("long", "short")]
     assert logs[0] == logs[1]
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.parametrize("products", ["float32", "bfloat16"])
+def test_two_threads_go_on_bit_for_bit(tmp_path: Path, products: str) -> None:
+    def energyc(*arguments: str) -> None:
+        env = {**os.environ, "OMP_NUM_THREADS": "2", "PYTHONPATH": str(HERE.parents[1])}
+        command = [sys.executable, "-m", "energyc", "train", *arguments, "--quiet"]
+        subprocess.run(command, env=env, check=True, capture_output=True, timeout=300)
+
+    settings = {"train.products": products, "train.eval_every": 1000, "train.eval_samples": 16, "T": 16}
+    sizes = ["--preset", "small", *(part for item in settings.items() for part in ("--set", "{}={}".format(*item)))]
+    for name, steps in (("whole", "8"), ("halves", "3")):
+        energyc("thick", *sizes, "--target", "cpp", "--steps", steps, "--out", str(tmp_path / name))
+    energyc("--resume", str(tmp_path / "halves"), "--steps", "8")
+    whole, halves = (load_last(SafePath(tmp_path / out) / "checkpoints", pytest.fail) for out in ("whole", "halves"))
+    assert all(torch.equal(value, halves.params[name]) for name, value in whole.params.items())
 
 
 def test_a_run_is_never_shortened(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ functions that each library's runtime has under one name (``windows``, ``gather`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Self, TypeAlias
@@ -40,6 +41,8 @@ class Code:
     library: ClassVar[str]
     #: Whether products of matrices with few columns are computed with rows and columns exchanged.
     exchanges: ClassVar[bool] = False
+    #: From how many numbers a sample on a sum of products of two arrays, number by number, is an einsum.
+    joined: ClassVar[float] = math.inf
 
     @property
     def plain(self) -> Self:

@@ -5,6 +5,7 @@ Layouts: a batched tensor has the batch axis first, then the dims of its node. A
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -162,10 +163,14 @@ def pairwise(
         for form in (as_matrix_product, as_matrix_vector, as_gram):
             if (code := form(left, ll, right, lr, out, sizes)) is not None:
                 return code
+    summed = None
     if set(la) == set(lb) and len(set(la)) == len(la) and len(set(lb)) == len(lb):
-        return reduction(product(a, arranged(b, lb, la)), la, out)
+        summed = reduction(product(a, arranged(b, lb, la)), la, out)
+        if a.expr == b.expr or math.prod(sizes.get(x, 1) for x in la) < a.joined:
+            return summed
     names = letters([*out, *la, *lb], wishes)
     equation = (
         ",".join("".join(names[x] for x in labels) for labels in (la, lb)) + "->" + "".join(names[x] for x in out)
     )
-    return a.einsum(equation, b)
+    joined = a.einsum(equation, b)
+    return joined if summed is None else replace(joined, mean=summed.mean, over=summed.over)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
@@ -14,6 +15,8 @@ class JaxCode(NumpyLike):
 
     target: ClassVar[str] = "jax"
     library: ClassVar[str] = "jnp"
+    #: Multiplied and then summed, a million products take XLA ten times as long on a CPU, and fewer as long.
+    joined: ClassVar[float] = 2**18
 
     def stopped(self) -> Self:
         """``lax.stop_gradient(x)``."""
@@ -30,6 +33,8 @@ class JaxCode(NumpyLike):
 
 class NumpyCode(JaxCode):
     """An expression of an array of NumPy, for what a module computes once."""
+
+    joined: ClassVar[float] = math.inf
 
     @classmethod
     def positions(cls, size: int, axis: int, rank: int) -> Self:

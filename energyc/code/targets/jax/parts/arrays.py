@@ -90,15 +90,34 @@ def segment_sum(x: Array, index: Array, axis: int, size: int) -> Array:
     x = jnp.broadcast_to(x, (len(index), *x.shape[1:]))
     if index.ndim == 2:
         index = index.reshape(len(index), *[-1 if k == axis else 1 for k in range(1, x.ndim)])
-    moved, at = jnp.moveaxis(x, axis, -1), jnp.moveaxis(jnp.broadcast_to(index, x.shape), axis, -1)
-    return jnp.moveaxis(added_at(moved, at, size), -1, axis)
+    return jnp.moveaxis(reduced_at(jnp.moveaxis(x, axis, -1), jnp.moveaxis(index, axis, -1), size), -1, axis)
 
 
-def added_at(x: Array, index: Array, size: int) -> Array:
-    """The entries of the last axis added up where an index of the same shape sends them."""
-    flat = x.reshape(-1, x.shape[-1]), index.reshape(-1, x.shape[-1])
-    total = jax.vmap(lambda own, at: jnp.zeros(size, own.dtype).at[at].add(own))(*flat)
-    return total.reshape(*x.shape[:-1], size)
+def reduced_at(x: Array, index: Array, size: int, how: str = "add", empty: float = 0.0) -> Array:
+    """The entries of the last axis, reduced by ``add`` or ``max`` where an index sends them; empty where none goes.
+
+    The index has as many axes as x, of size 1 where it is the same: where all but its last are, rows are reduced as a
+    whole.
+    """
+    index = jnp.broadcast_to(index, (len(x), *index.shape[1:]))
+    if index.size == len(x) * index.shape[-1]:
+        return jnp.moveaxis(_reduced(jnp.moveaxis(x, -1, 1), merged(index, 1), size, how, empty), 1, -1)
+    own = x.reshape(-1, x.shape[-1]), jnp.broadcast_to(index, x.shape).reshape(-1, x.shape[-1])
+    return _reduced(*own, size, how, empty).reshape(*x.shape[:-1], size)
+
+
+def _reduced(x: Array, index: Array, size: int, how: str, empty: float) -> Array:
+    """The rows x ``[batch, entries, ...]`` of each sample, reduced where its index ``[batch, entries]`` sends them."""
+    first = jnp.full((size, *x.shape[2:]), empty, x.dtype)
+    return jax.vmap(lambda own, at: getattr(first.at[at], how)(own))(x, index)
+
+
+def taken_at(x: Array, index: Array) -> Array:
+    """The adjoint of ``reduced_at`` by ``add``: the entries of the last axis where an index reads them."""
+    index = jnp.broadcast_to(index, (len(x), *index.shape[1:]))
+    if index.size == len(x) * index.shape[-1]:
+        return gather(x, merged(index, 1), x.ndim - 1)
+    return jnp.take_along_axis(x, jnp.broadcast_to(index, (*x.shape[:-1], index.shape[-1])), -1)
 
 
 def segment_count(index: Array, size: int) -> Array:
@@ -143,48 +162,45 @@ def first_largest(x: Array, axes: int | tuple[int, ...]) -> Array:
 
 def segment_softmax(x: Array, index: Array, size: int, mask: Array | None = None) -> Array:
     """``exp(x)`` over its sum in the segment: of the last axis, the entries that the index sends to one place."""
-    weights, _, total, at = segment_exponentials(x, index, size, mask)
-    return weights / jnp.take_along_axis(jnp.where(total == 0, 1.0, total), at, -1)
+    weights, _, total = segment_exponentials(x, index, size, mask)
+    return weights / taken_at(jnp.where(total == 0, 1.0, total), index)
 
 
 def segment_logsumexp(x: Array, index: Array, size: int, mask: Array | None = None) -> Array:
     """``log sum exp(x)`` of each segment; 0 of an empty one."""
-    _, top, total, _ = segment_exponentials(x, index, size, mask)
+    _, top, total = segment_exponentials(x, index, size, mask)
     return jnp.log(jnp.where(total == 0, 1.0, total)) + top
 
 
 def segment_max(x: Array, index: Array, size: int, mask: Array | None = None) -> Array:
     """The largest entry of each segment; 0 of an empty one."""
-    return or_zero(segment_largest(*segment_entries(x, index, mask), size))
+    return or_zero(segment_largest(segment_entries(x, index, mask), index, size))
 
 
 def segment_first_largest(x: Array, index: Array, size: int, mask: Array | None = None) -> Array:
     """1 at the first largest entry of each segment, else 0."""
-    x, at = segment_entries(x, index, mask)
-    top = jnp.take_along_axis(segment_largest(x, at, size), at, -1)
+    x = segment_entries(x, index, mask)
+    top = taken_at(segment_largest(x, index, size), index)
     none = x.shape[-1]
     places = jnp.where((x == top) & (top > -jnp.inf), jnp.arange(none), none)
-    first = -segment_largest(-1.0 * places, at, size)
-    return 1.0 * ((places == jnp.take_along_axis(first, at, -1)) & (places < none))
+    first = -segment_largest(-1.0 * places, index, size)
+    return 1.0 * ((places == taken_at(first, index)) & (places < none))
 
 
-def segment_entries(x: Array, index: Array, mask: Array | None) -> tuple[Array, Array]:
-    """The entries, -inf where the mask excludes, and the index, at their common shape."""
+def segment_entries(x: Array, index: Array, mask: Array | None) -> Array:
+    """The entries at the shape that they have in common with the index, -inf where the mask excludes."""
     shape = jnp.broadcast_shapes(x.shape, index.shape, () if mask is None else mask.shape)
-    x = jnp.broadcast_to(x if mask is None else jnp.where(mask, x, -jnp.inf), shape)
-    return x, jnp.broadcast_to(index, shape)
+    return jnp.broadcast_to(x if mask is None else jnp.where(mask, x, -jnp.inf), shape)
 
 
 def segment_largest(x: Array, index: Array, size: int) -> Array:
     """The largest entry of each segment, -inf of an empty one."""
-    flat = x.reshape(-1, x.shape[-1]), index.reshape(-1, x.shape[-1])
-    total = jax.vmap(lambda own, at: jnp.full(size, -jnp.inf, own.dtype).at[at].max(own))(*flat)
-    return total.reshape(*x.shape[:-1], size)
+    return reduced_at(x, index, size, "max", -jnp.inf)
 
 
-def segment_exponentials(x: Array, index: Array, size: int, mask: Array | None) -> tuple[Array, Array, Array, Array]:
-    """``exp(x - top)``, the top and the sum of each segment, the index at full shape."""
-    x, at = segment_entries(x, index, mask)
-    top = or_zero(segment_largest(x, at, size))
-    weights = jnp.exp(x - jnp.take_along_axis(top, at, -1))
-    return weights, top, added_at(weights, at, size), at
+def segment_exponentials(x: Array, index: Array, size: int, mask: Array | None) -> tuple[Array, Array, Array]:
+    """``exp(x - top)``, the top and the sum of each segment."""
+    x = segment_entries(x, index, mask)
+    top = or_zero(segment_largest(x, index, size))
+    weights = jnp.exp(x - taken_at(top, index))
+    return weights, top, reduced_at(weights, index, size)
