@@ -71,6 +71,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0, help="for each network")
     parser.add_argument("--quick", action="store_true", help="tiny sizes")
     given = parser.parse_args()
+    if given.threads < 2:
+        parser.error("--threads is at least 2: they are compared with one")
     print(f"what {given.threads} threads get done in matrix products: {capacity(given.threads):.2f} of one alone\n")
     print(f"| | one thread, ms | {given.threads} threads, ms | ratio |\n|---|--:|--:|--:|", flush=True)
     torch.set_num_threads(1)

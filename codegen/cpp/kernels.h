@@ -1,5 +1,7 @@
 // What every kernel uses: vectors, packed matrix products, scalar functions, tiles of samples.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -345,28 +347,35 @@ T* workspace(Int count, int which) {
     return (T*)((std::uintptr_t(kept[which].data()) + 63) / 64 * 64);
 }
 
-// Calls work(k, first, count) for each of some parts of the samples, the k-th from first on, on as many threads: those
-// of OpenMP where torch has brought it, which wait between calls. A thread that is made for a call may begin on the
-// core of its maker, and then runs after it, not beside it.
+// The process that loaded the library; a fork of it has none of its threads.
+const pid_t loaded_by = getpid();
+
+// Into how many parts items are divided among threads.
+inline Int parts_of(Int items, Int threads) { return std::max<Int>(1, std::min(items, threads)); }
+
+// Calls work(k, first, count) for each of some parts of the items, the k-th from first on, on some threads: those of
+// OpenMP where torch has brought it, which wait between calls. All that torch has take part, since OpenMP ends those
+// that one call leaves out. A thread that is made for a call may begin on the core of its maker, and then runs after it,
+// not beside it.
 template <class Work>
-void share(Int samples, Int threads, const Work& work) {
+void share(Int items, Int parts, Int threads, const Work& work) {
     std::atomic<Int> next{0};
-    auto parts = [&] {
-        for (Int k = next++; k < threads; k = next++) {
-            const Int first = k * samples / threads, stop = (k + 1) * samples / threads;
+    auto some = [&] {
+        for (Int k = next++; k < parts; k = next++) {
+            const Int first = k * items / parts, stop = (k + 1) * items / parts;
             work(k, first, stop - first);
         }
     };
-    if (threads == 1) return parts();
+    if (parts == 1) return some();
 #if defined(OPENMP_OF_TORCH)
-    if (GOMP_parallel != nullptr) {
-        using Parts = decltype(parts);
-        return GOMP_parallel([](void* given) { (*(Parts*)given)(); }, &parts, unsigned(threads), 0);
+    if (GOMP_parallel != nullptr && loaded_by == getpid()) {
+        using Some = decltype(some);
+        return GOMP_parallel([](void* given) { (*(Some*)given)(); }, &some, unsigned(threads), 0);
     }
 #endif
     std::vector<std::thread> others;
-    for (Int k = 1; k < threads; ++k) others.emplace_back(parts);
-    parts();
+    for (Int k = 1; k < parts; ++k) others.emplace_back(some);
+    some();
     for (std::thread& other : others) other.join();
 }
 
@@ -417,10 +426,10 @@ void for_tiles(Int samples, T* const* states, const void* const* given, const T*
                const Work& work) {
     T* const packed = workspace<T>(Phase::packed_entries, 0);
     Phase::pack_given(given, packed);
-    threads = std::max<Int>(1, std::min(threads, samples));
-    T* const rooms = workspace<T>(threads * room<Phase>(), 1);
-    share(samples, threads, [=](Int thread, Int first, Int several) {
-        tiles_of<Phase, T>(first, several, states, given, scalars, packed, rooms + thread * room<Phase>(), work);
+    const Int parts = parts_of(samples, threads);
+    T* const rooms = workspace<T>(parts * room<Phase>(), 1);
+    share(samples, parts, threads, [=](Int part, Int first, Int several) {
+        tiles_of<Phase, T>(first, several, states, given, scalars, packed, rooms + part * room<Phase>(), work);
     });
 }
 

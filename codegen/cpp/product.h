@@ -28,10 +28,10 @@ template <class T, class Operand>
 constexpr Int together = (std::is_same_v<T, Operand> ? 2 : 8) * Vector<T>::width;
 
 // out = left @ right for each place of the batch. ``labels`` are those of the batch, of rows, columns and terms, each
-// with its size and its strides in left, right and out; ``counts`` says how many there are of each. Threads share rows.
-// The order of a sum is the same whatever their number.
+// with its size and its strides in left, right and out; ``counts`` says how many there are of each. Threads share rows,
+// in at most ``most`` parts. The order of a sum is the same whatever their number.
 template <class T, class Operand>
-void product(const Int* counts, const Int* labels, const T* left, const T* right, T* out, Int threads) {
+void product(const Int* counts, const Int* labels, const T* left, const T* right, T* out, Int most, Int threads) {
     constexpr Int wide = together<T, Operand>;
     Places at[4][3];
     for (int run = 0; run < 4; ++run) {
@@ -40,8 +40,7 @@ void product(const Int* counts, const Int* labels, const T* left, const T* right
     }
     const Int places = at[0][0].size(), rows = at[1][0].size(), columns = at[2][1].size(), terms = at[3][0].size();
     const Int blocks = (rows + ROWS - 1) / ROWS, all = places * blocks;
-    threads = std::max<Int>(1, std::min(threads, all));
-    share(all, threads, [&](Int, Int first, Int several) {
+    share(all, parts_of(std::min(all, most), threads), threads, [&](Int, Int first, Int several) {
         alignas(64) T packed[TERMS * wide];
         for (Int from = first; from < first + several;) {
             const Int place = from / blocks, to = std::min(first + several, (place + 1) * blocks);
@@ -67,9 +66,10 @@ void product(const Int* counts, const Int* labels, const T* left, const T* right
 
 }  // namespace
 
-// One product: ``given`` are the counts, the labels and both tensors. It has the form of a phase.
-extern "C" void whole_product(Int, Int, Real* const* states, const void* const* given, const Real*, Real*,
+// One product: ``given`` are the counts, the labels and both tensors. It has the form of a phase, and where that has
+// samples the most parts.
+extern "C" void whole_product(Int most, Int, Real* const* states, const void* const* given, const Real*, Real*,
                               Int threads) {
     product<Real, Real>((const Int*)given[0], (const Int*)given[1], (const Real*)given[2], (const Real*)given[3],
-                        states[0], threads);
+                        states[0], most, threads);
 }

@@ -41,11 +41,11 @@ void go_back(Int samples, Int steps, T* const* states, const void* const* given,
     const Int tiles = (samples + Phase::tile - 1) / Phase::tile, parts = std::max<Int>(1, std::min(most, tiles));
     T* const packed = workspace<T>(Phase::packed_entries, 0);
     Phase::pack_given(given, packed);
-    threads = std::max<Int>(1, std::min(threads, parts));
-    T* const rooms = workspace<T>(threads * room<Phase>(), 1);
+    const Int own = parts_of(parts, threads);
+    T* const rooms = workspace<T>(own * room<Phase>(), 1);
     std::vector<T> sums(parts * entries);
     T* const all = sums.data();
-    share(parts, threads, [=](Int thread, Int first, Int several) {
+    share(parts, own, threads, [=](Int number, Int first, Int several) {
         for (Int part = first; part < first + several; ++part) {
             const auto work = [=](Phase& phase, Int n, Int start, T** now, T** next) {
                 if constexpr (entries > 0) phase.totals = all + part * entries;
@@ -59,7 +59,7 @@ void go_back(Int samples, Int steps, T* const* states, const void* const* given,
             };
             const Int start = part * tiles / parts * Phase::tile;
             const Int stop = std::min(samples, (part + 1) * tiles / parts * Phase::tile);
-            tiles_of<Phase, T>(start, stop - start, states, given, scalars, packed, rooms + thread * room<Phase>(),
+            tiles_of<Phase, T>(start, stop - start, states, given, scalars, packed, rooms + number * room<Phase>(),
                                work);
         }
     });

@@ -152,6 +152,39 @@ def test_the_result_does_not_depend_on_threads_or_the_batch(threads: int, monkey
         torch.set_num_threads(before)
 
 
+FORKED = """
+import multiprocessing, sys, torch
+from energyc.resources import folder
+from tests.emit.kernels import kernel_module, shipped
+
+def relaxed(net, clamps, results):
+    results.put(float(net.relax(clamps).states["z"].sum()))
+
+torch.set_num_threads(3)
+net = kernel_module(shipped(folder("specs") / "modern_hopfield.energy"))
+clamps = {"probe": torch.rand(70, *net.clamp_shapes["probe"][0], dtype=torch.float64)}
+here = float(net.relax(clamps).states["z"].sum())
+context = multiprocessing.get_context("fork")
+results = context.SimpleQueue()
+child = context.Process(target=relaxed, args=(net, clamps, results))
+child.start()
+there = results.get()
+child.join()
+sys.exit(here != there)
+"""
+
+
+@needs_compiler
+@pytest.mark.skipif(sys.platform != "linux", reason="the threads of OpenMP are used on Linux")
+def test_a_fork_has_threads_of_its_own(tmp_path: Path) -> None:
+    """Those of OpenMP are not in a fork, which would wait for them without end."""
+    script = tmp_path / "forked.py"
+    script.write_text(FORKED)
+    environment = {**os.environ, "CXXFLAGS": "-O1", "PYTHONPATH": str(Path(__file__).parents[2]), "ENERGYC_SEED": "1"}
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
 @needs_compiler
 def test_two_networks_in_one_process_share_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from energyc.running.data.arrays import SplitDataset, check_range
-from energyc.running.data.errors import wrong_size
+from energyc.running.data.errors import bad_option, wrong_size
 from energyc.running.data.graph_classes import (
     DRAWN,
     TEST_SHARE,
@@ -79,8 +79,10 @@ class GraphBags:
         return SplitDataset(_schema(budget), origin, train, test, (*notes, full))
 
     def _read(self, options: Options) -> Budget:
-        known = OPTIONS if "eigenvectors" in options else tuple(name for name in OPTIONS if name != "flipped")
-        reader = OptionReader(self.name, options, known)
+        reader = OptionReader(self.name, options, OPTIONS)
+        if reader.is_set("flipped") and not reader.is_set("eigenvectors"):
+            problem = "is a share of the eigenvectors, and there are none"
+            raise bad_option(self.name, "flipped", problem, "for specs that set eigenvectors too")
         return Budget(
             reader.size("graphs", 33, least=2, most=1 << 16),
             reader.size("nodes", 512, least=2, most=LARGEST),

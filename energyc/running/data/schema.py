@@ -67,7 +67,7 @@ class Split(Protocol):
 
         Whatever is drawn (a mask, a crop, noise) is a pure function of ``(seed, epoch, index)``, independent of the
         rest of the batch; in a test split it is a function of the index alone, so that all evaluations agree.
-        ``augment`` switches on the adapter's augmentation, if it has one; test splits ignore it.
+        ``augment`` switches on the adapter's augmentation, if it has one. Nothing but training asks for it.
         """
         ...
 

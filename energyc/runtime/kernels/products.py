@@ -26,7 +26,7 @@ class Walk(NamedTuple):
 
     ``counts`` are the numbers of labels of the batch, of rows, columns and terms; ``labels`` has for each its size and
     its strides in the left matrix, the right one and the result. With ``turned`` the second operand is the left one.
-    ``shares`` is the most threads that have enough to do.
+    ``shares`` is the most parts that are each enough for a thread.
     """
 
     sizes: tuple[int, ...]
@@ -97,8 +97,8 @@ class ProductKernels(Kernels):
 def made(function: Any, empty: Callable[[tuple[int, ...]], Tensor], walk: Walk, given: Sequence[Tensor]) -> Tensor:
     """The product by a function of the library, in memory of its own."""
     out, number, pointer = empty(walk.sizes), ctypes.c_int64, ctypes.c_void_p
-    threads = number(min(torch.get_num_threads(), walk.shares))
-    function(number(0), number(0), pointers([out]), pointers(given), pointer(None), pointer(None), threads)
+    threads = number(torch.get_num_threads())
+    function(number(walk.shares), number(0), pointers([out]), pointers(given), pointer(None), pointer(None), threads)
     return out
 
 

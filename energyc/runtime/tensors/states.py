@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import cmath
 from collections.abc import Sequence
 
 import torch
@@ -90,7 +90,7 @@ def relative_change(moved: Tensors, states: Tensors) -> Tensor:
 def finite(parts: Tensors) -> Tensor:
     """The samples all of whose parts are finite: [batch]."""
     total = sum([x.sum() for x in parts[1:]], parts[0].sum())
-    if math.isfinite(abs(total.item())):  # a sum of finite numbers may overflow, one with any other is not finite
+    if cmath.isfinite(total.item()):  # a sum of finite numbers may overflow, one with any other is not finite
         return torch.ones(len(parts[0]), dtype=torch.bool, device=parts[0].device)
     return torch.stack([torch.isfinite(x.reshape(len(x), -1)).all(1) for x in parts]).all(0)
 

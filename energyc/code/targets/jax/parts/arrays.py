@@ -99,8 +99,8 @@ def reduced_at(x: Array, index: Array, size: int, how: str = "add", empty: float
     The index has as many axes as x, of size 1 where it is the same: where all but its last are, rows are reduced as a
     whole.
     """
-    index = jnp.broadcast_to(index, (len(x), *index.shape[1:]))
-    if index.size == len(x) * index.shape[-1]:
+    index = jnp.broadcast_to(index, (len(x), *index.shape[1:-1], x.shape[-1]))
+    if index.size == len(x) * x.shape[-1]:
         return jnp.moveaxis(_reduced(jnp.moveaxis(x, -1, 1), merged(index, 1), size, how, empty), 1, -1)
     own = x.reshape(-1, x.shape[-1]), jnp.broadcast_to(index, x.shape).reshape(-1, x.shape[-1])
     return _reduced(*own, size, how, empty).reshape(*x.shape[:-1], size)
