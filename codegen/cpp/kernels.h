@@ -355,8 +355,8 @@ inline Int parts_of(Int items, Int threads) { return std::max<Int>(1, std::min(i
 
 // Calls work(k, first, count) for each of some parts of the items, the k-th from first on, on some threads: those of
 // OpenMP where torch has brought it, which wait between calls. All that torch has take part, since OpenMP ends those
-// that one call leaves out. A thread that is made for a call may begin on the core of its maker, and then runs after it,
-// not beside it.
+// that one call leaves out. A thread that is made for a call may begin on the core of its maker, and then runs after
+// it, not beside it.
 template <class Work>
 void share(Int items, Int parts, Int threads, const Work& work) {
     std::atomic<Int> next{0};
