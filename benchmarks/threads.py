@@ -8,35 +8,29 @@ so many single threads get done beside each other in matrix products, against on
 from __future__ import annotations
 
 import argparse
-import math
 import multiprocessing
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from benchmarks.against import generated
-from benchmarks.against.cases import CASES, problem
+from benchmarks.against.cases import CASES, Way, problem
+from benchmarks.against.measure import least
 
 SIDE = 512
 FLOPS = 2 * SIDE**3
 
 
-def least(call: Callable[[], object], threads: Iterable[int], seconds: float) -> list[float]:
-    """The least time with each number of threads, in turns, in seconds."""
-    times = dict.fromkeys(threads, math.inf)
-    for count in times:
-        torch.set_num_threads(count)
-        call()
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        for count in times:
-            torch.set_num_threads(count)
-            start = time.perf_counter()
-            call()
-            times[count] = min(times[count], time.perf_counter() - start)
-    return list(times.values())
+def on(threads: int, call: Way) -> Way:
+    """A call on so many threads."""
+
+    def made() -> Mapping[str, Any]:
+        torch.set_num_threads(threads)
+        return call()
+
+    return made
 
 
 def products(begin: Any, seconds: float) -> float:
@@ -79,7 +73,8 @@ def main() -> None:
     for name in given.networks or CASES:
         rule = CASES[name].rules[0]
         ways = generated.ways(problem(CASES[name], torch.float32, given.quick))
-        one, more = least(ways["energyc, kernels"][rule], (1, given.threads), given.seconds)
+        call = ways["energyc, kernels"][rule]
+        one, more = least({"one": on(1, call), "more": on(given.threads, call)}, given.seconds).values()
         print(f"| {name}: {rule} | {1e3 * one:.2f} | {1e3 * more:.2f} | {one / more:.2f} |", flush=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -228,3 +229,14 @@ def test_a_pipe_among_the_tables_is_refused_and_not_opened(tmp_path: Path) -> No
 def test_members_names_reach_no_file_system(tmp_path: Path) -> None:
     opened(zipped(tmp_path, inner="../../"))
     assert [path.name for path in tmp_path.iterdir()] == ["TOY.zip"]
+
+
+def test_flipped_eigenvectors_differ_in_signs_and_in_training_alone() -> None:
+    options = {"nodes": 16, "inputs": 2, "eigenvectors": 3, "flipped": Fraction(1, 2)}
+    split = find_adapter("graph_classes").open(options, None).split("train")
+    calm, drawn, later = (split.batch(np.arange(8), epoch=k, augment=k > 0)["eigenvectors"] for k in range(3))
+    one = split.batch(np.arange(5, 6), epoch=1, augment=True)["eigenvectors"]
+    signs = np.where((calm * drawn).sum(1) < 0, -1, 1)
+    np.testing.assert_array_equal(drawn, calm * signs[:, None])
+    np.testing.assert_array_equal(drawn[5:6], one)
+    assert len(set(map(tuple, signs))) > 2 and (drawn != later).any()
