@@ -1,7 +1,7 @@
 """thick: Equilibrium transformer block "thick": character language model, not conservative.
 
 Made by energyc 0.2.0 from thick.energy
-SHA-256 of the spec: 4fd3d0bbc180a8a30639e3a4648dd06b6f2d2ecf857db0e2d7d3ca5831319416
+SHA-256 of the spec: a5339ad128915135afcc603905d94186d05421f99ad854701fd45dd0496d7961
 Rules: tracking-aep, implicit
 Passes: hoist, share, separate, segments
 """
@@ -90,17 +90,17 @@ def init(key: Array, dtype: DTypeLike = float) -> Params:
     """The first params, by the laws of the spec."""
     keys = jax.random.split(key, 9)
     return Params(
-        tok=0.2 * jax.random.normal(keys[0], (V, D), dtype),
-        pos=0.2 * jax.random.normal(keys[1], (T, D), dtype),
+        tok=1 * jax.random.normal(keys[0], (V, D), dtype),
+        pos=0.1 * jax.random.normal(keys[1], (T, D), dtype),
         g1=jnp.full((D,), 1, dtype),
         h1=jnp.full((D,), 0, dtype),
         g2=jnp.full((D,), 1, dtype),
         h2=jnp.full((D,), 0, dtype),
-        W_q=0.02 * jax.random.normal(keys[2], (H, D, A), dtype),
-        W_k=0.02 * jax.random.normal(keys[3], (H, D, A), dtype),
-        W_v=0.02 * jax.random.normal(keys[4], (H, D, A), dtype),
+        W_q=0.08838834764831843 * jax.random.normal(keys[2], (H, D, A), dtype),
+        W_k=0.08838834764831843 * jax.random.normal(keys[3], (H, D, A), dtype),
+        W_v=0.08838834764831843 * jax.random.normal(keys[4], (H, D, A), dtype),
         W_o=0.02 * jax.random.normal(keys[5], (H, A, D), dtype),
-        W1=0.02 * jax.random.normal(keys[6], (D, F_2), dtype),
+        W1=0.08838834764831843 * jax.random.normal(keys[6], (D, F_2), dtype),
         b1=jnp.full((F_2,), 0, dtype),
         W2=0.02 * jax.random.normal(keys[7], (F_2, D), dtype),
         b2=jnp.full((D,), 0, dtype),

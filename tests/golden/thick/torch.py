@@ -1,7 +1,7 @@
 """thick: Equilibrium transformer block "thick": character language model, not conservative.
 
 Made by energyc 0.2.0 from thick.energy
-SHA-256 of the spec: 4fd3d0bbc180a8a30639e3a4648dd06b6f2d2ecf857db0e2d7d3ca5831319416
+SHA-256 of the spec: a5339ad128915135afcc603905d94186d05421f99ad854701fd45dd0496d7961
 Rules: tracking-aep, implicit
 Passes: hoist, share, separate, segments, inplace
 """
@@ -92,17 +92,17 @@ class ThickEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.tok = self._param(normal(random, (V, D), 0.2))
-        self.pos = self._param(normal(random, (T, D), 0.2))
+        self.tok = self._param(normal(random, (V, D), 1))
+        self.pos = self._param(normal(random, (T, D), 0.1))
         self.g1 = self._param(torch.full((D,), 1.0, dtype=torch.float64))
         self.h1 = self._param(torch.full((D,), 0.0, dtype=torch.float64))
         self.g2 = self._param(torch.full((D,), 1.0, dtype=torch.float64))
         self.h2 = self._param(torch.full((D,), 0.0, dtype=torch.float64))
-        self.W_q = self._param(normal(random, (H, D, A), 0.02))
-        self.W_k = self._param(normal(random, (H, D, A), 0.02))
-        self.W_v = self._param(normal(random, (H, D, A), 0.02))
+        self.W_q = self._param(normal(random, (H, D, A), 0.08838834764831843))
+        self.W_k = self._param(normal(random, (H, D, A), 0.08838834764831843))
+        self.W_v = self._param(normal(random, (H, D, A), 0.08838834764831843))
         self.W_o = self._param(normal(random, (H, A, D), 0.02))
-        self.W1 = self._param(normal(random, (D, F_2), 0.02))
+        self.W1 = self._param(normal(random, (D, F_2), 0.08838834764831843))
         self.b1 = self._param(torch.full((F_2,), 0.0, dtype=torch.float64))
         self.W2 = self._param(normal(random, (F_2, D), 0.02))
         self.b2 = self._param(torch.full((D,), 0.0, dtype=torch.float64))
