@@ -1,7 +1,7 @@
 """thick: Equilibrium transformer block "thick": character language model, not conservative.
 
 Made by energyc 0.2.0 from thick.energy
-SHA-256 of the spec: a5339ad128915135afcc603905d94186d05421f99ad854701fd45dd0496d7961
+SHA-256 of the spec: 086b1a41b9986a36fdcd3ef5fad2c24d12b34101d23bb4c5e0ddb6e6783a878c
 Rules: tracking-aep, implicit
 Passes: hoist, share, separate, segments
 """
@@ -90,7 +90,7 @@ def init(key: Array, dtype: DTypeLike = float) -> Params:
     """The first params, by the laws of the spec."""
     keys = jax.random.split(key, 9)
     return Params(
-        tok=1 * jax.random.normal(keys[0], (V, D), dtype),
+        tok=jax.random.normal(keys[0], (V, D), dtype),
         pos=0.1 * jax.random.normal(keys[1], (T, D), dtype),
         g1=jnp.full((D,), 1, dtype),
         h1=jnp.full((D,), 0, dtype),

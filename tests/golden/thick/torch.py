@@ -1,7 +1,7 @@
 """thick: Equilibrium transformer block "thick": character language model, not conservative.
 
 Made by energyc 0.2.0 from thick.energy
-SHA-256 of the spec: a5339ad128915135afcc603905d94186d05421f99ad854701fd45dd0496d7961
+SHA-256 of the spec: 086b1a41b9986a36fdcd3ef5fad2c24d12b34101d23bb4c5e0ddb6e6783a878c
 Rules: tracking-aep, implicit
 Passes: hoist, share, separate, segments, inplace
 """

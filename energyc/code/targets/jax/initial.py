@@ -99,7 +99,7 @@ def _key(numbers: itertools.count[int]) -> Expr:
 
 def _normal(shape: Expr, deviation: float, numbers: itertools.count[int]) -> Expr:
     drawn = quote("jax.random.normal({key}, {shape}, dtype)", key=_key(numbers), shape=shape)
-    return quote("{deviation} * {drawn}", deviation=number(deviation), drawn=drawn)
+    return drawn if deviation == 1 else quote("{deviation} * {drawn}", deviation=number(deviation), drawn=drawn)
 
 
 def _uniform(shape: Expr, low: float, high: float, numbers: itertools.count[int]) -> Expr:
