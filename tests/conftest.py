@@ -42,9 +42,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the slow cases of what is ``abridged``, and leave out what is not chosen of what is ``sampled``."""
+    """Mark the slow cases of what is ``abridged``, and leave out those that the seed does not choose."""
     abridge(items)
-    left_out = unsampled(items)
+    left_out = unchosen(items)
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=list(left_out))
 
@@ -61,13 +61,14 @@ def abridge(items: list[pytest.Item]) -> None:
         met[name] += 1
 
 
-def unsampled(items: list[pytest.Item]) -> dict[pytest.Item, None]:
-    """The slow cases that the seed leaves out of tests that are ``sampled``, where ``ENERGYC_DRAWS`` is below 1."""
+def unchosen(items: list[pytest.Item]) -> dict[pytest.Item, None]:
+    """The slow cases of ``abridged`` and ``sampled`` tests that do not run where ``ENERGYC_DRAWS`` is below 1."""
     from tests.drawing import share
 
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("sampled") is not None and item.get_closest_marker("slow") is not None:
+        marks = {mark.name for mark in item.iter_markers()}
+        if "slow" in marks and marks & {"abridged", "sampled"}:
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     chosen = {item for several in cases.values() for item in share(several)}
     return {item: None for several in cases.values() for item in several if item not in chosen}

@@ -1,13 +1,14 @@
 """How much the random tests draw: one seed for a whole run, and a factor for the long ones.
 
 ``ENERGYC_SEED=N`` repeats a run; without it each run draws anew, so that runs add up. ``ENERGYC_DRAWS=10`` makes ten
-times as many draws in the tests marked slow; ``ENERGYC_DRAWS=0.25`` a quarter, and runs a quarter of the cases of those
-that go through all specs for minutes.
+times as many draws in the tests marked slow; ``ENERGYC_DRAWS=0.25`` a quarter, and runs a quarter of the slow cases of
+those that are ``abridged`` or ``sampled``.
 """
 
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -23,9 +24,10 @@ def draws(count: int, least: int = 1) -> int:
 
 
 def share(cases: Iterable[Case]) -> list[Case]:
-    """All the cases, or those that the seed chooses among them where the factor is below 1: at least one."""
-    several, every = list(cases), max(1, round(1 / _factor()))
-    return several[SEED % max(1, min(every, len(several))) :: every]
+    """All the cases in their order, or those that the seed draws of them where the factor is below 1: at least one."""
+    several = list(cases)
+    kept = min(len(several), max(1, round(len(several) * _factor())))
+    return [several[place] for place in sorted(random.Random(SEED).sample(range(len(several)), kept))]
 
 
 def _factor() -> float:

@@ -226,6 +226,7 @@ def test_every_rule_through_layers(float64: None) -> None:
 
 
 @needs_jax
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", ["cem", "et_graph", "numbered"])
 def test_back_through_layers_noise_and_numbered_steps(spec: str, float64: None) -> None:
@@ -260,6 +261,7 @@ def test_a_look_at_each_chunk(float64: None) -> None:
 
 
 @needs_jax
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", ["elastic_net", "group_lasso"])
 def test_kinks_move_by_proximal_steps(spec: str, float64: None) -> None:

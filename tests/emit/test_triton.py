@@ -541,6 +541,7 @@ def compiled_for_a_gpu(text: str, folder: Path, numbers: Sequence[str] = ()) -> 
 
 
 @needs_triton
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize("path", SPECS, ids=[path.stem for path in SPECS])
 def test_kernels_compile_for_a_gpu(path: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from energyc.runtime.kernels.triton_functions import interpreted
 from energyc.runtime.tensors import functions as runtime
 from tests.emit.test_cpp import built, needs_compiler
 from tests.emit.test_triton import interpreted_function
-from tests.functions.definitions import DEFINITIONS
+from tests.functions.definitions import DEFINITIONS, DIGITS
 from tests.functions.test_functions import in_mpmath
 from tests.quick import few
 
@@ -79,7 +79,7 @@ def test_values_in_numpy(name: str) -> None:
     u = u[np.abs(u) < LARGEST_IN_MPMATH.get(name, np.inf)]
     with np.errstate(all="ignore"):
         found = entry.value(u)
-    with mp.workdps(700):
+    with mp.workdps(DIGITS[name]):
         for x, value in zip(u, found, strict=True):
             expected = DEFINITIONS[name](mp.mpf(x))
             tolerance = max(4e-14 * abs(expected), mp.mpf("1e-300"))
@@ -93,7 +93,7 @@ def test_values_in_many_digits(name: str) -> None:
     u = arguments(entry)
     u = u[(np.abs(u) < 1e3) & (np.abs(u) > 1e-50)]
     found = digits.map(entry, digits.array(u))
-    with mp.workdps(700):
+    with mp.workdps(DIGITS[name]):
         for x, value in zip(u, found, strict=True):
             expected = DEFINITIONS[name](mp.mpf(x))
             assert abs(mp.mpf(value) - expected) <= mp.mpf("1e-100") * max(1, abs(expected)), x

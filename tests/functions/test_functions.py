@@ -10,7 +10,7 @@ import pytest
 
 from energyc.mathematics.expressions import Argument, Call, Comparison, Constant, Expression, Power, Product, Sum, Where
 from energyc.mathematics.functions import FUNCTIONS, RELATIONS, scalar_function
-from tests.functions.definitions import DEFINITIONS
+from tests.functions.definitions import DEFINITIONS, DIGITS
 from tests.quick import few
 
 LINE = np.array([-800.0, -200.0, -40.0, -30, -6, -3.5, -1, -0.3, -1e-9, 1e-9, 0.2, 1.1, 3.4, 6, 30, 200, 800])
@@ -50,7 +50,7 @@ def in_mpmath(expression: Expression, u: mp.mpf) -> mp.mpf:
 
 
 def exact(name: str, u: complex) -> complex:
-    with mp.workdps(700):
+    with mp.workdps(DIGITS[name]):
         return complex(DEFINITIONS[name](mp.mpmathify(u)))
 
 

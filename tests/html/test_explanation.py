@@ -57,6 +57,7 @@ def test_a_claim_is_in_every_form() -> None:
         assert "an equilibrium exists" in explain(network, form)
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 380])
 @pytest.mark.parametrize("spec", ["thick", "hopfield", "cem", "hostile"])

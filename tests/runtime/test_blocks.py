@@ -63,6 +63,7 @@ def by_plain_steps(seed: int) -> tuple[Any, Any, Any]:
     return probe, gradients.states, gradients.params
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @EVERY

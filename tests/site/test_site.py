@@ -151,6 +151,7 @@ def test_main_pages_open(quick: Path, browser: Any, scheme: str) -> None:
     page.close()
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize("query", few(QUERIES, ["equilibrium propagation nudge"]))
 def test_the_search_finds_what_is_meant(quick: Path, searching: Any, query: str) -> None:

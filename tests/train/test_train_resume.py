@@ -179,6 +179,7 @@ def test_finished_run_goes_on(tmp_path: Path) -> None:
     assert logs[0] == logs[1]
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("products", ["float32", "bfloat16"])
