@@ -154,11 +154,6 @@ def tally(count: int) -> Counter[tuple[bool, str]]:
 
 
 @pytest.mark.slow
-def test_no_floor_of_a_random_selection_is_false() -> None:
-    assert sum(tally(12).values())
-
-
-@pytest.mark.slow
 def test_no_floor_of_many_random_selections_is_false() -> None:
     """Prints how many of each truth have which verdict."""
     counts = tally(draws(400))

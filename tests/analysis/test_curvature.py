@@ -116,7 +116,7 @@ def outside(found: Curvature, dense: np.ndarray) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [*range(12), *seeds(4)])
+@pytest.mark.parametrize("seed", range(12))
 def test_no_jacobian_breaks_a_bound(seed: int) -> None:
     text = drawn(seed)
     print(f"seed {seed}\n{text}")

@@ -111,11 +111,6 @@ def run(numbers: Iterable[int]) -> None:
 
 
 @pytest.mark.slow
-def test_random_conditions() -> None:
-    run(range(40))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("part", range(5))
 def test_many_random_conditions(part: int) -> None:
     count = draws(100)

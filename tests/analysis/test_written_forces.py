@@ -92,11 +92,6 @@ def run(count: int) -> list[str]:
     return undecided
 
 
-@pytest.mark.slow
-def test_no_written_force_is_classified_wrongly() -> None:
-    run(4)
-
-
 @pytest.mark.abridged(every=5)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_truth_of_a_family_is_that_of_differences(family: str) -> None:

@@ -72,5 +72,5 @@ DEFINITIONS: Mapping[str, Callable[[mp.mpc], mp.mpc]] = {
     "gelu_tanh_scale": lambda u: mp.sqrt(2 / mp.pi) * u,
 }
 
-#: So many digits that no sum above cancels the last of them; a polylogarithm cancels nothing, and takes minutes of them.
+#: So many digits that no sum cancels the last of them; a polylogarithm cancels none, and would take minutes.
 DIGITS: Mapping[str, int] = {name: 130 if name == "silu_integral" else 700 for name in DEFINITIONS}
