@@ -9,7 +9,6 @@ failed check is a bug of the compiler, never of a spec.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -36,11 +35,11 @@ CLOSE, STEP = Fraction(1, 10**30), Fraction(1, 10**40)
 #: Roundings of one evaluation of the force, at most; and a growth of a gap that only a jump within the step explains.
 ROUNDINGS, JUMP = 10**10, 10**30
 SIZES = (2, 3, 4)
-#: The most multiplications of one evaluation; the fewest and the most points at each size, and the seconds for them.
-COST, LEAST, MOST, SECONDS = 3e4, 2, 8, 0.04
-SCALES = (Fraction(1), Fraction(1, 8), Fraction(8), Fraction(64))
+#: The most multiplications of one evaluation; the fewest and the most points at each size, and the work for them.
+COST, LEAST, MOST, BUDGET = 3e4, 2, 8, 800
+SCALES = (Fraction(1), Fraction(8), Fraction(64), Fraction(1, 8))
 GRAIN = 1021
-CANDIDATES = 24
+ROUNDS = 4
 
 
 def check(certificate: Certificate, field: ForceField, generator: np.random.Generator) -> int:
@@ -76,7 +75,7 @@ def _check_size(
     certificate: Certificate, field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator
 ) -> int:
     """1 if points at these sizes confirm the certificate, 0 if none is finite. Raises CertificateError."""
-    started, checked = time.process_time(), 0
+    checked, enough = 0, _enough(field, sizes)
     for point in _points(field, sizes, generator):
         try:
             mates = {node: value for node, value in _draw(field, sizes, generator, Fraction(1)).items() if node.batched}
@@ -84,14 +83,20 @@ def _check_size(
             checked += 1
         except (ArithmeticError, ValueError):
             continue
-        if checked >= MOST or (checked >= LEAST and time.process_time() - started > SECONDS):
+        if checked >= enough:
             break
     return int(checked > 0)
 
 
+def _enough(field: ForceField, sizes: Mapping[str, int]) -> int:
+    """How many points are checked: by multiplications, of which a node takes ten by itself, and never by the clock."""
+    each = work(field.roots, sizes) + 10 * sum(1 for _ in walk(field.roots)) + 50
+    return max(LEAST, min(MOST, int(BUDGET // each)))
+
+
 def _points(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> Iterator[Point]:
     """Points of every scale, first those at which the argument of a kinked function takes a new sign."""
-    candidates = [_draw(field, sizes, generator, SCALES[k % len(SCALES)]) for k in range(CANDIDATES)]
+    candidates = list(_candidates(field, sizes, generator))
     kinked = [n.argument for n in walk(field.roots) if isinstance(n, Map) and n.function.name in _KINKED]
     seen: set[tuple[Node, bool]] = set()
     later = []
@@ -103,6 +108,16 @@ def _points(field: ForceField, sizes: Mapping[str, int], generator: np.random.Ge
         else:
             later.append(point)
     yield from later
+
+
+def _candidates(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> Iterator[Point]:
+    """Points of every scale, far ones with their mirror images, so that what grows to one side alone shows."""
+    free = [state for state in field.states if state not in field.structure and state not in field.ranges]
+    for scale in ROUNDS * SCALES:
+        point = _draw(field, sizes, generator, scale)
+        yield point
+        if scale > 1:
+            yield {**point, **{state: -point[state] for state in free}}
 
 
 _KINKED = frozenset({"relu", "abs", "step", "sign"})
