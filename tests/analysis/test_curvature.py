@@ -18,7 +18,7 @@ from energyc.proofs.claims.curvature import Curvature, Part, least_eigenvalue, r
 from energyc.proofs.claims.monotone import CONVERGES, UNIQUE, Monotone
 from energyc.proofs.verdicts.in_notation import classes_of
 from energyc.runtime.equations.inputs import prepared
-from tests.drawing import draws, seeds
+from tests.drawing import seeds
 
 SETS = ("norm[{c}]", "orthogonal", "[-{c}/4, {c}/4]", "sphere[K]")
 STATES = ("", " in [0, 1]", " in [-1/2, 2]", " in nonnegative")
@@ -128,7 +128,7 @@ def test_no_jacobian_breaks_a_bound(seed: int) -> None:
 def test_no_jacobian_breaks_a_bound_at_length() -> None:
     """Most draws have bounds, so that the test is not empty."""
     seen: Counter[str] = Counter()
-    for seed in seeds(draws(300)):
+    for seed in seeds(300):
         text = drawn(seed)
         found = Monotone.of(resolved(text)).bounds
         m, most = found.bounds()
