@@ -1,7 +1,7 @@
 """The Energy Transformer on masked images: attention and memory, and each of them alone.
 
-``python -m benchmarks.images OUT [--data FILE] [--side 32] [--steps 2400] [--seeds 3] [--set KEY=VALUE]...`` trains
-``specs/et_image.energy --preset small`` and two variants of it into OUT, or continues there, and prints the mean
+``python -m benchmarks.images OUT [--data FILE] [--side 32] [--steps 2400] [--seeds 3] [--first-seed 0] [--set KEY=VALUE]...``
+trains ``specs/et_image.energy --preset small`` and two variants of it into OUT, or continues there, and prints the mean
 squared error of the hidden pixels at the end of training, over the whole test split, beside that of the mean of an
 image's visible pixels. What counts in the test is hidden there. A variant is the spec with one energy struck out, and
 the params and lets that this energy alone reads.
@@ -64,12 +64,13 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=32)
     parser.add_argument("--steps", type=int, default=2400)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     found: dict[str, list[float]] = {name: [] for name in given.variants}
-    for seed in range(given.seeds):
+    for seed in range(given.first_seed, given.first_seed + given.seeds):
         for name, errors in found.items():
             errors.append(error(given, name, seed))
     base = visible_mean(given.data, given.side, patch=4)
