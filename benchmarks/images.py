@@ -1,10 +1,10 @@
 """The Energy Transformer on masked images: attention and memory, and each of them alone.
 
-``python -m benchmarks.images OUT [--data FILE] [--side 32] [--steps 2400] [--seeds 3] [--first-seed 0] [--set KEY=VALUE]...``
-trains ``specs/et_image.energy --preset small`` and two variants of it into OUT, or continues there, and prints the mean
-squared error of the hidden pixels at the end of training, over the whole test split, beside that of the mean of an
-image's visible pixels. What counts in the test is hidden there. A variant is the spec with one energy struck out, and
-the params and lets that this energy alone reads.
+``python -m benchmarks.images OUT [--data FILE] [--side 32] [--steps 2400] [--seeds 3] [--first-seed 0]
+[--set KEY=VALUE]...`` trains ``specs/et_image.energy --preset small`` and two variants of it into OUT, or continues
+there, and prints the mean squared error of the hidden pixels at the end of training, over the whole test split, beside
+that of the mean of an image's visible pixels. What counts in the test is hidden there. A variant is the spec with one
+energy struck out, and the params and lets that this energy alone reads.
 """
 
 from __future__ import annotations
