@@ -13,7 +13,7 @@ from typing import Any
 
 from energyc.checker.algebra import EXPONENT, Atom, Poly, exchanged, lone, new_index, seen, solved
 from energyc.checker.algebra import number as constant
-from energyc.checker.formulas import Formulas, items_of, name_of, primes_of, sum_of_names
+from energyc.checker.formulas import SCORES, Formulas, items_of, name_of, primes_of, sum_of_names
 from energyc.checker.functions import FUNCTIONS, OTHERS, RISING, far_out, image, preimage, reduction
 from energyc.checker.ranges import COMPACT, FREE, NONE, Facts, held, number, of_ends, root
 from energyc.checker.syntax import Left, NotCovered, expression, items, same
@@ -77,9 +77,9 @@ class Bounds:
                 return a + (b if isinstance(sign, ast.Add) else -b)
             case ast.UnaryOp(op=ast.Not()) | ast.BoolOp() | ast.Compare():
                 return self.condition(tree, scope)
-            case ast.Call(func=ast.Subscript() as head, args=[body], keywords=options):
-                return self.reduced(head, body, options, scope)
-            case ast.Call(func=head, args=[first, *rest], keywords=[]):
+            case ast.Call(func=ast.Subscript() as head, args=[_, *_] as bodies, keywords=options):
+                return self.reduced(head, bodies, options, scope)
+            case ast.Call(func=ast.Name() as head, args=[first, *rest], keywords=[]):
                 return self.function(name_of(head), primes_of(head), [first, *rest], scope)
             case ast.Name() | ast.Attribute() | ast.Subscript():
                 return self.named(tree, scope)
@@ -436,23 +436,25 @@ class Bounds:
         smooth = smooth and u.smooth
         return known._replace(continuous=slope.continuous and u.continuous, top=smooth, bottom=smooth).settled()
 
-    def reduced(self, head: Any, body: ast.expr, options: list[ast.keyword], scope: Scope) -> Facts:
+    def reduced(self, head: Any, bodies: list[ast.expr], options: list[ast.keyword], scope: Scope) -> Facts:
         """A reduction along indices. Raises NotCovered."""
-        name, indices, guard = self.formulas.heading(head, body, scope)
+        name, indices, guard = self.formulas.heading(head, bodies[0], scope)
         if "batch" in indices:
             raise NotCovered("a statistic of the batch")
         inner, guarded = {**{k: dim for k, dim in indices.items() if k not in scope}, **scope}, guard is not None
-        own, u = self.spec["functions"].get(name), self.of(body, inner)
+        own, values = self.spec["functions"].get(name), [self.of(body, inner) for body in bodies]
         if guard is not None and self.condition(guard, inner).reads != NONE:
             raise NotCovered("a guard that reads a state")
         if own is not None and primes_of(head.value) == own.primes and not guarded:
             along = [inner[index] for index in indices]
-            return self.applied(own, [u], dict(zip((index for index, _ in own.indices), along, strict=True)))
+            return self.applied(own, values, dict(zip((index for index, _ in own.indices), along, strict=True)))
         if own is not None or primes_of(head.value):
             raise NotCovered("the derivative of a function")
+        if len(values) > 1 and name not in SCORES:
+            raise NotCovered(f"the reduction {name} of several values")
         eps = self.of(options[0].value, scope) if options else number(1)
         self.partial |= guarded and name == "logsumexp"
-        return reduction(name, u, guarded, eps)
+        return reduction(name, values[0], guarded, eps)
 
 
 def vanishing(polys: Iterable[Poly], pairs: Iterable[tuple[Atom, Poly]]) -> bool:

@@ -26,8 +26,11 @@ DEFINED = {
     "mean where[]": "sum[I | G](u) / max(sum[I | G](1), 1)", "logsumexp[]": "log(sum[I | G](exp(u)))",
     "variance[]": "mean[I | G](u^2) - mean[I | G](u)^2", "softmax[]": "where(G, exp(u) / sum[I | G](exp(u)), 0)",
     "layernorm[]": "(u - mean[I](u)) / sqrt(variance[I](u) + eps)", "rmsnorm[]": "u / sqrt(mean[I](u^2) + eps)",
+    "cross_entropy[]": "logsumexp[I](u) - sum[I | G](u)", "correct[]": "sum[I | G](argmax[I](u))",
     "standardize[]": "layernorm[I](u, eps = eps)", "gauss": "exp(-u^2/2) * 2^(-1/2) * pi^(-1/2)",
 }  # fmt: skip
+#: Reductions of values and the label of one of them.
+SCORES = ("cross_entropy", "correct")
 #: The slopes of the functions that are left.
 SLOPES = {
     "sign": "0", "tanh": "1 - tanh(u)^2", "log": "1 / u", "sin": "cos(u)", "cos": "-sin(u)", "lcosh": "tanh(u/2) / 2",
@@ -138,11 +141,11 @@ class Formulas:
             case ast.Compare(left=left, ops=signs, comparators=others):
                 pairs = pairwise([self.value(side, scope) for side in (left, *others)])
                 return times(self.compared(sign, a, b) for sign, (a, b) in zip(signs, pairs, strict=True))
-            case ast.Call(func=ast.Subscript() as head, args=[body], keywords=options):
-                return self.reduced(head, body, options, scope)
+            case ast.Call(func=ast.Subscript() as head, args=[_, *_] as bodies, keywords=options):
+                return self.reduced(head, bodies, options, scope)
             case ast.Call(func=ast.Name(id="p0_grad"), args=[energies, at], keywords=[]):
                 return self.gradient(energies, at, scope)
-            case ast.Call(func=head, args=arguments, keywords=[]):
+            case ast.Call(func=ast.Name() as head, args=arguments, keywords=[]):
                 return self.function(
                     name_of(head), primes_of(head), [self.value(each, scope) for each in arguments], {}
                 )
@@ -291,21 +294,26 @@ class Formulas:
             raise NotCovered("a sum over the batch")
         return name_of(head.value), indices, guard
 
-    def reduced(self, head: Any, body: ast.expr, options: list[ast.keyword], scope: Scope) -> Poly:
+    def reduced(self, head: Any, bodies: list[ast.expr], options: list[ast.keyword], scope: Scope) -> Poly:
         """A reduction along indices; one that is in scope keeps its name. Raises NotCovered."""
-        (name, indices, guard), inner = self.heading(head, body, scope), dict(scope)
+        (name, indices, guard), inner = self.heading(head, bodies[0], scope), dict(scope)
         if "batch" in indices and name in ("mean", "median"):
-            return function(f"{name} of a batch", self.value(body, scope))
+            return function(f"{name} of a batch", self.value(bodies[0], scope))
         inner |= {index: new_index(dim) for index, dim in indices.items() if index not in scope}
         places = (inner[index] for index in indices)
         along = tuple(atom for place in places for atom in ([place] if isinstance(place, Atom) else place))
-        test, value = _ONE if guard is None else self.value(guard, inner), self.value(body, inner)
+        test, values = _ONE if guard is None else self.value(guard, inner), [self.value(each, inner) for each in bodies]
         own = self.spec["functions"].get(name)
         if own is not None and guard is not None:
             raise NotCovered("a function of the spec under a guard")
         if own is not None:
             names = [index for index, _ in own.indices]
-            return self.function(name, primes_of(head.value), [value], dict(zip(names, along, strict=True)))
+            return self.function(name, primes_of(head.value), values, dict(zip(names, along, strict=True)))
+        if name in SCORES and len(values) == 2:
+            test = function("eq", lone(along[0]) - values.pop())
+        if len(values) > 1:
+            raise NotCovered(f"the reduction {name} of several values")
+        (value,) = values
         if name == "sum":
             return summed(along, test * value)
         if name in ("max", "argmax"):

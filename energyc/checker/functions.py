@@ -169,6 +169,11 @@ def reduction(name: str, u: Facts, guarded: bool, eps: Facts) -> Facts:
         return -reduction("max", -u, guarded, eps)
     if name == "logsumexp":
         return u._replace(low=-math.inf, high=math.inf, zero=True, away=False).settled()
+    if name == "cross_entropy" and not guarded:
+        least = reduction("logsumexp", u, guarded, eps) + -u
+        return least._replace(low=0, below=True).settled()
+    if name == "correct" and not guarded:
+        return Facts(0, 1, reads=u.reads).settled()
     if name == "variance" and not guarded:
         return Facts(0, above=u.bounded, continuous=u.continuous, top=smooth, bottom=smooth, reads=u.reads).settled()
     if name in ("layernorm", "rmsnorm", "standardize") and not guarded and eps.positive:

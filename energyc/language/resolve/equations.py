@@ -14,6 +14,7 @@ from energyc.language.resolve.leaks import check_leaks
 from energyc.language.resolve.lower import Lowering
 from energyc.language.resolve.potentials import make_potential
 from energyc.language.resolve.ranges import check_windows
+from energyc.language.resolve.read.exact import numbers_fit
 from energyc.language.resolve.reporter import Reporter, listed, quoted
 from energyc.language.resolve.rewrite import edited, with_sums
 from energyc.language.resolve.terms import Bad, Element, Frame, Index, Term
@@ -164,7 +165,16 @@ class Equations:
         if not self._check_indices(scope.frame, tree, term):
             return None
         check_leaks(self.context, scope.frame, term)
-        return self.lowering.node(term, indices)
+        node = self.lowering.node(term, indices)
+        return node if self._check_numbers(node, tree.right) else None
+
+    def _check_numbers(self, node: Node, right: ast.Expr) -> bool:
+        """Whether all numbers in a right side fit floating point."""
+        fitting = numbers_fit(self.context, node)
+        if not fitting:
+            message = "numbers multiply to one outside the range of floating point"
+            self.reporter.error("E0704", message, right.span)
+        return fitting
 
     # ------------------------------------------------------------ the indices of a whole equation
 
@@ -269,7 +279,8 @@ class Equations:
         if not self._check_indices(frame, tree, term):
             return None
         node = self.lowering.node(term, ())
-        return None if tree.prime and self._reads_tensors(tree, node) else node
+        wrong = not self._check_numbers(node, tree.body) or (tree.prime and self._reads_tensors(tree, node))
+        return None if wrong else node
 
     def _reads_tensors(self, tree: ast.Function, node: Node) -> bool:
         """Whether a slope reads anything but its argument and consts, which is reported."""

@@ -6,7 +6,7 @@ Imports: ``expressions``, ``functions``; libraries: ``numpy``.
 """
 
 from energyc.mathematics.expressions import NoRule
-from energyc.mathematics.ir.coefficient import ONE, Coefficient
+from energyc.mathematics.ir.coefficient import ONE, Coefficient, nearest
 from energyc.mathematics.ir.graph import Graph
 from energyc.mathematics.ir.indexing import IndexExpr, Value
 from energyc.mathematics.ir.node import TRUTHS, Facts, Input, Node, walk
@@ -56,5 +56,6 @@ __all__ = [
     "Stop",
     "Value",
     "is_mask",
+    "nearest",
     "walk",
 ]

@@ -58,7 +58,7 @@ class Coefficient:
 
     def number(self, values: Mapping[str, float]) -> float:
         """The number at given values of the symbols."""
-        result = float(self.value)
+        result = nearest(self.value)
         for name, power in self.powers:
             result *= _real_power(float(values[name]), power)
         return result
@@ -67,6 +67,14 @@ class Coefficient:
     def is_zero(self) -> bool:
         """Whether the factor is exactly zero."""
         return self.value == 0
+
+
+def nearest(value: Fraction) -> float:
+    """The float nearest to a fraction; infinity beyond the floats."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 ONE = Coefficient(Fraction(1))

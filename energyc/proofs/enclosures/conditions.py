@@ -10,7 +10,7 @@ from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Map, Node, Operand, is_mask
 from energyc.proofs.enclosures.enclosure import ABSENT, BOUNDED, Enclosure, summed, times
 from energyc.proofs.enclosures.functions import mapped_range
-from energyc.proofs.enclosures.ranges import ANY, Range, exactly
+from energyc.proofs.enclosures.ranges import ANY, Range, around, exactly
 
 #: Arguments between which the inverse of a function is sought, and in how many halvings.
 REACH, HALVINGS = 64.0, 60
@@ -114,11 +114,11 @@ def _of_parts(node: Node, bound: Enclosure, known: Callable[[Node], Enclosure]) 
 def _scaled(factor: Coefficient, node: Node, bound: Enclosure) -> Iterator[tuple[Node, Enclosure]]:
     """What a bound on a multiple of a node says of it."""
     if not factor.powers and factor.value:
-        yield node, times(exactly(1 / float(factor.value)), bound)
+        yield node, times(around(1 / factor.value), bound)
 
 
 def _number(factor: Coefficient) -> Range:
-    return ANY if factor.powers else exactly(float(factor.value))
+    return ANY if factor.powers else around(factor.value)
 
 
 def _reached(entry: ScalarFunction, bound: Range, way: float = 1.0) -> float:

@@ -34,6 +34,7 @@ from energyc.mathematics.ir import (
     Reduction,
     Softmax,
     Stop,
+    nearest,
     walk,
 )
 from energyc.mathematics.ir.interpreter import evaluate
@@ -128,7 +129,7 @@ class Intervals:
     def coefficient(self, c: Coefficient) -> Interval:
         rational = all(p.denominator == 1 and name in self.fractions for name, p in c.powers)
         exact = math.prod((self.fractions[name] ** int(p) for name, p in c.powers), start=c.value) if rational else None
-        return number(c.number(self.values) if exact is None else float(exact))
+        return number(c.number(self.values) if exact is None else nearest(exact))
 
     def rearranged(self, x: Interval, change: Any) -> Interval:
         return x.rearranged(change)
@@ -214,6 +215,8 @@ class Evaluation:
         raise NoRule("exact evaluation", node)
 
     def _index_array(self, node: Indicator | Position) -> Array:
+        if not all(child in self.inputs for child in node.children if isinstance(child, Input)):
+            raise NoEnclosure("a condition on an input without a value")
         inputs = {
             i.name: self.inputs[i][None] if i.batched else self.inputs[i] for i in self.inputs if i in node.children
         }

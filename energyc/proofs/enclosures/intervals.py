@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from energyc.mathematics.expressions import Constant, Evaluation, Expression, NoRule, Power
 from energyc.mathematics.functions import Homogeneous, ScalarFunction, scalar_function
+from energyc.mathematics.ir import nearest
 
 Array = NDArray[Any]
 SLACK = 1e-13
@@ -92,7 +93,12 @@ def widened(low: Array, high: Array) -> Interval:
 
 
 def number(value: float) -> Interval:
-    """An enclosure of a real that a float approximates to a few units in the last place."""
+    """An enclosure of a real that a float approximates to a few units in the last place.
+
+    Raises NoEnclosure beyond the floats.
+    """
+    if not math.isfinite(value):
+        raise NoEnclosure("a number beyond the floats")
     return widened(np.asarray(value), np.asarray(value))
 
 
@@ -153,7 +159,8 @@ class _InIntervals(Evaluation[Interval]):
 
 def rational(value: Fraction | int) -> Interval:
     """An enclosure of a fraction, exact if the fraction is a float."""
-    return Interval.exactly(float(value)) if Fraction(float(value)) == value else number(float(value))
+    near = nearest(Fraction(value))
+    return Interval.exactly(near) if near == value else number(near)
 
 
 def _increasing_enclosure(function: Callable[[Array], Array], u: Interval) -> Interval:

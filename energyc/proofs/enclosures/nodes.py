@@ -28,6 +28,7 @@ from energyc.mathematics.ir import (
     Softmax,
     Stop,
     is_mask,
+    nearest,
     walk,
 )
 from energyc.proofs.enclosures.conditions import BESIDE, by_case, elements_of, where
@@ -124,7 +125,7 @@ class Enclosures:
 
     def number(self, coefficient: Coefficient) -> Range:
         """The value of a coefficient."""
-        value, negative = float(coefficient.value), coefficient.value < 0
+        value, negative = nearest(coefficient.value), coefficient.value < 0
         for name, power in coefficient.powers:
             base = self.values[name]
             if base == 0 or (base < 0 and power.denominator > 1):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
 
-from energyc.mathematics.ir import Add, Einsum, Node
+from energyc.mathematics.ir import Add, Einsum, Node, nearest
 from energyc.proofs.enclosures.ranges import SLACK, Range, widened
 
 
@@ -34,9 +35,11 @@ def range_of(coefficients: Mapping[int, Fraction], u: Range) -> Range | None:
     if not u.finite:
         return None
     degree = max(coefficients)
-    floats = [float(coefficients.get(k, 0)) for k in range(degree, -1, -1)]
+    floats = [nearest(coefficients.get(k, Fraction(0))) for k in range(degree, -1, -1)]
+    if not all(map(math.isfinite, floats)):
+        return None
     turns = [float(r.real) for r in np.roots(np.polyder(floats)) if u.low < r.real < u.high]
-    ends = [float(sum(c * Fraction(end) ** k for k, c in coefficients.items())) for end in (u.low, u.high)]
+    ends = [nearest(sum(c * Fraction(end) ** k for k, c in coefficients.items())) for end in (u.low, u.high)]
     reach = SLACK * sum(abs(c) * u.size ** (degree - k) for k, c in enumerate(floats))
     within = [float(np.polyval(floats, turn)) + off for turn in turns for off in (-reach, reach)]
     return widened(min(ends + within), max(ends + within))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from energyc.mathematics.functions import Homogeneous, ScalarFunction
-from energyc.mathematics.ir import Coefficient, LogSumExp, Max, Reduction, Softmax
+from energyc.mathematics.ir import Coefficient, LogSumExp, Max, Reduction, Softmax, nearest
 from energyc.proofs.enclosures.intervals import NoEnclosure
 
 Array = NDArray[Any]
@@ -131,7 +131,7 @@ def _read(value: Any) -> Tail:
     """A tail as it is; a float or a fraction as a number."""
     if isinstance(value, Tail):
         return value
-    near = float(value)
+    near = nearest(value)
     exact = not isinstance(value, Fraction) or value == near
     return Tail.of({0.0: (near, near)}) if exact else number(near)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import prod
+from math import log2, prod
 
 from energyc.language.resolve.context import Context
 from energyc.language.resolve.terms import IndexValue, Product, Scalar, Term
-from energyc.mathematics.ir import IndexExpr
+from energyc.mathematics.ir import Add, Coefficient, Einsum, IndexExpr, Node, walk
 
 #: Bits of a numerator or denominator: exact numbers do not grow without end.
 LONGEST = 20_000
@@ -58,9 +58,27 @@ def is_representable(context: Context, term: Term) -> bool:
     front = term.factors[0] if isinstance(term, Product) else term
     if not isinstance(front, Scalar):
         return True
-    value = front.coefficient.value
+    return in_range(context, front.coefficient)
+
+
+def in_range(context: Context, coefficient: Coefficient) -> bool:
+    """Whether an exact number fits floating point, at the values of the dims and consts in it."""
+    value = coefficient.value
     bits = value.numerator.bit_length(), value.denominator.bit_length()
-    return abs(bits[0] - bits[1]) < LARGEST_LOG2 and max(bits) < LONGEST
+    if max(bits) >= LONGEST:
+        return False
+    symbols = [(abs(_approximately(context, name)), power) for name, power in coefficient.powers]
+    return abs(bits[0] - bits[1] + sum(power * log2(base) for base, power in symbols if base)) < LARGEST_LOG2
+
+
+def numbers_fit(context: Context, root: Node) -> bool:
+    """Whether all numbers in a node fit floating point, also those that lets are multiplied out to."""
+    for node in walk([root]):
+        inside = [node.coefficient] if isinstance(node, Einsum) else []
+        inside += [coefficient for coefficient, _ in node.terms] if isinstance(node, Add) else []
+        if not all(in_range(context, coefficient) for coefficient in inside):
+            return False
+    return True
 
 
 def integers_fit(context: Context, expr: IndexExpr) -> bool:
@@ -89,14 +107,17 @@ def integers_fit(context: Context, expr: IndexExpr) -> bool:
     return magnitude <= LARGEST_INTEGER and parts <= MOST_PARTS
 
 
+def _approximately(context: Context, name: str) -> float:
+    """The value of a dim or const in floating point."""
+    size = context.sizes.dims.get(name)
+    return float(size.value) if size else context.sizes.consts[name].value
+
+
 def known_value(context: Context, term: Term) -> float | None:
     """The value of a number made of literals, dims and consts, in floating point."""
     if not isinstance(term, Scalar):
         return None
-    values: dict[str, float] = {}
-    for name, _ in term.coefficient.powers:
-        size = context.sizes.dims.get(name)
-        values[name] = float(size.value) if size else context.sizes.consts[name].value
+    values = {name: _approximately(context, name) for name, _ in term.coefficient.powers}
     try:
         return float(term.coefficient.number(values).real)
     except (OverflowError, ZeroDivisionError):
