@@ -3,6 +3,7 @@
     python -m tests.fuzz mutants --count 1000          specs with tokens, lines and numbers changed
     python -m tests.fuzz differential --count 100      random specs by torch, C++, JAX, the interpreter and autograd
     python -m tests.fuzz resting --count 30            random specs at rest: each exact rule, each solver
+    python -m tests.fuzz places --count 1300           each function in each place where it may stand, by check
     python -m tests.fuzz requests --count 10           sessions with the language server
     python -m tests.fuzz folders --count 100           run folders with a random thing wrong
     python -m tests.fuzz faults --count 100            runs that are killed, or meet a full disk, and are resumed
@@ -44,7 +45,7 @@ def prepare() -> None:
 
 prepare()
 
-from tests.fuzz import cases, differential, faults, folders, mutations, rank_faults, requests, resting  # noqa: E402
+from tests.fuzz import cases, differential, faults, folders, mutations, places, rank_faults, requests, resting  # noqa: E402
 
 Kind = Callable[[int], "cases.Find | None"]
 
@@ -82,6 +83,12 @@ def resting_case(seed: int, targets: tuple[str, ...] = TARGETS) -> cases.Find | 
     return None if found is None else cases.Find(found.cause, f"{text}\n{found.about}")
 
 
+def places_case(seed: int) -> cases.Find | None:
+    """A function in a place where it may stand, classified and proved."""
+    found = cases.tried(partial(places.refusal, seed))
+    return None if found is None else cases.Find(found.cause, f"{places.Placing(seed).text()}\n{found.about}")
+
+
 def requests_case(seed: int) -> cases.Find | None:
     """A session with the language server."""
     return cases.tried(partial(requests.session, seed))
@@ -109,6 +116,7 @@ KINDS: Mapping[str, Kind] = {
     "mutants": mutant_case,
     "differential": differential_case,
     "resting": resting_case,
+    "places": places_case,
     "requests": requests_case,
 }
 

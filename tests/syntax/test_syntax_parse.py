@@ -42,7 +42,7 @@ def test_the_kinds_of_statements() -> None:
         ast.Data,
         ast.Inputs,
         ast.Params,
-        ast.Noise,
+        ast.Noises,
         ast.States,
         ast.Equation,
         ast.Function,
@@ -67,6 +67,12 @@ def test_params_keep_their_own_law_value_and_set() -> None:
     assert [type(domain) for domain in s.domains] == [ast.NamedSet, ast.NamedSet, ast.Box]
     (orthogonal,) = q.domains
     assert isinstance(orthogonal, ast.NamedSet) and [dim.text for dim in orthogonal.dims] == ["M", "D"]
+
+
+def test_noises_keep_their_own_laws() -> None:
+    noises = next(s for s in tree(EVERYTHING.read_text()).statements if isinstance(s, ast.Noises))
+    laws = [None if item.law is None else item.law.name.text for item in noises.items]
+    assert laws == [None, "normal", "uniform"]
 
 
 def test_settings_are_exact() -> None:

@@ -34,7 +34,7 @@ def influences(derivation: Derivation) -> list[Influence]:
 def _influence(derivation: Derivation, name: str) -> Influence:
     term = derivation.network.terms[name]
     moves = {state: tuple(_inputs(node, *SOURCES)) for state, node in derivation.term_forces[name].items()}
-    return Influence(name, term.kind, moves, tuple(_inputs(term.node, *SOURCES)), tuple(_inputs(term.node, "param")))
+    return Influence(name, term.word, moves, tuple(_inputs(term.node, *SOURCES)), tuple(_inputs(term.node, "param")))
 
 
 def _inputs(node: Node, *kinds: str) -> Iterator[str]:

@@ -127,8 +127,8 @@ class Part:
                     inputs |= {i.name.text: data for i in items if (data := declarations.input(i, word)) is not None}
                 case ast.Params():
                     declared.params.update((param.node.name, param) for param in params.read(statement))
-                case ast.Noise(name=name) if (noise := params.noise(statement)) is not None:
-                    declared.noises[name.text] = noise
+                case ast.Noises():
+                    declared.noises.update((noise.node.name, noise) for noise in params.noises(statement))
                 case ast.Settings(index=ast.Name()):
                     declared.step = declared.step or declarations.step(statement)
                 case ast.States(items=states):
@@ -182,7 +182,8 @@ class Part:
         """Whether every declaration and equation was read, so that the whole can be judged."""
         kinds = ("energy", "force", "let", "readout", "cost", "metric", "param", "tie", "state", "noise")
         own = self.names.own_of_kind(*kinds)
-        return {entry.name for entry in own} <= self.read_names() and all(block.is_read() for block in self.blocks)
+        read = not self.equations.wrong and {entry.name for entry in own} <= self.read_names()
+        return read and all(block.is_read() for block in self.blocks)
 
     def read_names(self) -> set[str]:
         """The names whose declaration or equation could be read."""
@@ -212,6 +213,7 @@ class RepeatPart(Part):
     def __init__(self, around: Part, tree: ast.Repeat) -> None:
         self.around, self.tree, self.dim = around, tree, tree.count.text
         names = collect(tree.body, around.file.reporter, around.names, tree.span)
+        names.unsupported |= {tree.index.text} if tree.index is not None else set()
         self.repeat: Repeat | None = None
         self._is_counted = False
         self._lets: dict[str, Quantity] = {}

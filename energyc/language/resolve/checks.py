@@ -91,7 +91,8 @@ def check_terms(context: Context, network: Network, called: str = "this network"
             flow = network.flows[min(moved_by_term, key=list(states).index)]
             context.reporter.error(
                 "E0443",
-                f"energy `{term.name}` moves nothing: no flow names it, and a state with a flow moves by that alone",
+                f"energy `{term.name}` moves nothing: no flow names it, and a state with a `{flow.word}` moves by that "
+                "alone",
                 term.tree.left.span,
                 labels=[Label(flow.tree.left.span, f"`{flow.name}` moves by this")],
                 help=f"add it to the {flow.word} of `{flow.name}`: `grad(... + {term.name}, ...)`",

@@ -19,7 +19,7 @@ from energyc.language.syntax import ast
 from energyc.language.syntax.foreign import counterpart
 from energyc.mathematics.ir import Input
 
-Item = ast.InputItem | ast.ParamItem | ast.StateItem | ast.Noise
+Item = ast.InputItem | ast.ParamItem | ast.StateItem | ast.NoiseItem
 
 
 @dataclass

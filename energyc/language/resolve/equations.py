@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -17,7 +17,7 @@ from energyc.language.resolve.ranges import check_windows
 from energyc.language.resolve.read.exact import numbers_fit
 from energyc.language.resolve.reporter import Reporter, listed, quoted
 from energyc.language.resolve.rewrite import edited, with_sums
-from energyc.language.resolve.terms import Bad, Element, Frame, Index, Term
+from energyc.language.resolve.terms import Bad, Element, Frame, Index, Term, Unbound
 from energyc.language.syntax import ast
 from energyc.mathematics.ir import Function, Input, Node, walk
 
@@ -72,6 +72,8 @@ class Equations:
     tensors: dict[str, Tensor | None] = field(default_factory=dict)
     quantities: dict[str, Quantity] = field(default_factory=dict)
     frames: dict[str, Frame] = field(default_factory=dict)
+    #: The starts, forces and motions of states that are wrong, by the names of their frames.
+    wrong: set[str] = field(default_factory=set)
     _potentials: dict[str, Function | None] = field(default_factory=dict)
     _bodies: dict[str, Node | None] = field(default_factory=dict)
 
@@ -130,13 +132,17 @@ class Equations:
     def of_state(self, tree: ast.Equation, state: Tensor, name: str) -> tuple[Node, tuple[str, ...]] | None:
         """The right side of a ``start``, ``force``, ``flow`` or ``next``, with the indices of its state."""
         scope, indices = self._open(tree, name)
+        self.wrong.add(name)
         if len(indices) != len(state.dims):
             self._report_index_count(tree, state)
             return None
         for index, dim, place in zip(indices, state.dims, state.places, strict=True):
             run_over(self.context, index, dim, index.span, place)
         node = self._node(scope, tree, indices)
-        return None if node is None else (node, tuple(index.name for index in indices))
+        if node is None:
+            return None
+        self.wrong.discard(name)
+        return node, tuple(index.name for index in indices)
 
     def _open(self, tree: ast.Equation, name: str) -> tuple[Scope, list[Index]]:
         """The scope of a right side, and the indices of the left side."""
@@ -183,32 +189,33 @@ class Equations:
 
         After another mistake an index may lack a dim for that reason alone, which is not reported.
         """
-        if frame.unbound:
-            self._report_unbound(frame, tree)
+        unbound = {k: v for k, v in frame.unbound.items() if k not in self.context.names.unsupported}
+        if unbound:
+            self._report_unbound(unbound, tree)
         if frame.unbound or isinstance(term, Bad):
             return False
         without_dim = [index for index in frame.introduced if index.dim is None and not index.poisoned]
         if without_dim:
-            self._report_without_dim(without_dim)
+            self._report_without_dim(frame, tree, without_dim)
         if without_dim or any(index.poisoned for index in frame.introduced):
             return False
         return check_windows(self.context, frame)
 
-    def _report_unbound(self, frame: Frame, tree: ast.Equation | ast.Function) -> None:
-        names = list(frame.unbound)
-        first, *others = (unbound.index for unbound in frame.unbound.values())
+    def _report_unbound(self, found: Mapping[str, Unbound], tree: ast.Equation | ast.Function) -> None:
+        names = list(found)
+        first, *others = (unbound.index for unbound in found.values())
         self.reporter.error(
             "E0303",
             f"index {quoted(names)} is not bound" if not others else f"indices {quoted(names)} are not bound",
             first.span,
             labels=[Label(index.span, "not bound either") for index in others],
-            help=self._unbound_help(frame, tree),
+            help=self._unbound_help(found, tree),
         )
 
-    def _unbound_help(self, frame: Frame, tree: ast.Equation | ast.Function) -> str:
+    def _unbound_help(self, found: Mapping[str, Unbound], tree: ast.Equation | ast.Function) -> str:
         """The index that was probably meant, the indices on the left side, or the sums that bind them."""
         right = tree.right if isinstance(tree, ast.Equation) else tree.body
-        uses = {name: unbound.uses for name, unbound in frame.unbound.items()}
+        uses = {name: unbound.uses for name, unbound in found.items()}
         insertions = with_sums(right, uses)
         if not insertions:
             return "the body of a function reads its own indices: pass what holds others as an argument"
@@ -220,29 +227,40 @@ class Equations:
             element = f"{tree.left.name.text}[{','.join(left)}]"
             choices.insert(0, f"`{element}` on the left side")
             fixes.insert(0, writing(element, tree.left.span))
-        replacements = [
-            f"`{u.probable.name}` for `{name}`" for name, u in frame.unbound.items() if u.probable is not None
-        ]
+        replacements = [f"`{u.probable.name}` for `{name}`" for name, u in found.items() if u.probable is not None]
         meant = [
             Fix(f"write `{u.probable.name}` for `{name}`", tuple(Edit(use, u.probable.name) for use in u.uses))
-            for name, u in frame.unbound.items()
+            for name, u in found.items()
             if u.probable is not None
         ]
         return Remedy(f"write {listed(replacements + choices, 'or')}", *meant, *fixes)
 
-    def _report_without_dim(self, indices: Sequence[Index]) -> None:
+    def _report_without_dim(self, frame: Frame, tree: ast.Equation | ast.Function, indices: Sequence[Index]) -> None:
         """Report the indices of an equation whose dims nothing determines, as one mistake."""
         first, *others = indices
-        bound = ", ".join(f"{index.name} in DIM" for index in indices)
-        window = "for a window of P entries in N that is a dim of size N - P + 1"
+        dims = [self._dim_beside(index, tree) for index in indices]
+        bound = ", ".join(f"{index.name} in {dim or 'DIM'}" for index, dim in zip(indices, dims, strict=True))
+        what, where = f"dim of index `{first.name}`", "its dim where the index is bound"
         if others:
             what = f"dims of indices {quoted([index.name for index in indices])}"
-            help = f"write them where the indices are bound, `{bound}`; {window}"
-        else:
-            what = f"dim of index `{first.name}`"
-            help = f"write its dim where the index is bound, `{bound}`; {window}"
+            where = "them where the indices are bound"
+        help: str | Remedy = f"write {where}, `{bound}`"
+        if all(dims):
+            edits = (_binding(index, dim) for index, dim in zip(indices, dims, strict=True))
+            help = Remedy(help, Fix(f"write `{bound}`", tuple(edits)))
+        elif frame.windows:
+            help = f"{help}; for a window of P entries in N that is a dim of size N - P + 1"
         labels = [Label(index.span, "nor can that of this one") for index in others]
         self.reporter.error("E0302", f"the {what} cannot be inferred", first.span, labels=labels, help=help)
+
+    def _dim_beside(self, index: Index, tree: ast.Equation | ast.Function) -> str | None:
+        """The only dim that an index is compared with, as in ``n == N - 1``; None where there is no such one."""
+        found: set[str] = set()
+        for compared in (part for part in ast.walk(tree) if isinstance(part, ast.Compare)):
+            names = {name.text for part in ast.walk(compared) if (name := _plain(part)) is not None}
+            if index.name in names:
+                found |= {name for name in names if (entry := self.context.names.get(name)) and entry.kind == "dim"}
+        return found.pop() if len(found) == 1 else None
 
     # ------------------------------------------------------------ functions
 
@@ -290,6 +308,15 @@ class Equations:
             message = f"the slope `{tree.name.text}'` reads {kind}, `{name}`; it may read its argument and consts"
             self.reporter.error("E0409", message, self.frames[tree.name.text].reads.get(name, tree.body.span))
         return bool(inputs)
+
+
+def _plain(part: ast.Tree) -> ast.Name | None:
+    return ast.plain_name(part) if isinstance(part, ast.Expr) else None
+
+
+def _binding(index: Index, dim: str | None) -> Edit:
+    """What writes the dim of an index where it is bound."""
+    return Edit(Span(index.span.end, index.span.end), f" in {dim}")
 
 
 def _count(count: int) -> str:

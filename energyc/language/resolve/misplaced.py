@@ -32,7 +32,7 @@ def check_blocks(spec: ast.Spec, reporter: Reporter) -> None:
         elif (layers or repeats) and word in _MOTION:
             help = "what relaxes stands in a layer, what goes from copy to copy in a `repeat`"
             reporter.error("E0450", f"`{word}` has no place outside of the blocks", span, help=help)
-    if repeats and not layers:
+    if repeats and not layers and all(repeat.index is None for repeat in repeats):
         message = "this network has no layer, so nothing relaxes"
         reporter.error("E0444", message, repeats[0].count.span, help="declare one: `layer NAME { state z[D] ... }`")
 
@@ -46,9 +46,18 @@ def _check_layer(layer: ast.Layer, reporter: Reporter) -> None:
             _report(reporter, word, span, f"layer `{layer.name.text}`")
 
 
+def _without_number(repeat: ast.Repeat, index: str) -> str:
+    """What to write instead of copies that read their number: the steps of a recurrence, or params of each copy."""
+    if any(isinstance(statement, ast.Layer) for statement in repeat.body):
+        return f"write `repeat {repeat.count.text}`; a param declared in it is there once for each copy"
+    steps = f"relax {index} in {repeat.count.text} {{ }}"
+    return f"for a recurrence write its `state`, `start` and `next` outside of blocks, and `{steps}`"
+
+
 def _check_repeat(repeat: ast.Repeat, reporter: Reporter) -> None:
     if repeat.index is not None:
-        reporter.unsupported("the number of a copy is not yet supported", repeat.index.span)
+        help = _without_number(repeat, repeat.index.text)
+        reporter.unsupported("the number of a copy is not yet supported", repeat.index.span, help=help)
     for statement in repeat.body:
         word, span = worded(statement)
         if isinstance(statement, ast.Layer):
@@ -83,6 +92,8 @@ def worded(statement: ast.Statement) -> tuple[str, Span]:
             return word, first.name.span
         case ast.Params(items=(param, *_)):
             return "param", param.name.span
+        case ast.Noises(items=(noise, *_)):
+            return "noise", noise.name.span
         case ast.States(items=(state, *_)):
             return "state", state.name.span
         case ast.Equation(word=word, left=left, term=term):
@@ -91,8 +102,6 @@ def worded(statement: ast.Statement) -> tuple[str, Span]:
             return "fn", name.span
         case ast.Data(name=name):
             return "data", name.span
-        case ast.Noise(name=name):
-            return "noise", name.span
         case ast.Layer(name=name):
             return "layer", name.span
         case ast.Repeat(count=count):

@@ -20,11 +20,10 @@ _NOUNS = MappingProxyType(
         "tie": "tied param",
         "step": "step number",
         "output": "quantity of a layer",
-        "postponed": "part of an unsupported block",
     }
 )
 #: The kinds whose names stand for tensors.
-TENSORS = frozenset({"clamp", "noise", "step", "target", "param", "tie", "state", "let", "readout", "postponed"})
+TENSORS = frozenset({"clamp", "noise", "step", "target", "param", "tie", "state", "let", "readout"})
 #: The equations of a state, which declare no name.
 OF_STATES = ("start", "clamped", "flow", "next")
 
@@ -62,8 +61,8 @@ class Entry:
     def is_a_number(self) -> bool:
         """Whether the bare name is a number: then the same name cannot be an index."""
         match self.tree:
-            case ast.InputItem(dims=dims) | ast.ParamItem(dims=dims) | ast.StateItem(dims=dims) | ast.Noise(dims=dims):
-                return not dims
+            case ast.InputItem() | ast.ParamItem() | ast.NoiseItem() | ast.StateItem():
+                return not self.tree.dims
             case ast.Settings():
                 return True
             case ast.Equation(word="let" | "readout" | "cost" | "metric" | "tie", left=left):
@@ -81,7 +80,8 @@ class Names:
 
     The file itself is such a part, and so is each block. ``own`` are those of the ``entries`` that the part declares;
     the others are declared around it. ``hidden`` are the names that are declared inside its blocks, with the block.
-    ``references`` has where each name stands, over all parts of the file.
+    ``references`` has where each name stands, over all parts of the file. ``unsupported`` are the numbers of copies, of
+    which each was reported.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -89,6 +89,7 @@ class Names:
     own: set[str] = field(default_factory=set)
     hidden: dict[str, str] = field(default_factory=dict)
     references: References = field(default_factory=References)
+    unsupported: set[str] = field(default_factory=set)
 
     def get(self, name: str) -> Entry | None:
         """The declaration of a name."""
@@ -111,7 +112,9 @@ class Names:
 
     def inside(self) -> Names:
         """The names that a block can read before it declares anything."""
-        return Names(dict(self.entries), dict(self.indices), references=self.references)
+        return Names(
+            dict(self.entries), dict(self.indices), references=self.references, unsupported={*self.unsupported}
+        )
 
     def find(
         self, name: ast.Name, kinds: tuple[str, ...], reporter: Reporter, code: str, otherwise: str | None = None
@@ -202,6 +205,8 @@ def declared(statement: ast.Statement) -> Iterator[tuple[ast.Name, str, ast.Tree
             yield from ((item.name, word, item) for item in items)
         case ast.Params(items=params):
             yield from ((item.name, "param", item) for item in params)
+        case ast.Noises(items=noises):
+            yield from ((item.name, "noise", item) for item in noises)
         case ast.States(items=states):
             yield from ((item.name, "state", item) for item in states)
         case ast.Data(name=name):
@@ -212,8 +217,6 @@ def declared(statement: ast.Statement) -> Iterator[tuple[ast.Name, str, ast.Tree
             yield term, "force", statement
         case ast.Equation(word=word, left=left) if word not in OF_STATES:
             yield left.name, word, statement
-        case ast.Noise(name=name):
-            yield name, "noise", statement
         case ast.Settings(index=ast.Name() as index):
             yield index, "step", statement
         case ast.Layer(name=name):

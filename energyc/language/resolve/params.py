@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import cast
+from typing import TypeVar, cast
 
 from energyc.language.diagnostics import Label, Remedy, Span, inserting, writing
 from energyc.language.network import Noise, Param, StartLaw
@@ -47,12 +47,10 @@ class Params:
         """The params of a statement; a law covers the names before it that have neither law nor value."""
         params: list[Param | None] = []
         for k, item in enumerate(statement.items):
-            law = item.law
-            if law is None and item.value is None:
-                source = next((later for later in statement.items[k + 1 :] if later.law is not None), item)
-                law = source.law
+            source = item if item.value is not None else _having_law(statement.items[k:])
+            if source is not item:
                 self._check_sets(item, source)
-            params.append(self._param(item, law))
+            params.append(self._param(item, source.law))
         return [param for param in params if param is not None]
 
     def _check_sets(self, item: ast.ParamItem, source: ast.ParamItem) -> None:
@@ -78,16 +76,31 @@ class Params:
         node = cast(Input, tensor.node)
         return Param(node, start_law, spread, sets.low, sets.high, item.span, structure=tuple(sets.structure))
 
-    def noise(self, statement: ast.Noise) -> Noise | None:
-        """A noise with its law."""
-        tensor = self.declarations.enter(statement, "noise")
-        law = self._law(statement.law)
-        if law is not None and law.name not in _NOISES:
-            message = f"noise follows {listed(_NOISES, 'or')}, and `{law.name}` is a starting law of params"
-            help = Remedy("write `~ normal(0.02)`", writing("normal(0.02)", statement.law.span))
-            self._reporter.error("E0421", message, statement.law.span, help=help)
-            return None
-        return None if tensor is None or law is None else Noise(cast(Input, tensor.node), law, statement.span)
+    def noises(self, statement: ast.Noises) -> list[Noise]:
+        """The noises of a statement; a law covers the names before it that have none."""
+        laws = {item.law: self._noise_law(item.law) for item in statement.items if item.law is not None}
+        found: list[Noise] = []
+        for k, item in enumerate(statement.items):
+            tensor, written = self.declarations.enter(item, "noise"), _having_law(statement.items[k:]).law
+            if written is None:
+                self._report_no_law(item)
+            elif tensor is not None and (law := laws[written]) is not None:
+                found.append(Noise(cast(Input, tensor.node), law, item.span))
+        return found
+
+    def _noise_law(self, written: ast.Law) -> StartLaw | None:
+        """The law of a noise, whose numbers do not hang on a shape."""
+        law = self._law(written)
+        if law is None or law.name in _NOISES:
+            return law
+        message = f"noise follows {listed(_NOISES, 'or')}, and `{law.name}` is a starting law of params"
+        help = Remedy("write `~ normal(0.02)`", writing("normal(0.02)", written.span))
+        self._reporter.error("E0421", message, written.span, help=help)
+        return None
+
+    def _report_no_law(self, item: ast.NoiseItem) -> None:
+        help = Remedy(f"write `{item.name.text} ~ normal(0.02)`", inserting(" ~ normal(0.02)", _end_of_shape(item)))
+        self._reporter.error("E0423", f"`{item.name.text}` has no law", item.name.span, help=help)
 
     def _default_law(self, item: ast.ParamItem) -> StartLaw | None:
         """Directions need no law: without one they are uniform on their set. Otherwise the law is missing."""
@@ -152,6 +165,14 @@ class Params:
         return None if isinstance(term, Bad) else self.declarations.equations.lowering.node(term, ())
 
 
-def _end_of_shape(item: ast.ParamItem) -> int:
-    """Where the name of a param ends, with its dims."""
+Drawn = TypeVar("Drawn", ast.ParamItem, ast.NoiseItem)
+
+
+def _having_law(items: Sequence[Drawn]) -> Drawn:
+    """The first item with a law, which covers those before it; without one the first item."""
+    return next((item for item in items if item.law is not None), items[0])
+
+
+def _end_of_shape(item: ast.ParamItem | ast.NoiseItem) -> int:
+    """Where the name of a param or a noise ends, with its dims."""
     return max(item.name.span.end, *(dim.span.end + 1 for dim in item.dims)) if item.dims else item.name.span.end

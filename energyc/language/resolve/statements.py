@@ -173,7 +173,10 @@ class Statements:
             return None
         frame = flow_frame(state.name)
         right = None if frame in self.equations.frames else self.equations.of_state(tree, state, frame)
-        if right is None or not self._reads_no(frame, right[0], "target", f"the {tree.word} of a state", "E0432"):
+        if right is None:
+            return None
+        if not self._reads_no(frame, right[0], "target", f"a `{tree.word}`", "E0432", f"{tree.word} {state.name}"):
+            self.equations.wrong.add(frame)
             return None
         return state, *right
 
@@ -194,14 +197,14 @@ class Statements:
         reads_no_target = self._reads_no(name, node, "target", reader, "E0432")
         return self._reads_no(name, node, "step", reader, "E0432") and reads_no_target
 
-    def _reads_no(self, name: str, node: Node, kind: str, reader: str, code: str) -> bool:
-        """Whether a right side reads no input of a kind; each that it reads is reported."""
+    def _reads_no(self, name: str, node: Node, kind: str, reader: str, code: str, shown: str = "") -> bool:
+        """Whether a right side, ``shown`` by its name, reads no input of a kind; each that it reads is reported."""
         reads = [n.name for n in walk([node]) if isinstance(n, Input) and n.kind == kind]
         for read in reads:
             entry = self.context.names.entries[read]
             self.reporter.error(
                 code,
-                f"{reader} may not read a {noun(kind)}, and `{name}` reads `{read}`",
+                f"{reader} may not read a {noun(kind)}, and `{shown or name}` reads `{read}`",
                 first_read(self.equations.frames[name], [read, *self._lets_over(read)]),
                 labels=[entry.label()],
                 help=_WHERE_ELSE.get(kind),

@@ -64,7 +64,7 @@ def _note_dims(names: Names, tree: ast.Tree) -> None:
     match tree:
         case ast.InputItem(dims=dims, kind=kind):
             named: tuple[ast.Name | None, ...] = (*dims, kind)
-        case ast.ParamItem(dims=dims) | ast.StateItem(dims=dims) | ast.Noise(dims=dims) | ast.NamedSet(dims=dims):
+        case ast.ParamItem(dims=dims) | ast.StateItem(dims=dims) | ast.NoiseItem(dims=dims) | ast.NamedSet(dims=dims):
             named = dims
         case ast.Settings(dim=dim):
             named = (dim,)

@@ -164,6 +164,15 @@ class ParamItem(Tree):
 
 
 @dataclass(frozen=True)
+class NoiseItem(Tree):
+    """``eps[N, D] ~ law``; without a law, that of a later item on the line holds."""
+
+    name: Name
+    dims: tuple[Name, ...]
+    law: Law | None
+
+
+@dataclass(frozen=True)
 class StateItem(Tree):
     """``z[N, D] in A and B``."""
 
@@ -279,12 +288,10 @@ class Params(Statement):
 
 
 @dataclass(frozen=True)
-class Noise(Statement):
-    """``noise eps[N, D] ~ law``."""
+class Noises(Statement):
+    """``noise ...``."""
 
-    name: Name
-    dims: tuple[Name, ...]
-    law: Law
+    items: tuple[NoiseItem, ...]
 
 
 @dataclass(frozen=True)

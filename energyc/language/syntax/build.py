@@ -133,8 +133,11 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
     dims = staticmethod(_items)
 
-    def noise(self, span: Span, name: ast.Name, dims: Any, law: ast.Law) -> ast.Noise:
-        return ast.Noise(span, name, dims or (), law)
+    def noises(self, span: Span, *items: ast.NoiseItem) -> ast.Noises:
+        return ast.Noises(span, items)
+
+    def noise(self, span: Span, name: ast.Name, dims: Any, law: ast.Law | None) -> ast.NoiseItem:
+        return ast.NoiseItem(span, name, dims or (), law)
 
     def states(self, span: Span, *items: ast.StateItem) -> ast.States:
         return ast.States(span, items)

@@ -164,7 +164,7 @@ class Judge:
         flow = self.network.flows[descent.state]
         if descent.by == descent.state and (descent.plain or [*preconditioners(self.network, flow, self.base)]):
             return  # the matrix is the identity, or a let with a claim of its own
-        about = f"{descent.metric} of flow {descent.state}"
+        about = f"{descent.metric} of {flow.word} {descent.state}"
         yield _claim(about, "symmetric", _symmetric(descent.symmetric))
         at = descent.at if descent.plain else None
         claim = self._positive(about, descent.matrix, at, self.network.states[descent.state].node)
@@ -173,7 +173,7 @@ class Judge:
 
     def _of_matrix(self, name: str, flow: str, by: tuple[str, str], matrix: ForceField) -> Iterator[Claim]:
         """That a preconditioner is symmetric and positive, by two of its indices."""
-        about = f"{name} in flow {flow}"
+        about = f"{name} in {self.network.flows[flow].word} {flow}"
         verdict = decide(matrix, np.random.default_rng(SEED), SECONDS)
         yield _claim(about, "symmetric", _symmetric(verdict))
         if verdict.kind == "conservative":
@@ -198,7 +198,7 @@ class Judge:
                 verdict = decide(field, np.random.default_rng(SEED), SECONDS)
                 if verdict.kind != "conservative":
                     claim = f"minus the gradient of an energy by {name}"
-                    yield _claim(f"flow {flow.name}", claim, _symmetric(verdict))
+                    yield _claim(f"{flow.word} {flow.name}", claim, _symmetric(verdict))
 
 
 def _claim(about: str, claim: str, judged: Judgement) -> Claim:

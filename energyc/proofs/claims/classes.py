@@ -117,13 +117,28 @@ class Claim:
         return {**entry, **{key: value for key, value in optional.items() if value}}
 
 
+def reason(verdict: str, why: str | None) -> str:
+    """Why a rule has its verdict, as it follows that in a sentence."""
+    if not why:
+        return ""
+    if verdict in ("biased", "unproved"):
+        return f", because of {why}"
+    return f" {why}" if verdict == "exact" else f": {why}"
+
+
 @dataclass(frozen=True)
 class RuleReport:
-    """The verdict on a learning rule for this network."""
+    """The verdict on a learning rule for this network; ``needed`` is what makes an ``unproved`` rule exact."""
 
     verdict: str
     why: str | None = None
     use_instead: str | None = None
+    needed: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why, as it follows the verdict in a sentence."""
+        return reason(self.verdict, self.why)
 
     def to_json(self) -> dict[str, Any]:
         """The entry of ``rules``."""

@@ -40,8 +40,8 @@ class SteepEdge:
 
 def steep_edges(network: Network) -> list[SteepEdge]:
     """The steep edges of the terms and the cost, found by moving one state at a time to an edge of its set."""
-    kinds = {"energy": "energy term", "force": "force", "flow": "the flow of"}
-    roots = {f"{kinds[term.kind]} {name}": term.node for name, term in network.terms.items()}
+    called = {"energy": "energy term", "force": "force", "flow": "the flow of", "next": "the next value of"}
+    roots = {f"{called[term.word]} {name}": term.node for name, term in network.terms.items()}
     if network.cost is not None:
         roots["the cost"] = network.cost.node
     return list(dict.fromkeys(edge for owner, root in roots.items() for edge in _steep_edges_of(network, owner, root)))

@@ -39,7 +39,9 @@ def range_of(coefficients: Mapping[int, Fraction], u: Range) -> Range | None:
     if not all(map(math.isfinite, floats)):
         return None
     turns = [float(r.real) for r in np.roots(np.polyder(floats)) if u.low < r.real < u.high]
-    ends = [nearest(sum(c * Fraction(end) ** k for k, c in coefficients.items())) for end in (u.low, u.high)]
+    ends = [
+        nearest(sum((c * Fraction(end) ** k for k, c in coefficients.items()), Fraction(0))) for end in (u.low, u.high)
+    ]
     reach = SLACK * sum(abs(c) * u.size ** (degree - k) for k, c in enumerate(floats))
     within = [float(np.polyval(floats, turn)) + off for turn in turns for off in (-reach, reach)]
     return widened(min(ends + within), max(ends + within))

@@ -38,5 +38,5 @@ def refuse_biased(name: str, classes: Classes, rule: str) -> None:
     verdict = classes.rules[rule]
     if verdict.verdict == "biased":
         instead = f"use {verdict.use_instead}, or " if verdict.use_instead else ""
-        message = f"{rule} is biased on {name}, because of {verdict.why}"
+        message = f"{rule} is biased on {name}{verdict.reason}"
         raise UserError(message, code="E0921", help=spoken(instead + "insist with {}", Option("allow_biased", True)))

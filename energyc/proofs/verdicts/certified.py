@@ -175,7 +175,8 @@ class Writer:
 
     def claims(self, classification: Classification, claims: Iterable[Claim]) -> Iterator[tuple[Claim, Written | None]]:
         """The claims beside the classes, with the proofs of those that are proved, but for rule trees."""
-        metrics = {f"{d.metric} of flow {d.state}": d for d in classification.descents.values()}
+        flows = self.network.flows
+        metrics = {f"{d.metric} of {flows[d.state].word} {d.state}": d for d in classification.descents.values()}
         for claim in claims:
             symmetric = claim.claim == "symmetric"
             metric = self._metric(metrics[claim.about]) if symmetric and claim.about in metrics else None
@@ -206,7 +207,7 @@ class Writer:
 
     def _matrix(self, about: str) -> Json | None:
         """That exchanging two indices of a let leaves it as it is."""
-        name = about.partition(" in flow ")[0]
+        name = about.partition(" in ")[0]
         let = self.network.lets[name]
         twice = [k for k, dim in enumerate(let.node.dims) if let.node.dims.count(dim) == 2]
         if len(twice) != 2:

@@ -80,7 +80,8 @@ def _rule_through(rule: str, layers: Mapping[str, Classes]) -> RuleReport:
     whys = dict.fromkeys(why for why in deciding.values() if why)
     named = {why: [name for name, own in deciding.items() if own == why] for why in whys}
     why = "; ".join(f"{why} in {', '.join(names)}" for why, names in named.items()) or None
-    return replace(worst, why=why)
+    needed = [f"{own.rules[rule].needed} in {name}" for name, own in layers.items() if own.rules[rule].needed]
+    return replace(worst, why=why, needed=" and ".join(needed))
 
 
 def _beyond_layers(rule: Declaration) -> str:
@@ -106,7 +107,7 @@ def _of_network(network: Network, gate: Gate, called: str = WHOLE) -> Classes:
     rests = all(claim.verdict == "proved" for claim in claims if claim.claim == EQUILIBRIUM)
     judged = network if called == WHOLE else under_linear_cost(replace(network, graph=network.graph.fork()))
     rules = {
-        name: RuleReport(rule.verdict, _reason(name, rule, rests), rule.use_instead)
+        name: RuleReport(rule.verdict, _reason(name, rule, rests), rule.use_instead, rule.needed)
         for name, rule in admissible(judged, classification).items()
     }
     together = _sum_report(network, classification.together, notation, gate.uncertified)
@@ -125,10 +126,10 @@ def _term_report(
 ) -> TermReport:
     term = network.terms[name]
     if descent is not None and verdict.kind != "conservative":
-        return TermReport(term.name, term.kind, "metric-descent", "proof", metric=descent.metric)
+        return TermReport(term.name, term.word, "metric-descent", "proof", metric=descent.metric)
     ties = tuple(" and ".join(_tie_text(network, notation, t) for t in suggested.ties) for suggested in verdict.ties)
     remedies = tuple(" and ".join(_remedy(network, notation, t) for t in suggested.ties) for suggested in verdict.ties)
-    return TermReport(term.name, term.kind, ties=ties, remedies=remedies, **_report_fields(network, verdict, notation))
+    return TermReport(term.name, term.word, ties=ties, remedies=remedies, **_report_fields(network, verdict, notation))
 
 
 def _sum_report(

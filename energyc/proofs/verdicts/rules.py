@@ -24,13 +24,14 @@ class RuleVerdict:
     """``exact``, ``surrogate``, ``biased``, ``unproved`` or ``inadmissible``, the reason, and a rule to use instead.
 
     A ``surrogate`` gives the exact gradient of something else than the cost. ``terms`` are the terms that decide the
-    verdict.
+    verdict, ``needed`` is what has to hold for an ``unproved`` rule to be exact.
     """
 
     verdict: Worth
     why: str = ""
     use_instead: str | None = None
     terms: tuple[str, ...] = ()
+    needed: str = ""
 
 
 def admissible(network: Network, classification: Classification) -> dict[str, RuleVerdict]:
@@ -119,12 +120,14 @@ def _unpredicted(network: Network) -> str:
 class DescentFacts:
     """Why a contrast of energies is exact in a network that goes down them in a metric, and what speaks against it.
 
-    ``rest`` says where its equilibria must be; with ``against`` it is biased, with ``doubt`` unproved.
+    ``rest`` says where its equilibria must be; with ``against`` it is biased, with ``doubt`` unproved unless ``needed``
+    holds.
     """
 
     rest: str
     against: str = ""
     doubt: str = ""
+    needed: str = ""
 
 
 def descent_facts(network: Network, classification: Classification) -> DescentFacts:
@@ -135,15 +138,16 @@ def descent_facts(network: Network, classification: Classification) -> DescentFa
     lets = ", ".join(dict.fromkeys(d.by for d in classification.descents.values()))
     rest = f"where the states rest at a critical point of the energy in {lets}"
     for descent in classification.descents.values():
-        state = network.states[descent.state]
+        state, word = network.states[descent.state], network.flows[descent.state].word
         if not descent.energies:
-            return DescentFacts(rest, f"the flow of {descent.state}, whose energy is not written")
+            return DescentFacts(rest, f"the {word} of {descent.state}, whose energy is not written")
         if state.constraint is not None:
             return DescentFacts(rest, f"the set of {descent.state}, on which the energy need not be critical")
         if network.cost is not None and not only_through(network.cost.node, state.node, descent.at):
             return DescentFacts(rest, f"the cost, which reads {descent.state} beside {descent.by}")
         if not descent.plain:
-            return DescentFacts(rest, doubt=f"P in the flow of {descent.state}, which may be singular")
+            doubt = f"P in the {word} of {descent.state}"
+            return DescentFacts(rest, doubt=f"{doubt}, which may be singular", needed=f"{doubt} is invertible")
     return DescentFacts(rest)
 
 
@@ -190,8 +194,10 @@ class Facts:
         if self.descent is not None and "holomorphic" not in rule.needs:
             return self._of_descent(rule, self.descent)
         terms = classification.together.deciding if classification.together else ()
-        worth: Worth = "unproved" if classification.kind == "undecided" else "biased"
-        return RuleVerdict(worth, ", ".join(terms) + self._off_the_jumps() + self._in_scales(), rule.instead, terms)
+        why, needed = ", ".join(terms) + self._off_the_jumps() + self._in_scales(), ""
+        if classification.kind == "undecided":
+            needed = f"{listed(terms)} {'is' if len(terms) == 1 else 'are together'} conservative"
+        return RuleVerdict("unproved" if needed else "biased", why, rule.instead, terms, needed)
 
     def _unclamped(self, rule: Declaration) -> str:
         """Why a phase that a rule compares is not there."""
@@ -213,7 +219,7 @@ class Facts:
         if descent.against:
             return RuleVerdict("biased", descent.against, rule.instead, terms)
         if descent.doubt:
-            return RuleVerdict("unproved", descent.doubt, rule.instead, terms)
+            return RuleVerdict("unproved", descent.doubt, rule.instead, terms, descent.needed)
         return RuleVerdict("exact", descent.rest)
 
     def _off_the_jumps(self) -> str:

@@ -61,7 +61,7 @@ def _term(network: Network, influence: Influence, looks: str, verdict: str) -> B
     named = {energy for slope in network.terms[influence.term].slopes for energy in slope.energies}
     down = f"down {' + '.join(sorted(named))}" if named else ""
     params = ", ".join(influence.params)
-    word = influence.kind if influence.kind == "flow" else ""
+    word = influence.kind if influence.kind in ("flow", "next") else ""
     name = f"{word} {influence.term}".strip()
     title = f"{influence.kind} {influence.term}: {verdict}" + (f"; params {params}" if params else "")
     return Box(name, down or params, f"term {looks}", title)

@@ -12,6 +12,6 @@ server       the protocol: documents, debouncing, and which module answers what;
 A feature is a function of a ``View``, a text with its reading, and knows nothing of the protocol but its types. While
 someone types only the front end runs; torch and sympy are imported by nothing here.
 
-Imports: ``data``, ``derive``, ``diagnostics``, ``functions``, ``ir``, ``network``, ``notation``, ``resolve``,
-``resources``, ``rules``, ``settings``, ``syntax``, ``version``; libraries: ``lsprotocol``, ``pygls``.
+Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``functions``, ``ir``, ``network``, ``notation``,
+``resolve``, ``resources``, ``rules``, ``settings``, ``syntax``, ``version``; libraries: ``lsprotocol``, ``pygls``.
 """

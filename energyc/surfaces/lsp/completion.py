@@ -23,7 +23,7 @@ from energyc.surfaces.lsp.view import View
 Kind = types.CompletionItemKind
 TRIGGERS = (".", "[", "(", ",", "=", "~", ":", "|", " ")
 #: The kinds of names that an equation may read.
-READABLE = (*sorted(TENSORS - {"postponed"}), "dim", "const", "fn", "layer")
+READABLE = (*sorted(TENSORS), "dim", "const", "fn", "layer")
 _WORD = re.compile(r"[A-Za-z_0-9]*$")
 #: A value may have hyphens.
 _VALUE = re.compile(r"[A-Za-z_0-9]*(?:-[A-Za-z_0-9]*)*$")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from lsprotocol import types
 
 from energyc.language.diagnostics import Diagnostic, Span
+from energyc.proofs.claims.classes import reason
 from energyc.resources import page
 from energyc.surfaces.lsp.hover import mended_by, term_of
 from energyc.surfaces.lsp.view import View
@@ -78,10 +79,10 @@ def _rule(view: View) -> Iterator[types.Diagnostic]:
     for word in view.reading.symbols.words:
         verdict = view.report["rules"].get(word.text) if word.owner == "train.rule" else None
         if verdict is not None and verdict["verdict"] != "exact":
-            parts = [f"`{word.text}` is {verdict['verdict']} on this network"]
-            parts += [f"because of {verdict['why']}"] if verdict.get("why") else []
+            said = f"`{word.text}` is {verdict['verdict']} on this network"
+            said += reason(verdict["verdict"], verdict.get("why"))
             help = f"\nhelp: use `{verdict['use_instead']}`" if verdict.get("use_instead") else ""
-            yield _said(view, word.span, ", ".join(parts) + help, RULE, types.DiagnosticSeverity.Warning)
+            yield _said(view, word.span, said + help, RULE, types.DiagnosticSeverity.Warning)
 
 
 def _said(view: View, span: Span, message: str, code: str, severity: types.DiagnosticSeverity) -> types.Diagnostic:

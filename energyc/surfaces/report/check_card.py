@@ -34,7 +34,7 @@ def check_html(
     rules = [
         (name, Verdict(rule.verdict), rule.why or "", rule.use_instead or "") for name, rule in whole.rules.items()
     ]
-    body.append(to_html(Table(("rule", "verdict", "because of", "use instead"), tuple(rules))))
+    body.append(to_html(Table(("rule", "verdict", "why", "use instead"), tuple(rules))))
     body += [tag("pre", messages)] if messages else []
     return card([title, " ", verdict(whole.verdict)], body)
 

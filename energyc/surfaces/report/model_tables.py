@@ -125,7 +125,7 @@ def _shown(name: str, report: TermReport | SumReport, written: bool = False) -> 
 def rules(classes: Classes) -> Iterator[Block]:
     """Yield the verdict on each learning rule with its reason."""
     yield Heading("Learning rules on this network")
-    header = ("rule", "verdict", "because of", "use instead")
+    header = ("rule", "verdict", "why", "use instead")
     rows = [
         (name, Verdict(rule.verdict), rule.why or "", rule.use_instead or "") for name, rule in classes.rules.items()
     ]

@@ -16,9 +16,9 @@ def rule_warnings(network: Network, classes: Classes, rule: str) -> Iterator[str
     """Yield a sentence if the rule that trains the network is not proved exact on it."""
     verdict = classes.rules[rule]
     if verdict.verdict == "unproved":
-        yield f"{rule} is unproved on {network.name}: it is exact only if {verdict.why} is conservative"
+        yield f"{rule} is unproved on {network.name}: it is exact only if {verdict.needed}"
     elif verdict.verdict == "biased":
-        yield f"{rule} is biased on {network.name}: {verdict.why}"
+        yield f"{rule} is biased on {network.name}{verdict.reason}"
     elif verdict.verdict == "surrogate":
         yield f"{rule} follows {verdict.why}"
 
@@ -46,11 +46,11 @@ def chosen_rule(network: Network, classes: Classes) -> Iterator[str]:
         case "biased":
             insist = "train.allow_biased insists on it"
             outcome = insist if allowed else f"train refuses it unless {insist}"
-            yield f"{setting} is biased on {network.name}, because of {rule.why}: {outcome}{instead}"
+            yield f"{setting} is biased on {network.name}{rule.reason}: {outcome}{instead}"
         case "surrogate":
             yield f"{setting} follows {rule.why}"
         case "unproved":
-            yield f"{setting} is unproved on {network.name}: exact only if {rule.why} is conservative{instead}"
+            yield f"{setting} is unproved on {network.name}: exact only if {rule.needed}{instead}"
 
 
 def steep_notes(network: Network) -> Iterator[str]:

@@ -253,7 +253,7 @@ def _classes(facts: RunFacts) -> Content:
     rule = facts.classes.rules.get(facts.run.rule)
     said: Content = ["As a whole it is ", verdict(facts.classes.verdict), "."]
     if rule is not None:
-        because = f" because of {rule.why}" if rule.why and rule.verdict != "exact" else ""
+        because = rule.reason if rule.verdict != "exact" else ""
         said = [said, f" On it {facts.run.rule} is ", verdict(rule.verdict), f"{because}."]
     return [tag("p", said), tag("div", tag("table", tag("thead", head), tag("tbody", rows)), class_="wide")]
 
