@@ -31,6 +31,9 @@ cost c = sum[d](out[d]^2)
     [
         (STATE + "energy e = (((2^1024)^1024)^1024)^1024 * z", "E0704"),
         (STATE + "fn f(u) = u*u\nenergy e = " + "f(" * 40 + "3" + ")" * 40 + " * z", "E0704"),
+        (STATE + "const h = 1e300\nenergy e = 1e300 * h * z^2", "E0704"),
+        (STATE + "let a = 1e200 * z\nlet b = 1e200 * a\nenergy e = b^2", "E0704"),
+        (STATE + "let a = 1e-200 * z\nlet b = 1e-200 * a\nenergy e = b", "E0704"),
         (STATE + f"energy e = a2999\n{LETS}\nlet a0 = z", "E0802"),
         (f"dim {DIMS}, d0 = 1\nstate z[d2999]\nenergy e = sum[i](z[i])", "E0802"),
         (STATE + "\n".join(f"let a{k} = a{(k + 1) % 2000}" for k in range(2000)) + "\nenergy e = a0 * z", "E0802"),
