@@ -12,6 +12,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from energyc.checker.judge import judge
 from tests.fuzz.cases import Find, command
 from tests.fuzz.drawing_specs import Maker
@@ -51,6 +53,14 @@ OF_SLOPES = (*(name for name in FUNCTIONS if name.rstrip("'") in SCALARS), "max"
 #: What is multiplied: some are so near the ends of the floats that their squares are beyond.
 FACTORS = "1 1 1 -1 1/3 0.02 0 pi gamma 1e5 1e-7 10^50 1e150 -1e200 1e-150 1e-200 1e300 2^900".split()
 MILD = 8
+#: What drives a state back, also where an integer clamp or training decides how; and the lets of a chain.
+LEAKS = (
+    "1/2 * z[n,d]^2",
+    "1/4 * z[n,d]^4",
+    "where(at[n] == 1, 1/2 * (z[n,d] - x[n])^2, 1/4 * z[n,d]^2)",
+    "where(training and n == to[0], z[n,d]^4, z[n,d]^2)",
+)
+CHAIN = 3
 
 
 @dataclass(frozen=True)
@@ -157,12 +167,18 @@ class Placing(Maker):
     def _energies(self) -> list[str]:
         if self.name in NEXT:
             return []
-        power = self.random.choice(("^2", "^2", "^4"))
         factor = self.factor() if not self.tame and self.maybe(0.1) else "1/2"
-        lines = [f"energy leak = 1/2 * sum[n,d](z[n,d]{power}) + {factor} * sum[k](v[k]^2)"]
+        lines = [f"energy leak = sum[n,d]({self.random.choice(LEAKS)}) + {factor} * sum[k](v[k]^2)"]
+        if not self.tame and self.maybe(0.1) and self.name != "flow":
+            lines += [*self._chain(), f"energy chained = sum[n]((q0[n] - q{CHAIN}[n])^2)"]
         self.reals = [each for word in ("clamp", "param", "state") for each in TENSORS[word]]
         other = self.name != "flow" and self.maybe(0.3)
         return [*lines, f"energy other = {self.expression((), 2).text()} + {_MOVED}"] if other else lines
+
+    def _chain(self) -> list[str]:
+        """Lets that each multiply the one before."""
+        factor = self.factor()
+        return ["let q0[n] = z[n,0]", *(f"let q{k + 1}[n] = {factor} * q{k}[n]" for k in range(CHAIN))]
 
     def _answers(self) -> list[str]:
         at = {"layer": "mem.z[n,0]", "repeat": "h[n]"}.get(self.name, "z[n,0]")
@@ -243,7 +259,8 @@ def refusal(seed: int) -> Find | None:
         spec, proofs, text = Path(folder) / "spec.energy", Path(folder) / "proofs.json", Placing(seed).text()
         spec.write_text(text)
         form = ("json", "text")[seed % 2]
-        found = command("check", str(spec), "--format", form, "--certificates", str(proofs))
+        with np.errstate(over="raise", divide="raise", invalid="raise"):  # a warning would be shown to the user
+            found = command("check", str(spec), "--format", form, "--certificates", str(proofs))
         answers = judge(json.loads(proofs.read_text()), text) if proofs.exists() else []
         refused = [answer for answer in answers if answer.verdict != "yes"]
         return found or (Find("a certificate is refused", str(refused)) if refused else None)

@@ -243,7 +243,7 @@ def _equations(context: Context, target: str, rows: Rows, prefix: str) -> Equati
         prefix,
         _blocks(context, outputs) if context.features.blocks else (),
         _adjoint(context, by_state("_force_vjp")),
-        _back(context, outputs.get("_step_vjp", outputs["_force_vjp"])) if rows == "array" else None,
+        _back(context, outputs.get("_step_vjp", outputs.get("_force_vjp", {}))) if rows == "array" else None,
     )
 
 

@@ -69,8 +69,8 @@ class Coefficient:
         return self.value == 0
 
 
-def nearest(value: Fraction) -> float:
-    """The float nearest to a fraction; infinity beyond the floats."""
+def nearest(value: Fraction | float) -> float:
+    """The float nearest to a number; infinity beyond the floats."""
     try:
         return float(value)
     except OverflowError:

@@ -68,7 +68,7 @@ class Curvature:
         m, most = self.bounds()
         if not (m > 0 and math.isfinite(most)):
             return None
-        step = 2 / (m + most) if self.gradient else m / most**2
+        step = 2 / (m + most) if self.gradient else m / most / most
         return step, rate_of(step * m, step * most, self.gradient)
 
     def _least(self, scale: Array) -> float:
@@ -113,7 +113,7 @@ def rate_of(m: float, most: float, gradient: bool) -> float:
     """The factor of a step of 1: ``max(|1 - m|, |1 - L|)`` of a gradient, else ``sqrt(1 - 2 m + L^2)``."""
     if not (math.isfinite(m) and math.isfinite(most)):
         return math.inf
-    return max(abs(1 - m), abs(1 - most)) if gradient else math.sqrt(max(0.0, 1 - 2 * m + most**2))
+    return max(abs(1 - m), abs(1 - most)) if gradient else math.sqrt(max(0.0, 1 - 2 * m + most * most))
 
 
 def least_eigenvalue(matrix: Array) -> float:
@@ -217,7 +217,8 @@ def _bounded(form: Node, field: ForceField, norms: Norms) -> tuple[Array, Array]
         *(_by_products(each, field, norms) for each in (products, turned) if each is not None), strict=True
     )
     low = max(lows, key=lambda low: least_eigenvalue(low) if np.isfinite(low).all() else -math.inf)
-    return low, min(highs, key=np.linalg.norm)
+    with np.errstate(over="ignore"):
+        return low, min(highs, key=np.linalg.norm)
 
 
 def _by_products(products: Sequence[Product], field: ForceField, norms: Norms) -> tuple[Array, Array]:

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from energyc.language.network import Structure
-from energyc.mathematics.ir import ArgMax, Indicator, Input, Node, Operand, Softmax
+from energyc.mathematics.ir import ArgMax, Indicator, Input, Node, Operand, Softmax, nearest
 from energyc.mathematics.ir.interpreter import evaluate, key
 from energyc.proofs.claims.squares import squares
 from energyc.proofs.enclosures.nodes import Enclosures
-from energyc.proofs.enclosures.ranges import Range, exactly, widened
+from energyc.proofs.enclosures.ranges import LEAST, Range, exactly, widened
 from energyc.proofs.fields.problem import inputs_of
 from energyc.proofs.fields.sampling import Array
 from energyc.proofs.normal_form.products import Product
@@ -45,7 +45,15 @@ class Bound:
         if not isinstance(self.square, Fraction):
             return self.square
         root = Fraction(math.isqrt(self.square.numerator), math.isqrt(self.square.denominator))
-        return root if root**2 == self.square else Fraction(math.sqrt(self.square) * (1 + ROOT))
+        return root if root**2 == self.square else _root(self.square)
+
+
+def _root(square: Fraction) -> Fraction:
+    """A number that is not below a square root, also of one that no float is near."""
+    near = nearest(square)
+    if math.isinf(near):
+        return Fraction(math.isqrt(square.numerator // square.denominator) + 1)
+    return Fraction(math.sqrt(near or LEAST) * (1 + ROOT))
 
 
 @dataclass
@@ -75,8 +83,8 @@ class Norms:
         if square is not None:
             half = self.chain(square.half, first.axes, square.labels, labels)
             middle = scale * self._product(square.middle)
-            return Range(min(0.0, middle.low), max(0.0, middle.high)) * widened(0.0, float(half.square))
-        return _either(scale.size * float(self.chain(rest, first.axes, second.axes, labels).norm))
+            return Range(min(0.0, middle.low), max(0.0, middle.high)) * widened(0.0, nearest(half.square))
+        return _either(scale.size * nearest(self.chain(rest, first.axes, second.axes, labels).norm))
 
     def between(self, first: Operand, second: Operand, others: Sequence[Operand]) -> Bound:
         """A bound on a product of two vectors of norm 1 and others."""
@@ -86,7 +94,7 @@ class Norms:
         """How large a product with one direction can be."""
         rest = [f for f in product.factors if f is not only]
         scale = self.enclosures.number(product.coefficient).size
-        return scale * float(self.chain(rest, only.axes, (), self._labels(product.factors)).norm)
+        return scale * nearest(self.chain(rest, only.axes, (), self._labels(product.factors)).norm)
 
     def _labels(self, factors: Iterable[Operand]) -> dict[int, float]:
         """The size of each label, infinite where it may be any."""

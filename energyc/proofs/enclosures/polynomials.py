@@ -31,17 +31,20 @@ def polynomial(node: Add) -> tuple[Node, dict[int, Fraction]] | None:
 
 
 def range_of(coefficients: Mapping[int, Fraction], u: Range) -> Range | None:
-    """The range of a polynomial over a finite range: its values at the ends and where it turns."""
+    """The range of a polynomial over a finite range: its values at the ends and where it turns.
+
+    None where these may be beyond the floats.
+    """
     if not u.finite:
         return None
     degree = max(coefficients)
     floats = [nearest(coefficients.get(k, Fraction(0))) for k in range(degree, -1, -1)]
-    if not all(map(math.isfinite, floats)):
+    largest = nearest(sum((abs(c) * Fraction(u.size) ** k for k, c in coefficients.items()), Fraction(0)))
+    if not all(map(math.isfinite, (*floats, largest))):
         return None
     turns = [float(r.real) for r in np.roots(np.polyder(floats)) if u.low < r.real < u.high]
     ends = [
         nearest(sum((c * Fraction(end) ** k for k, c in coefficients.items()), Fraction(0))) for end in (u.low, u.high)
     ]
-    reach = SLACK * sum(abs(c) * u.size ** (degree - k) for k, c in enumerate(floats))
-    within = [float(np.polyval(floats, turn)) + off for turn in turns for off in (-reach, reach)]
+    within = [float(np.polyval(floats, turn)) + off for turn in turns for off in (-SLACK * largest, SLACK * largest)]
     return widened(min(ends + within), max(ends + within))

@@ -106,7 +106,7 @@ def _shrunk(value: Array, part: Structure) -> Array:
     size = np.abs(value.astype(float))
     largest = [size.sum(along, keepdims=True).max(across, keepdims=True) for along, across in _sides(part)]
     over = np.sqrt(np.prod(largest, axis=0)) / part.bound
-    return value / 2 ** np.maximum(0, np.ceil(np.log2(np.maximum(over, 1.0)) + 1e-9)).astype(int)
+    return value * 0.5 ** np.maximum(0, np.ceil(np.log2(np.maximum(over, 1.0)) + 1e-9))
 
 
 def _sides(part: Structure) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:

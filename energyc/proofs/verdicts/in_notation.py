@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from energyc.derivation.notation import Notation, left_side
 from energyc.language.network import Network, under_linear_cost
 from energyc.mathematics.functions import FUNCTIONS
@@ -33,10 +35,14 @@ FROM_EXACT = ("exact", "unproved", "biased", "inadmissible")
 
 
 def classes_of(network: Network) -> Classes:
-    """The class, the terms and the rules of a network, in its notation, as far as the checker accepts their proofs."""
+    """The class, the terms and the rules of a network, in its notation, as far as the checker accepts their proofs.
+
+    A bound beyond the floats is infinite, which says nothing to a user.
+    """
     gates = {name: Gate(Writer(layer.network, network.tree, name)) for name, layer in network.layers.items()}
     gate = Gate(Writer(network, network.tree))
-    classes = _of_layers(network, gates) if gates else _of_network(network, gate)
+    with np.errstate(all="ignore"):
+        classes = _of_layers(network, gates) if gates else _of_network(network, gate)
     return replace(classes, certify=partial(file_of, network.name, [*gates.values()] or [gate]))
 
 

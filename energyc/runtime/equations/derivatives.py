@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from energyc.runtime.equations.flow import Flow
@@ -17,8 +18,8 @@ class Derivatives(Flow):
     def _force_vjp(
         self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T cotangents, and with ``params`` <cotangents, dF/dtheta>."""
-        raise NotImplementedError
+        """J^T cotangents, and with ``params`` <cotangents, dF/dtheta>; a module whose force is constant writes none."""
+        return [None] * len(states), {}
 
     def _force_adjoint(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> list[Tensor | None]:
         """J^T cotangents."""
@@ -89,8 +90,8 @@ class Derivatives(Flow):
         return {}
 
     def _force_jvp(self, states: Tensors, fixed: Fixed, directions: Tensors) -> list[Tensor]:
-        """J directions."""
-        raise NotImplementedError
+        """J directions; a module whose force is constant writes none."""
+        return [torch.zeros_like(direction) for direction in directions]
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, dF/dx> for each real clamp x."""
