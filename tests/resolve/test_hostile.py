@@ -32,6 +32,7 @@ cost c = sum[d](out[d]^2)
         (STATE + "energy e = (((2^1024)^1024)^1024)^1024 * z", "E0704"),
         (STATE + "fn f(u) = u*u\nenergy e = " + "f(" * 40 + "3" + ")" * 40 + " * z", "E0704"),
         (STATE + "const h = 1e300\nenergy e = 1e300 * h * z^2", "E0704"),
+        (STATE + "const h = 1e200\nenergy e = h^2 * z^2", "E0704"),
         (STATE + "let a = 1e200 * z\nlet b = 1e200 * a\nenergy e = b^2", "E0704"),
         (STATE + "let a = 1e-200 * z\nlet b = 1e-200 * a\nenergy e = b", "E0704"),
         (STATE + f"energy e = a2999\n{LETS}\nlet a0 = z", "E0802"),
