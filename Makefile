@@ -15,7 +15,7 @@ slow:            ## the tests that take minutes
 	$(PYTHON) -m pytest $(WORKERS) -m slow
 
 fuzz:            ## look for what should not come out, until it is stopped (SECONDS=N: N s of each kind)
-	for kind in folders faults ranks mutants differential resting requests; do \
+	for kind in folders faults ranks mutants differential resting places requests; do \
 	  nice $(PYTHON) -m tests.fuzz $$kind --count 1000000000 --seconds $(or $(SECONDS),3600); done
 
 golden:          ## rewrite the golden files and the output in the pages, then look at the difference

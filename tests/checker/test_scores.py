@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from energyc.checker.judge import judge
@@ -87,9 +88,18 @@ def test_very_large_and_small_numbers_are_answered(factor: str, form: str) -> No
     """Their products in derivatives may be beyond the floats, those in the spec are refused."""
     body = f"state z[D]\nenergy leak = {LEAK}\nenergy e = sum[d]({form.format(c=factor)})"
     try:
-        assert [term.verdict for term in classes(body).terms] == ["conservative"] * 2
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            found = classes(body)
+        assert [term.verdict for term in found.terms] == ["conservative"] * 2
     except SpecError as error:
         assert [each.code for each in error.diagnostics] == ["E0704"]
+
+
+def test_a_step_is_not_certified_at_very_large_numbers() -> None:
+    text = f"{HEAD}state z[D]\nenergy e = {LEAK}\nflow z[d] = 1e300*tanh(1e150*z[0]) - grad(e, z[d])\n"
+    with np.errstate(over="raise", divide="raise", invalid="raise"), pytest.raises(SpecError) as caught:
+        resolve(read(f"{text}relax {{ step = certified, tolerance = 1e-6 }}\n"))
+    assert [each.code for each in caught.value.diagnostics if each.severity == "error"] == ["E0504"]
 
 
 BEYOND = Fraction(10) ** 400

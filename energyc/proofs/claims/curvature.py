@@ -116,6 +116,7 @@ def rate_of(m: float, most: float, gradient: bool) -> float:
     return max(abs(1 - m), abs(1 - most)) if gradient else math.sqrt(max(0.0, 1 - 2 * m + most * most))
 
 
+@np.errstate(all="ignore")
 def least_eigenvalue(matrix: Array) -> float:
     """A lower bound of the eigenvalues of a symmetric matrix; of several matrices the largest of these bounds."""
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
@@ -203,6 +204,7 @@ def _form(field: ForceField) -> Node:
     return graph.add([(-ONE, term) for term in terms], ())
 
 
+@np.errstate(all="ignore")
 def _bounded(form: Node, field: ForceField, norms: Norms) -> tuple[Array, Array]:
     """The bounds of a form in v: on the diagonal both, beside it how large a mixed product is, halved.
 
@@ -217,8 +219,7 @@ def _bounded(form: Node, field: ForceField, norms: Norms) -> tuple[Array, Array]
         *(_by_products(each, field, norms) for each in (products, turned) if each is not None), strict=True
     )
     low = max(lows, key=lambda low: least_eigenvalue(low) if np.isfinite(low).all() else -math.inf)
-    with np.errstate(over="ignore"):
-        return low, min(highs, key=np.linalg.norm)
+    return low, min(highs, key=np.linalg.norm)
 
 
 def _by_products(products: Sequence[Product], field: ForceField, norms: Norms) -> tuple[Array, Array]:
