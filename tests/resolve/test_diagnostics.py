@@ -44,10 +44,12 @@ STATE = RECURRENT + "state s[N]\n"
         (STATE + "flow s[n] = g * x[m] - s[n]", "E0303"),
         (STATE + "flow s[n, m] = x[n]", "E0304"),
         (STATE + "next s[n] = aim[n]", "E0432"),
+        (STATE + "next q[n] = x[n]", "E0435"),
         (STATE + "force f on s[n] = q[n] - s[n]", "E0201"),
         (STATE + "energy e = sum[n](s[n]^2 * foo)", "E0201"),
         (STATE + "energy e = sum[n](s[n]^2)\nstart s[n] = tanhh(x[n])", "E0206"),
         (RECURRENT + "repeat t in T {\nstate s[N]\nnext s[n] = tanh(g * s[n] + y[t, n])\n}\ncost c = s[0]", "E0190"),
+        (RECURRENT + "repeat t in T {\nstate s[N]\nnext s[n] = s[n] / (1 + t)\n}\ncost c = s[0]", "E0190"),
         (
             RECURRENT + "repeat t in T {\nlayer m {\nstate z[N]\nenergy e = sum[n](z[n]^2 + y[t, n] * z[n])\n}\n"
             "state s[N]\nstart s[n] = 0\nnext s[n] = tanh(y[t, n]) + m.z[n]\n}\ncost c = s[0]",
@@ -83,6 +85,11 @@ def test_nothing_that_follows_from_a_mistake_is_reported(text: str, wrong: str) 
             STATE + "let r[n, t] = where(n < N - 1 and 0 < t < T, 1, 0)\nenergy e = sum[n](s[n]^2)",
             "the dims of indices `n` and `t` cannot be inferred",
             "write them where the indices are bound, `n in N, t in T`",
+        ),
+        (
+            STATE + "let l[t, n] = where(t == 0, x[n], y[t - 1, n])\nenergy e = sum[n](s[n]^2)",
+            "the dim of index `t` cannot be inferred",
+            "write its dim where the index is bound, `t in T`",
         ),
         (
             STATE + "let r[i, j] = where(i == j, 1, 0)\nenergy e = sum[n](s[n]^2)",

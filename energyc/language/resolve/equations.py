@@ -17,7 +17,7 @@ from energyc.language.resolve.ranges import check_windows
 from energyc.language.resolve.read.exact import numbers_fit
 from energyc.language.resolve.reporter import Reporter, listed, quoted
 from energyc.language.resolve.rewrite import edited, with_sums
-from energyc.language.resolve.terms import Bad, Element, Frame, Index, Term, Unbound
+from energyc.language.resolve.terms import Bad, Element, Frame, Index, Term, Unbound, indices_of
 from energyc.language.syntax import ast
 from energyc.mathematics.ir import Function, Input, Node, walk
 
@@ -238,7 +238,7 @@ class Equations:
     def _report_without_dim(self, frame: Frame, tree: ast.Equation | ast.Function, indices: Sequence[Index]) -> None:
         """Report the indices of an equation whose dims nothing determines, as one mistake."""
         first, *others = indices
-        dims = [self._dim_beside(index, tree) for index in indices]
+        dims = [self._dim_meant(index, frame, tree) for index in indices]
         bound = ", ".join(f"{index.name} in {dim or 'DIM'}" for index, dim in zip(indices, dims, strict=True))
         what, where = f"dim of index `{first.name}`", "its dim where the index is bound"
         if others:
@@ -253,13 +253,18 @@ class Equations:
         labels = [Label(index.span, "nor can that of this one") for index in others]
         self.reporter.error("E0302", f"the {what} cannot be inferred", first.span, labels=labels, help=help)
 
-    def _dim_beside(self, index: Index, tree: ast.Equation | ast.Function) -> str | None:
-        """The only dim that an index is compared with, as in ``n == N - 1``; None where there is no such one."""
-        found: set[str] = set()
-        for compared in (part for part in ast.walk(tree) if isinstance(part, ast.Compare)):
-            names = {name.text for part in ast.walk(compared) if (name := _plain(part)) is not None}
+    def _dim_meant(self, index: Index, frame: Frame, tree: ast.Equation | ast.Function) -> str | None:
+        """The only dim that an index is compared with, as in ``n == N - 1``, or else moved along under a condition.
+
+        None where there is no such one.
+        """
+        compared: set[str] = set()
+        for condition in (part for part in ast.walk(tree) if isinstance(part, ast.Compare)):
+            names = {name.text for part in ast.walk(condition) if (name := _plain(part)) is not None}
             if index.name in names:
-                found |= {name for name in names if (entry := self.context.names.get(name)) and entry.kind == "dim"}
+                compared |= {name for name in names if (entry := self.context.names.get(name)) and entry.kind == "dim"}
+        moved = {window.dim for window in frame.windows if window.conditions and indices_of(window.place) == [index]}
+        found = compared or moved
         return found.pop() if len(found) == 1 else None
 
     # ------------------------------------------------------------ functions

@@ -183,7 +183,10 @@ class Statements:
     def _state(self, tree: ast.Equation) -> Tensor | None:
         name = tree.left.name
         entry = self.context.names.find(name, ("state",), self.reporter, "E0435", self._start_of_param(name.text))
-        return None if entry is None else self.equations.tensor(entry.name)
+        if entry is None:
+            self.equations.wrong.add(f"{tree.word} {name.text}")
+            return None
+        return self.equations.tensor(entry.name)
 
     def _start_of_param(self, name: str) -> str | None:
         tensor = self.equations.tensors.get(name)

@@ -53,7 +53,7 @@ def _tensor(scope: Scope, expr: ast.Apply) -> Tensor | None:
         scope.reporter.error(
             "E0205", f"`{name}` is a function and needs an argument", expr.name.span, help=f"write `{form}`"
         )
-    elif expr.slots is None and name in scope.names.indices:
+    elif expr.slots is None and name in scope.names.indices.keys() | scope.names.unsupported:
         unbound(scope, expr.name)
     else:
         report_unknown(scope, expr.name)
