@@ -37,8 +37,8 @@ Product = tuple[tuple[Atom, ...], frozenset[tuple[Atom, Any]]]
 _KINKS = ("sign", "max", "entry", "first")
 _EVEN, _ODD, _CONDITIONS = ("cos", "lcosh"), ("sin", "sign", "tanh", "erf"), ("eq", "le", "training")
 #: The most orders of indices that look alike, terms of a product, and of a case new indices, and products with their
-#: factors; the largest exponent; and the most signs by which cases are told apart.
-ORDERS, TERMS, INDICES, FACTORS, EXPONENT, CASES = 720, 1_000, 10_000, 300_000, 1000, 4
+#: factors; the largest exponent; the most bits of a number; and the most signs by which cases are told apart.
+ORDERS, TERMS, INDICES, FACTORS, EXPONENT, BITS, CASES = 720, 1_000, 10_000, 300_000, 1000, 20_000, 4
 _named_so_far, _most_names, _factors_left = [0], [inf], [inf]
 
 
@@ -49,7 +49,7 @@ class Poly(frozenset[tuple[Product, Any]]):
         found: dict[Product, Any] = {}
         for form, value in terms:
             found[form] = found.get(form, 0) + value
-        return super().__new__(cls, (item for item in found.items() if item[1]))
+        return super().__new__(cls, (item for item in found.items() if _is_kept(item[1])))
 
     def __add__(self, other: Poly) -> Poly:
         return Poly(chain(self, other))
@@ -79,6 +79,8 @@ class Poly(frozenset[tuple[Product, Any]]):
             return times([self] * int(exponent))
         if not self:
             raise Pole("a power of 0")
+        if abs(exponent) * max(map(_bits, (value for _, value in self))) > BITS:
+            raise NotCovered("a very large number")
         factor, root = Fraction(1), 1 if whole else exponent.denominator
         content = self.content() if whole else abs(self.content())
         base = Fraction(isqrt(content.numerator), isqrt(content.denominator)) if root == 2 else content
@@ -111,6 +113,18 @@ class Poly(frozenset[tuple[Product, Any]]):
         factors = [factor for (_, factors), _ in self for factor in factors]
         products = all(not form[0] and Fraction(value).denominator == 1 for form, value in self)
         return products and all((atom.below or atom.kind == "size") and e > 0 for atom, e in factors)
+
+
+def _bits(value: Any) -> int:
+    """How long a number is."""
+    return max(value.numerator.bit_length(), value.denominator.bit_length())
+
+
+def _is_kept(value: Any) -> bool:
+    """Whether a coefficient is not 0. Raises NotCovered for a very large one."""
+    if _bits(value) > BITS:
+        raise NotCovered("a very large number")
+    return bool(value)
 
 
 def number(value: Any) -> Poly:

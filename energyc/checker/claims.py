@@ -128,7 +128,7 @@ class Claims(Slopes):
         A step is as long as one likes, but for states that have ``lengths``.
         """
         statement = opened(node, "rest")
-        lengths, sizes = statement["lengths"], sized(statement["sizes"])
+        lengths, sizes = statement["lengths"], sized(statement["sizes"], self.spec)
         require(node["rule"] == "least" or not (lengths or sizes), "a rest by this rule has lengths or sizes")
         whole = self.motion(node["rule"], lengths)
         terms = whole if node["rule"] == "flows" else moving(whole)

@@ -11,7 +11,7 @@ from energyc.checker.algebra import Atom, Poly, lone, seen
 from energyc.checker.bounds import Bounds, sets_of
 from energyc.checker.case import require
 from energyc.checker.ranges import number, of_ends, root
-from energyc.checker.syntax import expression
+from energyc.checker.syntax import Spec, expression
 
 #: For two states s and t numbers a and b: all that reads v_s and w_t is from ``a |v_s| |w_t|`` to ``b |v_s| |w_t|``.
 Blocks = dict[tuple[str, str], tuple[Any, Any]]
@@ -148,7 +148,9 @@ def beside(matrix: Sequence[Sequence[Any]]) -> list[list[Any]]:
     return [[*blank, *row] for row in matrix] + [[*column, *blank] for column in zip(*matrix, strict=True)]
 
 
-def sized(found: Mapping[str, Any]) -> dict[str, int]:
+def sized(found: Mapping[str, int], spec: Spec) -> dict[str, int]:
     """The sizes that a statement gives to some dims. Raises Refused for what is none."""
-    require(all(type(size) is int and size > 0 for size in found.values()), "a size is no whole number above 0")
+    others = found.keys() - {name for name, left in spec["consts"].items() if left.word == "dim"}
+    require(not others, f"the statement gives {min(others, default='')} a size, which is no dim of the spec")
+    require(all(size > 0 for size in found.values()), "a size is not above 0")
     return dict(found)

@@ -12,7 +12,9 @@ from energyc.checker.case import Case, Refused, require
 from energyc.checker.claims import reader
 from energyc.checker.forms import sized
 from energyc.checker.ranges import NONE
-from energyc.checker.syntax import Left, NotCovered, expression, left_side
+from energyc.checker.shapes import ENTRIES, FILE, Malformed, expect
+from energyc.checker.statements import composed
+from energyc.checker.syntax import Left, NotCovered, consts_of, expression, left_side
 
 FORMAT, VERSION = "energyc certificates", 8
 #: For what a statement holds: everywhere, or on sets.
@@ -23,9 +25,9 @@ NORMAL = ("simplex", "sphere", "standardized")
 
 
 class Answer(NamedTuple):
-    """``yes``, ``no`` or ``not covered`` to a claim, and why."""
+    """``yes``, ``no`` or ``not covered``, and why; of a yes the statement, of others the place in the file."""
 
-    claim: str
+    about: str
     verdict: str
     reason: str = ""
 
@@ -33,26 +35,41 @@ class Answer(NamedTuple):
 def judge(file: Mapping[str, Any], text: str) -> list[Answer]:
     """An answer to each certificate and each claim of a file, given the text of the spec.
 
-    ``consts`` are those set from outside.
+    ``consts`` are those set from outside. Raises Malformed for a file without the fields of one.
     """
+    expect(isinstance(file, Mapping), file, "the file", "an object")
     if (file.get("format"), file.get("version")) != (FORMAT, VERSION):
         return [Answer("the file", "not covered", "another format or version")]
-    certificates = [_answer(_judge_certificate, each, text, file["consts"]) for each in file["certificates"]]
-    return certificates + [_answer(_judge_claim, each, text, file["consts"]) for each in file["claims"]]
+    FILE(file, "the file")
+    checks = {"certificates": _judge_certificate, "claims": _judge_claim}
+    return [
+        _answer(check, part, number, entry, text, file["consts"])
+        for part, check in checks.items()
+        for number, entry in enumerate(file[part])
+    ]
 
 
-def _answer(check: Callable[..., None], entry: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> Answer:
-    claim = str(entry.get("claim"))
+def _answer(
+    check: Callable[..., None], part: str, number: int, entry: Any, text: str, consts: Mapping[str, str]
+) -> Answer:
+    about = f"{part}[{number}]"
     try:
+        ENTRIES[part](entry, about)
         with limited():
+            unknown = consts.keys() - consts_of(text)
+            require(not unknown, f"the file sets {min(unknown, default='')}, which is no const of the spec")
             check(entry, text, consts)
-    except (NotCovered, RecursionError) as reason:
-        return Answer(claim, "not covered", str(reason))
-    except Refused as step:
-        return Answer(claim, "no", str(step))
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        return Answer(claim, "no", f"it is malformed: {error!r}")
-    return Answer(claim, "yes")
+    except NotCovered as reason:
+        return Answer(about, "not covered", str(reason))
+    except (RecursionError, MemoryError):
+        return Answer(about, "not covered", "a formula is too large, or nested too deeply")
+    except (Refused, Malformed) as step:
+        return Answer(about, "no", str(step))
+    except KeyError as error:
+        return Answer(about, "no", f"the spec has no {error.args[0]!r} that it can be about")
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+        return Answer(about, "no", "it does not fit the spec")
+    return Answer(composed(entry, consts), "yes")
 
 
 def _judge_certificate(entry: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> None:
@@ -69,8 +86,6 @@ class _Certificate(Case):
     def __init__(self, certificate: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> None:
         statement, self.steps = certificate["statement"], [*certificate["steps"]]
         scaled = statement["kind"] == "scaled"
-        fields = {"kind", "of", "by", "layer", "sizes", "for"} | ({"factors"} if scaled else set())
-        require(statement.keys() == fields, "the statement has other fields")
         self.factors, on_sets = statement.get("factors", {}), statement["for"] == ON_SETS
         known = on_sets or (statement["for"] == QUANTIFIERS and not scaled)
         require(known, "the statement has other quantifiers")
@@ -79,7 +94,7 @@ class _Certificate(Case):
         require(len({*of}) == len(of) > 0 and len({*self.by}) == len(self.by) > 0, "the statement repeats a name")
         self.named = {*re.findall(r"\w+", str([step["is"] for step in self.steps if step["rule"] == "slope"]))}
         super().__init__(statement["layer"], text, consts, self.by, self.named)
-        self.listed, self.sizes = certificate["formulas"], sized(statement["sizes"])
+        self.listed, self.sizes = certificate["formulas"], sized(statement["sizes"], self.spec)
         self.values = Bounds(self.formulas, self.sizes) if on_sets else None
         self.formulas.held = self.kind == "gradient" or not isinstance(self.of, str)
 
@@ -96,8 +111,7 @@ class _Certificate(Case):
     def take(self, rule: str, *fields: str) -> list[Any]:
         """The fields of the next step, which is one of this rule."""
         step = self.steps.pop(0) if self.steps else {}
-        known = step.get("rule") == rule and step.keys() == {"rule", *fields}
-        require(known, f"the step {rule} is missing or has other fields")
+        require(step.get("rule") == rule, f"the step {rule} is missing")
         return [step[field] for field in fields]
 
     def gradient(self) -> None:

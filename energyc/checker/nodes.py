@@ -1,4 +1,4 @@
-"""The nodes of rule trees: which fields, facts and premises they have by the kind of their statement and their rule."""
+"""The nodes of rule trees: which facts and premises they have by the kind of their statement and their rule."""
 
 from __future__ import annotations
 
@@ -20,19 +20,6 @@ FOR = {
     "contraction": _ON + "all other states on theirs, numbers of steps, " + _STILL,
     "semidefinite": _ON + "states on theirs, inputs and sizes at which it has a value",
     "positive": _ON + "those given nowhere negative, states on theirs, inputs and sizes, where there is a slope",
-}
-#: The other fields of the statements of each kind.
-FIELDS = {
-    "floor": "of attained layer for",
-    "part": "of confines given",
-    "rest": "steps lengths sizes layer for",
-    "damped": "of",
-    "unique": "steps sizes layer for",
-    "converges": "steps lengths rate sizes layer for",
-    "curved": "steps lengths m L",
-    "contraction": "of step layer for",
-    "semidefinite": "of by layer for",
-    "positive": "of by given layer for",
 }
 
 
@@ -69,11 +56,10 @@ RULES = {
 
 
 def opened(node: Node, kind: str) -> Mapping[str, Any]:
-    """The statement of a node, of this kind; the node has what its kind and its rule say, and no more."""
+    """The statement of a node, of this kind, by a rule of it; the facts and premises are those of the rule."""
     statement: Mapping[str, Any] = node["statement"]
-    whole = node.keys() - {"claim", "formulas"} == {"statement", "rule", "premises", "facts"}
-    known = statement["kind"] == kind and statement.keys() == {"kind", *FIELDS[kind].split()}
-    require(whole and known, "a statement has other fields")
+    require(statement["kind"] == kind, "a statement is of another kind")
+    require(f"{kind} {node['rule']}" in RULES, f"there is no rule {node['rule']} of a {kind}")
     require(kind not in FOR or statement["for"] == FOR[kind], "a statement has other quantifiers")
     rule, name = RULES[f"{kind} {node['rule']}"], f"the rule {node['rule']}"
     kinks = {"kinks"} if kind == "curved" and statement["steps"] == "proximal" else set[str]()

@@ -31,7 +31,8 @@ class Slopes(Terms):
 
     def single(self, node: Node, terms: Sequence[Left]) -> None:
         """That a force on closed convex sets rests once: some states are driven to rims, the others pulled together."""
-        rims, rule, sizes = node["facts"].get("rims", []), f"the rule {node['rule']}", sized(node["statement"]["sizes"])
+        rims, rule = node["facts"].get("rims", []), f"the rule {node['rule']}"
+        sizes = sized(node["statement"]["sizes"], self.spec)
         for name in rims:
             self.driven(name, terms, sizes)
         if others := self.states.keys() - {*rims}:
@@ -59,7 +60,7 @@ class Slopes(Terms):
         (premise,), rate = node["premises"], Fraction(statement["rate"])
         require(premise["statement"]["lengths"] == statement["lengths"], "the rule rate: other steps")
         terms = moving(self.motion(node["rule"]))
-        m = self.monotone(node, sized(statement["sizes"]), terms, self.states.keys())
+        m = self.monotone(node, sized(statement["sizes"], self.spec), terms, self.states.keys())
         most = premise["statement"]["L"]
         require(most is not None and 0 <= rate < 1, "the rule rate: there is no L, or the rate is not below 1")
         gap, steep = 1 - m, Fraction(most)

@@ -18,6 +18,8 @@ _WORDS = (
 _WORDS += "|metric|fn|layer|repeat|relax|nudge|train|preset"
 _BREAK = re.compile(rf"(?P<open>[\[({{])|(?P<close>[\])}}])|(?P<comma>,)|(?<![.\w])(?P<word>{_WORDS})\b")
 _SIGN = re.compile(r"((?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?(?!\w))|([A-Za-z_]\w*)('*)|[|^]")
+#: The most digits of a number.
+DIGITS = 1000
 _LEFT = re.compile(r"(?:(\w+) on )?(\w+)('?)(?:\[(.*?)\])?(?:\((.*?)\))?(?: ?: ?(\w+))?")
 
 
@@ -52,6 +54,8 @@ def expression(text: str) -> ast.expr:
 
     def python(found: re.Match[str]) -> str:
         number, name, primes = found.groups()
+        if len(number or "") > DIGITS:
+            raise NotCovered(f"a number of more than {DIGITS} digits")
         if number or name in ("and", "or", "not", "in"):
             return name or f'"{number}"'
         return f"p{len(primes)}_{name}" if name else {"|": ", guard, ", "^": "**"}[found[0]]
@@ -94,6 +98,14 @@ def read_spec(text: str, layer: str | None) -> Spec:
         raise NotCovered(f"the layer {layer}")
     _read(text, layer, spec)
     return spec
+
+
+@lru_cache(8)
+def consts_of(text: str) -> frozenset[str]:
+    """The consts of a spec, and of all of its layers. Raises NotCovered."""
+    layers = re.findall(r"\blayer\s+(\w+)\s*{", re.sub(r"#[^\n]*", "", text))
+    consts = (left for layer in (None, *layers) for left in read_spec(text, layer)["consts"].values())
+    return frozenset(left.name for left in consts if left.word == "const")
 
 
 def _split(text: str, at: str) -> Iterator[tuple[str, str]]:

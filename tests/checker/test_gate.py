@@ -49,7 +49,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, which: Callable[[Json], bool]) -> No
         entries = [*file["certificates"], *file["claims"]]
         no = Answer("", "no", "the step slope: it is another one")
         answers = zip(entries, says(file, text), strict=True)
-        return [no._replace(claim=entry["claim"]) if which(entry) else answer for entry, answer in answers]
+        return [no if which(entry) else answer for entry, answer in answers]
 
     monkeypatch.setattr(gate, "judge", judge)
 

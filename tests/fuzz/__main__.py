@@ -6,6 +6,7 @@
     python -m tests.fuzz places --count 1300           each function in each place where it may stand, by check
     python -m tests.fuzz requests --count 10           sessions with the language server
     python -m tests.fuzz folders --count 100           run folders with a random thing wrong
+    python -m tests.fuzz certificates --count 500      files of certificates that were tampered with
     python -m tests.fuzz faults --count 100            runs that are killed, or meet a full disk, and are resumed
     python -m tests.fuzz ranks --count 30              runs by ranks, one of which is killed or stopped, and resumed
     python -m tests.fuzz mutants --seed 17 --count 1   one case again
@@ -45,7 +46,18 @@ def prepare() -> None:
 
 prepare()
 
-from tests.fuzz import cases, differential, faults, folders, mutations, places, rank_faults, requests, resting  # noqa: E402
+from tests.fuzz import (  # noqa: E402
+    cases,
+    certificates,
+    differential,
+    faults,
+    folders,
+    mutations,
+    places,
+    rank_faults,
+    requests,
+    resting,
+)
 
 Kind = Callable[[int], "cases.Find | None"]
 
@@ -99,6 +111,11 @@ def folder_case(seed: int) -> cases.Find | None:
     return cases.tried(partial(folders.case, seed))
 
 
+def certificates_case(seed: int) -> cases.Find | None:
+    """A file of certificates that was tampered with, and what the checker says to it."""
+    return cases.tried(partial(certificates.case, seed))
+
+
 def faults_case(seed: int) -> cases.Find | None:
     """A run with a fault at a file operation, and the same run resumed."""
     return cases.tried(partial(faults.case, seed))
@@ -111,6 +128,7 @@ def ranks_case(seed: int) -> cases.Find | None:
 
 KINDS: Mapping[str, Kind] = {
     "folders": folder_case,
+    "certificates": certificates_case,
     "faults": faults_case,
     "ranks": ranks_case,
     "mutants": mutant_case,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -14,7 +15,7 @@ from energyc import pipeline
 from energyc.language.diagnostics import SpecError
 from tests.drawing import draws
 from tests.emit.kernels import needs_compiler
-from tests.fuzz import cases, differential, folders, mutations, requests, resting
+from tests.fuzz import cases, certificates, differential, folders, mutations, requests, resting
 from tests.fuzz.drawing_specs import random_spec
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +45,21 @@ def test_run_folders_are_read_with_care() -> None:
     for seed in range(draws(100)):
         found = cases.tried(lambda seed=seed: folders.case(seed))  # type: ignore[misc]
         assert found is None, f"python -m tests.fuzz folders --count 1 --seed {seed}\n{found.cause}\n{found.about}"
+
+
+def certificates_without_finds(seeds: range) -> None:
+    for seed in seeds:
+        found = cases.tried(lambda seed=seed: certificates.case(seed))  # type: ignore[misc]
+        assert found is None, f"python -m tests.fuzz certificates --count 1 --seed {seed}\n{found.cause}\n{found.about}"
+
+
+def test_tampered_certificates_are_answered() -> None:
+    certificates_without_finds(range(8))
+
+
+@pytest.mark.slow
+def test_tampered_certificates_are_answered_at_length() -> None:
+    certificates_without_finds(range(SEEDS, SEEDS + draws(500)))
 
 
 def agree(seeds: range, *targets: str) -> None:
@@ -117,6 +133,20 @@ def test_an_exception_that_escapes_is_a_find(monkeypatch: pytest.MonkeyPatch) ->
     assert found is not None and "KeyError" in found.cause
     found = cases.tried(lambda: cases.of_text(random_spec(1).text(), 1, ["relax.step=1"]))
     assert found is not None and "KeyError" in found.cause
+
+
+@pytest.mark.slow
+def test_a_label_that_is_printed_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("energyc.checker.judge.composed", lambda entry, _: entry["claim"])
+    causes = {found.cause for seed in range(60) if (found := cases.tried(partial(certificates.case, seed)))}
+    assert "a text of the file, or an exception, in an answer" in causes
+
+
+@pytest.mark.slow
+def test_a_checker_that_believes_all_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("energyc.checker.judge._judge_claim", lambda *_: None)
+    causes = {found.cause for seed in range(60) if (found := cases.tried(partial(certificates.case, seed)))}
+    assert any("another statement is accepted" in cause for cause in causes)
 
 
 @pytest.mark.slow

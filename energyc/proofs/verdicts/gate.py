@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 from energyc.checker.formulas import Formulas
 from energyc.checker.judge import FORMAT, ON_SETS, VERSION, Answer, judge
@@ -77,12 +77,12 @@ class Gate:
             (claim, self._tree_of(claim) if written == OTHER_KIND else written)
             for claim, written in self.writer.claims(classification, claims)
         ]
-        trees = [{"claim": _named(claim), **tree} for claim, tree in found if isinstance(tree, dict) and "rule" in tree]
-        answers = {answer.claim: answer for answer in self._answers(claims=trees)}
+        trees = [{"claim": _named(claim), **tree} for claim, tree in found if _is_tree(tree)]
+        answers = iter(self._answers(claims=trees))
         judged = []
         for claim, written in found:
-            name = _named(claim)
-            answer = self._noted(name, written, answers.get(name)) if written is not None else None
+            given = next(answers) if _is_tree(written) else None
+            answer = self._noted(_named(claim), written, given) if written is not None else None
             if answer is None or answer.verdict == "yes":
                 judged.append(claim)
                 continue
@@ -165,7 +165,12 @@ def file_of(name: str, gates: Sequence[Gate]) -> Json:
 
 def _list_of(entry: Json) -> str:
     """The list of a file that a proof belongs to."""
-    return LISTS["rule" in entry]
+    return LISTS[_is_tree(entry)]
+
+
+def _is_tree(written: Written | None) -> TypeGuard[Json]:
+    """Whether a proof is a rule tree."""
+    return isinstance(written, dict) and "rule" in written
 
 
 def _named(claim: Claim) -> str:
