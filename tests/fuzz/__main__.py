@@ -7,6 +7,7 @@
     python -m tests.fuzz requests --count 10           sessions with the language server
     python -m tests.fuzz folders --count 100           run folders with a random thing wrong
     python -m tests.fuzz certificates --count 500      files of certificates that were tampered with
+    python -m tests.fuzz untrained --count 500         warnings of params without a gradient, and autograd
     python -m tests.fuzz faults --count 100            runs that are killed, or meet a full disk, and are resumed
     python -m tests.fuzz ranks --count 30              runs by ranks, one of which is killed or stopped, and resumed
     python -m tests.fuzz mutants --seed 17 --count 1   one case again
@@ -57,6 +58,7 @@ from tests.fuzz import (  # noqa: E402
     rank_faults,
     requests,
     resting,
+    untrained,
 )
 
 Kind = Callable[[int], "cases.Find | None"]
@@ -116,6 +118,11 @@ def certificates_case(seed: int) -> cases.Find | None:
     return cases.tried(partial(certificates.case, seed))
 
 
+def untrained_case(seed: int) -> cases.Find | None:
+    """A spec whose params may have no gradient, and what autograd says."""
+    return cases.tried(partial(untrained.case, seed))
+
+
 def faults_case(seed: int) -> cases.Find | None:
     """A run with a fault at a file operation, and the same run resumed."""
     return cases.tried(partial(faults.case, seed))
@@ -129,6 +136,7 @@ def ranks_case(seed: int) -> cases.Find | None:
 KINDS: Mapping[str, Kind] = {
     "folders": folder_case,
     "certificates": certificates_case,
+    "untrained": untrained_case,
     "faults": faults_case,
     "ranks": ranks_case,
     "mutants": mutant_case,

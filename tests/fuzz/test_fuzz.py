@@ -15,7 +15,7 @@ from energyc import pipeline
 from energyc.language.diagnostics import SpecError
 from tests.drawing import draws
 from tests.emit.kernels import needs_compiler
-from tests.fuzz import cases, certificates, differential, folders, mutations, requests, resting
+from tests.fuzz import cases, certificates, differential, folders, mutations, requests, resting, untrained
 from tests.fuzz.drawing_specs import random_spec
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +45,28 @@ def test_run_folders_are_read_with_care() -> None:
     for seed in range(draws(100)):
         found = cases.tried(lambda seed=seed: folders.case(seed))  # type: ignore[misc]
         assert found is None, f"python -m tests.fuzz folders --count 1 --seed {seed}\n{found.cause}\n{found.about}"
+
+
+def warnings_without_finds(seeds: range) -> None:
+    for seed in seeds:
+        found = cases.tried(lambda seed=seed: untrained.case(seed))  # type: ignore[misc]
+        assert found is None, f"python -m tests.fuzz untrained --count 1 --seed {seed}\n{found.cause}\n{found.about}"
+
+
+def test_params_without_a_gradient_are_named() -> None:
+    warnings_without_finds(range(20))
+
+
+@pytest.mark.slow
+def test_params_without_a_gradient_are_named_at_length() -> None:
+    warnings_without_finds(range(SEEDS, SEEDS + draws(500)))
+
+
+@pytest.mark.slow
+def test_a_warning_that_is_missing_or_false_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("energyc.language.resolve.gradient_paths._is_zero", lambda _: False)
+    causes = {found.cause for seed in range(40) if (found := cases.tried(partial(untrained.case, seed)))}
+    assert "W0401 is missing" in causes
 
 
 def certificates_without_finds(seeds: range) -> None:

@@ -2,8 +2,8 @@
 
 It knows what a spec declares. It neither derives nor classifies, and is handed what data adapters accept.
 
-Imports: ``calculus``, ``diagnostics``, ``functions``, ``ir``, ``network``, ``settings``, ``sparse``, ``syntax``;
-libraries: ``numpy``.
+Imports: ``calculus``, ``diagnostics``, ``expressions``, ``functions``, ``ir``, ``network``, ``settings``, ``sparse``,
+``syntax``; libraries: ``numpy``.
 """
 
 from energyc.language.resolve.references import Declaration, References

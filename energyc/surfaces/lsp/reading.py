@@ -27,7 +27,7 @@ TOO_LONG = "E0901"
 #: What stands in place of a code where the compiler itself has failed.
 INTERNAL = "internal"
 #: What can be said of a whole spec only: what is unused, what nothing moves, what is missing.
-OF_THE_WHOLE = frozenset({"E0441", "E0442", "E0443", "E0444", "W0201", "W0401", INTERNAL})
+OF_THE_WHOLE = frozenset({"E0441", "E0442", "E0443", "E0444", "W0201", "W0401", "W0404", INTERNAL})
 
 _QUOTED, _NAME = re.compile(r"`([^`]*)`"), re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
