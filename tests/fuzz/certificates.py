@@ -27,9 +27,9 @@ import numpy as np
 from energyc.checker.__main__ import main
 from energyc.checker.judge import ON_SETS, QUANTIFIERS, judge
 from energyc.checker.statements import composed
-from energyc.derivation.derive import derive
 from energyc.language.diagnostics import SpecError
-from energyc.mathematics.ir import Input, interpreter, walk
+from energyc.mathematics.calculus import gradient
+from energyc.mathematics.ir import Input, Node, interpreter, walk
 from energyc.pipeline import classify, read, resolve
 from energyc.surfaces.cli.options import choices
 from tests.checker.proofs import ENERGIES, FORCES, HALVES, PLACES, Json, text_of
@@ -88,6 +88,8 @@ def original(name: str, consts: tuple[str, ...] = ()) -> Original:
     return Original(name, text, file, frozenset(answer.about for answer in answers))
 
 
+#: How often the spec is changed, and not the file.
+MISMATCHED = 0.1
 NAMES = ("forces", "energies", "halves", "places", "power", *SPECS)
 
 # -------------------------------------------------------------------- changes
@@ -270,9 +272,14 @@ CHANGES: tuple[Change, ...] = (
 
 
 def tampered(seed: int) -> tuple[Original, str, bytes]:
-    """An original, the name of a change, and the bytes of the file that it makes."""
+    """An original, the name of a change, and the bytes of the file that it makes; or another text of the spec."""
     rng = random.Random(f"certificates {seed}")
     given, change = original(rng.choice(NAMES)), rng.choice(CHANGES)
+    if rng.random() < MISMATCHED:
+        text = given.text
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            text = rng.choice(MUTATIONS)(text, rng)
+        return given._replace(text=text), "another_spec", json.dumps(given.file).encode()
     file = copy.deepcopy(given.file)
     text = change(file, rng)
     content = (json.dumps(file) if text is None else text).encode("utf-8", "surrogatepass")
@@ -318,22 +325,40 @@ def is_known(entry: Json, consts: Mapping[str, str], given: Original) -> bool:
     return any(composed(each, given.file["consts"]) in given.statements for each in stronger(entry, given))
 
 
+def is_of_slopes(entry: Json) -> bool:
+    """Whether it is about the slopes of energies outside of layers."""
+    statement = entry["statement"]
+    return statement["kind"] == "gradient" and statement["layer"] is None and entry["steps"][0]["rule"] == "slope"
+
+
 def is_slope(entry: Json, given: Original) -> bool:
     """Whether a gradient of energies in another spelling is right: in float64, at random values."""
-    statement, steps = entry["statement"], entry["steps"]
-    if statement["kind"] != "gradient" or statement["layer"] is not None or steps[0]["rule"] != "slope":
+    if not is_of_slopes(entry):
         return False
-    lefts = [step["force"].removeprefix(by) for by, step in zip(statement["by"], steps, strict=True)]
-    lets = "".join(f"let spelled{k}{left} = {steps[k]['is']}\n" for k, left in enumerate(lefts))
+    names, steps, network = entry["statement"]["of"], entry["steps"], resolve(read(given.text))
+    at = [{**network.lets, **network.states}[by].node for by in entry["statement"]["by"]]
+    lets = "".join(f"let spelled{k}{_ranging(steps[k], node)} = {steps[k]['is']}\n" for k, node in enumerate(at))
     network = resolve(read(f"{given.text}\n{lets}"))
-    forces = derive(network).term_forces
+    at = [{**network.lets, **network.states}[by].node for by in entry["statement"]["by"]]
+    energy = network.graph.plus(*(network.terms[name].node for name in names))
+    slopes = gradient(network.graph, energy, at, strict=False)
     spelled = [network.lets[f"spelled{k}"].node for k in range(len(steps))]
-    right = [network.graph.plus(*(forces[name][by] for name in statement["of"])) for by in statement["by"]]
+    right = [network.graph.scale(-1, slopes.get(node, network.graph.zero(node.dims))) for node in at]
     rng = np.random.default_rng(7)
     read_there = [node for node in walk([*spelled, *right]) if isinstance(node, Input)]
     inputs = {interpreter.key(node): _drawn(node, network.extents, rng) for node in read_there}
     found = interpreter.evaluate([*spelled, *right], inputs, sizes=network.extents, values=network.values)
-    return all(np.allclose(a, b, 1e-9, 1e-9) for a, b in zip(found[: len(steps)], found[len(steps) :], strict=True))
+    return all(
+        np.allclose(a, b, 1e-9, 1e-9, equal_nan=True)
+        for a, b in zip(found[: len(steps)], found[len(steps) :], strict=True)
+    )
+
+
+def _ranging(step: Json, node: Node) -> str:
+    """The indices of the left side of a step, each with its dim."""
+    indices = re.findall(r"\w+", step["force"].partition("[")[2])
+    pairs = ", ".join(f"{index} in {dim}" for index, dim in zip(indices, node.dims, strict=True))
+    return f"[{pairs}]" if pairs else ""
 
 
 def _drawn(node: Input, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:
@@ -367,10 +392,30 @@ def case(seed: int) -> Find | None:
         return Find("success without an answer", about)
     if LABEL in out + err or re.search(r"(Error|Traceback|Exception)\b", out + err):
         return Find("a text of the file, or an exception, in an answer", about)
-    for entry, consts in accepted_entries(lines, content) if {*accepted} - given.statements else ():
-        if not (is_known(entry, consts, given) or is_slope(entry, given)):
-            return Find(f"another statement is accepted by {change}", f"{composed(entry, consts)}\n{about}")
+    checked = {*accepted} - given.statements or change == "another_spec"
+    for entry, consts in accepted_entries(lines, content) if checked else ():
+        known = is_not_refuted(entry, given.text) if change == "another_spec" else is_known(entry, consts, given)
+        if not (known or is_slope(entry, given)):
+            return Find(
+                f"another statement is accepted by {change}", f"{composed(entry, consts)}\n{about}\n{given.text}"
+            )
     return None
+
+
+@cache
+def verdicts(text: str) -> Mapping[str, str]:
+    """What the compiler says to the claims of a spec, by the labels of their certificates; nothing if it refuses it."""
+    try:
+        return {f"{claim.about}: {claim.claim}": claim.verdict for claim in classify(resolve(read(text))).claims}
+    except SpecError:
+        return {}
+
+
+def is_not_refuted(entry: Json, text: str) -> bool:
+    """Whether the compiler finds no counterexample to a claim about another spec, or the slopes in it are right."""
+    if "rule" in entry or not is_of_slopes(entry) or not verdicts(text):
+        return verdicts(text).get(entry["claim"]) != "refuted"
+    return False
 
 
 def accepted_entries(lines: Sequence[str], content: bytes) -> Iterator[tuple[Json, Mapping[str, str]]]:
