@@ -70,3 +70,18 @@ def test_train_says_what_check_warns_of(form: str, tmp_path: Path, capfd: Captur
     said = done.json["warnings"] if form == "json" else done.err.splitlines()
     assert [line for line in said if "param `g` is never trained: it is read only in detach(...)" in line]
     assert any("small.energy:7:55" in line for line in said)
+
+
+@pytest.mark.parametrize(("settings", "rule"), [((), "centered-ep"), (("--rule", "bptt"), None)])
+def test_a_start_is_warned_of_by_the_rule_that_trains(
+    settings: tuple[str, ...], rule: str | None, tmp_path: Path, capfd: Capture
+) -> None:
+    spec = SMALL.replace("b[K] = 0.1", "b[K] = 0.1, g[J] = 1/2").replace(
+        "energy leak", "start s[j] = g[j]\nenergy leak"
+    )
+    path, run = written(tmp_path, spec), tmp_path / "run"
+    done = energyc(capfd, "train", path, "--out", run, "--steps", 1, "--target", "torch", *settings)
+    assert done.status == 0, done.err
+    warned = [line for line in done.err.splitlines() if "param `g` is not trained by" in line]
+    assert len(warned) == (rule is not None)
+    assert all(f"by {rule}: the cost depends on it only through the start of `s`" in line for line in warned)

@@ -81,8 +81,8 @@ def original(name: str, consts: tuple[str, ...] = ()) -> Original:
     """The file of a spec by its name, with consts set from outside."""
     own = {"forces": FORCES, "energies": ENERGIES, "halves": HALVES, "places": PLACES, "power": POWER}
     text = own[name] if name in own else text_of(name)
-    set_anew = choices(None, consts or (("p=4",) if name == "power" else ()))
-    file = json.loads(json.dumps(classify(resolve(read(text), set_anew)).certificates))
+    outside = choices(None, consts or (("p=4",) if name == "power" else ()))
+    file = json.loads(json.dumps(classify(resolve(read(text), outside)).certificates))
     answers = judge(file, text)
     assert {answer.verdict for answer in answers} <= {"yes"}, answers
     return Original(name, text, file, frozenset(answer.about for answer in answers))
@@ -319,7 +319,7 @@ def is_known(entry: Json, consts: Mapping[str, str], given: Original) -> bool:
     changed = dict(consts.items() ^ given.file["consts"].items()).keys() & read
     if changed:
         try:
-            given = original(given.name, tuple(f"{name}={value}" for name, value in sorted(consts.items())))
+            given = original(given.name, set_anew(consts))
         except SpecError:
             return True
     return any(composed(each, given.file["consts"]) in given.statements for each in stronger(entry, given))
@@ -331,14 +331,23 @@ def is_of_slopes(entry: Json) -> bool:
     return statement["kind"] == "gradient" and statement["layer"] is None and entry["steps"][0]["rule"] == "slope"
 
 
-def is_slope(entry: Json, given: Original) -> bool:
+def set_anew(consts: Mapping[str, str]) -> tuple[str, ...]:
+    """Consts as they are set from outside."""
+    return tuple(f"{name}={value}" for name, value in sorted(consts.items()))
+
+
+def is_slope(entry: Json, consts: Mapping[str, str], given: Original) -> bool:
     """Whether a gradient of energies in another spelling is right: in float64, at random values."""
     if not is_of_slopes(entry):
         return False
-    names, steps, network = entry["statement"]["of"], entry["steps"], resolve(read(given.text))
+    names, steps, network = (
+        entry["statement"]["of"],
+        entry["steps"],
+        resolve(read(given.text), choices(None, set_anew(consts))),
+    )
     at = [{**network.lets, **network.states}[by].node for by in entry["statement"]["by"]]
     lets = "".join(f"let spelled{k}{_ranging(steps[k], node)} = {steps[k]['is']}\n" for k, node in enumerate(at))
-    network = resolve(read(f"{given.text}\n{lets}"))
+    network = resolve(read(f"{given.text}\n{lets}"), choices(None, set_anew(consts)))
     at = [{**network.lets, **network.states}[by].node for by in entry["statement"]["by"]]
     energy = network.graph.plus(*(network.terms[name].node for name in names))
     slopes = gradient(network.graph, energy, at, strict=False)
@@ -394,8 +403,9 @@ def case(seed: int) -> Find | None:
         return Find("a text of the file, or an exception, in an answer", about)
     checked = {*accepted} - given.statements or change == "another_spec"
     for entry, consts in accepted_entries(lines, content) if checked else ():
-        known = is_not_refuted(entry, given.text) if change == "another_spec" else is_known(entry, consts, given)
-        if not (known or is_slope(entry, given)):
+        same = change != "another_spec"
+        known = is_known(entry, consts, given) if same else is_not_refuted(entry, given.text, set_anew(consts))
+        if not (known or is_slope(entry, consts, given)):
             return Find(
                 f"another statement is accepted by {change}", f"{composed(entry, consts)}\n{about}\n{given.text}"
             )
@@ -403,18 +413,20 @@ def case(seed: int) -> Find | None:
 
 
 @cache
-def verdicts(text: str) -> Mapping[str, str]:
+def verdicts(text: str, consts: tuple[str, ...]) -> Mapping[str, str]:
     """What the compiler says to the claims of a spec, by the labels of their certificates; nothing if it refuses it."""
     try:
-        return {f"{claim.about}: {claim.claim}": claim.verdict for claim in classify(resolve(read(text))).claims}
+        claims = classify(resolve(read(text), choices(None, consts))).claims
     except SpecError:
         return {}
+    return {f"{claim.about}: {claim.claim}": claim.verdict for claim in claims}
 
 
-def is_not_refuted(entry: Json, text: str) -> bool:
+def is_not_refuted(entry: Json, text: str, consts: tuple[str, ...]) -> bool:
     """Whether the compiler finds no counterexample to a claim about another spec, or the slopes in it are right."""
-    if "rule" in entry or not is_of_slopes(entry) or not verdicts(text):
-        return verdicts(text).get(entry["claim"]) != "refuted"
+    known = verdicts(text, consts)
+    if "rule" in entry or not is_of_slopes(entry) or not known:
+        return known.get(entry["claim"]) != "refuted"
     return False
 
 

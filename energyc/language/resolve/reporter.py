@@ -31,7 +31,7 @@ class Reporter:
         help: str | None = None,
     ) -> None:
         """Report a mistake."""
-        self._add(Diagnostic(code, message, span, "error", text, tuple(labels), tuple(notes), help))
+        self.add(Diagnostic(code, message, span, "error", text, tuple(labels), tuple(notes), help))
 
     def warn(
         self,
@@ -44,7 +44,7 @@ class Reporter:
         help: str | None = None,
     ) -> None:
         """Report what is legal and probably not meant."""
-        self._add(Diagnostic(code, message, span, "warning", text, tuple(labels), (), help))
+        self.add(Diagnostic(code, message, span, "warning", text, tuple(labels), (), help))
 
     def unsupported(self, message: str, span: Span | None, *, help: str | None = None) -> None:
         """Report what the language has and this version does not."""
@@ -55,7 +55,8 @@ class Reporter:
         path = " -> ".join(f"`{name}`" for name in names)
         self.error("E0207", f"`{names[0]}` is defined in terms of itself: {path}", span, labels=labels)
 
-    def _add(self, diagnostic: Diagnostic) -> None:
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Report what was found elsewhere."""
         if diagnostic not in self._seen:
             self._seen.add(diagnostic)
             self.diagnostics.append(diagnostic)

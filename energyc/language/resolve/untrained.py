@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from energyc.language.diagnostics import Diagnostic, listed
 from energyc.language.network import Network, Param
 from energyc.language.resolve.gradient_paths import GradientPaths
-from energyc.language.resolve.reporter import Reporter, listed
+from energyc.language.resolve.reporter import Reporter
 from energyc.mathematics.calculus import is_cut
 from energyc.mathematics.expressions import ZERO
 from energyc.mathematics.ir import ArgMax, BatchStatistic, Map, Node, walk
 
-#: The rule that goes back through the steps to where states start.
-FROM_THE_START = "bptt"
+#: The rule that goes back through the steps to where states start, and the code of what it alone trains.
+FROM_THE_START, BY_RULE = "bptt", "W0404"
 
 
 def check_trained(network: Network, reporter: Reporter) -> None:
-    """Warn of each param that is read and whose gradient is identically zero, with what no derivative passes."""
-    paths, rule = GradientPaths(network, starts=True), network.train.trained_by
+    """Warn of each param that is read and whose gradient by the spec's rule is identically zero."""
+    for diagnostic in untrained_by(network, network.train.trained_by):
+        reporter.add(diagnostic)
+
+
+def untrained_by(network: Network, rule: str) -> Iterator[Diagnostic]:
+    """A warning of each param that is read and whose gradient by a rule is zero, with what no derivative passes."""
+    paths = GradientPaths(network, starts=True)
     trained = paths.trained()
     at_rest = trained if rule == FROM_THE_START else GradientPaths(network, starts=False).trained()
     for name, param in network.params.items():
@@ -25,30 +32,22 @@ def check_trained(network: Network, reporter: Reporter) -> None:
         if own & at_rest or not any(_is_read(part.network, inner) for part, inner in _with_layers(paths, own)):
             continue
         if own & trained:
-            _warn_of_start(name, param, [*_starts(paths, own)], rule, reporter)
+            yield _of_start(name, param, [*_starts(paths, own)], rule)
         else:
-            _warn(name, param, sorted({*_hidden(paths, own)}), reporter)
+            yield _never(name, param, sorted({*_hidden(paths, own)}))
 
 
-def _warn(name: str, param: Param, hidden: list[str], reporter: Reporter) -> None:
+def _never(name: str, param: Param, hidden: list[str]) -> Diagnostic:
     why = f"it is read only in {listed(hidden)}" if hidden else "nothing that is differentiated depends on it"
-    reporter.warn(
-        "W0401",
-        f"param `{name}` is never trained: {why}",
-        param.span,
-        "no derivative reaches it",
-        help=f"read it elsewhere as well, or make `{name}` a const or a clamp",
-    )
+    remedy = f"read it elsewhere as well, or make `{name}` a const or a clamp"
+    said = f"param `{name}` is never trained: {why}"
+    return Diagnostic("W0401", said, param.span, "warning", "no derivative reaches it", help=remedy)
 
 
-def _warn_of_start(name: str, param: Param, starts: list[str], rule: str, reporter: Reporter) -> None:
-    reporter.warn(
-        "W0404",
-        f"param `{name}` is not trained by {rule}: the cost depends on it only through the start of {listed(starts)}",
-        param.span,
-        "its gradient at an equilibrium is zero",
-        help=f"train by {FROM_THE_START}, which goes back through all steps to the start, or read it in a term as well",
-    )
+def _of_start(name: str, param: Param, starts: list[str], rule: str) -> Diagnostic:
+    said = f"param `{name}` is not trained by {rule}: the cost depends on it only through the start of {listed(starts)}"
+    remedy = f"train by {FROM_THE_START}, which goes back through all steps to the start, or read it in a term as well"
+    return Diagnostic(BY_RULE, said, param.span, "warning", "its gradient at an equilibrium is zero", help=remedy)
 
 
 def _nodes_of(param: Param) -> set[Node]:

@@ -196,7 +196,7 @@ def _warnings_before(prepared: Prepared) -> list[str]:
     from energyc.surfaces.report.notes import rule_warnings, spec_warnings
 
     network, trained_by = prepared.network, prepared.options.trained_by
-    return [*spec_warnings(network), *rule_warnings(network, prepared.compiled.classes, trained_by)]
+    return [*spec_warnings(network, trained_by), *rule_warnings(network, prepared.compiled.classes, trained_by)]
 
 
 def _note_rule(prepared: Prepared, console: Console) -> None:

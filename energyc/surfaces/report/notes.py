@@ -8,6 +8,7 @@ from dataclasses import replace
 from energyc.derivation.derive import Derivation, proximal_of
 from energyc.language.diagnostics import listed
 from energyc.language.network import Network
+from energyc.language.resolve import BY_RULE, untrained_by
 from energyc.proofs.claims.classes import Classes
 from energyc.proofs.conservativeness.edges import steep_edges
 
@@ -23,9 +24,13 @@ def rule_warnings(network: Network, classes: Classes, rule: str) -> Iterator[str
         yield f"{rule} follows {verdict.why}"
 
 
-def spec_warnings(network: Network) -> Iterator[str]:
-    """Yield a sentence for each warning on the spec, after its place."""
-    for warning in network.warnings:
+def spec_warnings(network: Network, rule: str) -> Iterator[str]:
+    """Yield a sentence for each warning on the spec, trained by a rule, after its place."""
+    warnings = list(network.warnings)
+    if rule != network.train.trained_by:
+        warnings = [each for each in warnings if each.code != BY_RULE]
+        warnings += [each for each in untrained_by(network, rule) if each.code == BY_RULE]
+    for warning in warnings:
         position = network.source.position(warning.span.start if warning.span else 0)
         remedy = f"; {warning.help}" if warning.help else ""
         yield f"{network.source.name}:{position.line}:{position.column}: {warning.message}{remedy}"
