@@ -1,6 +1,7 @@
 """From the tree of a spec to the typed network: ``resolve``.
 
-It knows what a spec declares. It neither derives nor classifies, and is handed what data adapters accept.
+It knows what a spec declares. It classifies nothing, differentiates for warnings alone, and is handed what data
+adapters accept.
 
 Imports: ``calculus``, ``diagnostics``, ``expressions``, ``functions``, ``ir``, ``network``, ``settings``, ``sparse``,
 ``syntax``; libraries: ``numpy``.
