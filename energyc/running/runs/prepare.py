@@ -18,6 +18,7 @@ from energyc.running.data.registry import SHIPPED
 from energyc.running.loggers.chosen import names_of
 from energyc.running.loggers.protocol import Logger
 from energyc.running.ranks.group import ALONE, Group
+from energyc.running.runs.bounds import state_bounds
 from energyc.running.runs.data import feeds_of
 from energyc.running.runs.data_arguments import DataArguments, of_arguments, opened
 from energyc.running.runs.resolved import resolved_text
@@ -106,6 +107,7 @@ class Prepared:
             extreme,
             self.group,
             self.loggers,
+            state_bounds(self.network),
         )
 
     def shared_by(self, group: Group) -> Prepared:

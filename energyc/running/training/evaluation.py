@@ -27,6 +27,7 @@ from energyc.running.training.health import NotFinite, not_finite_state
 from energyc.running.training.network import Network, Tensors
 from energyc.running.training.order import evenly_spread, key_noise
 from energyc.running.training.outcome import Numbers
+from energyc.running.training.saturation import Bounds, Saturating, Saturation, saturation
 from energyc.running.training.scores import Gathered
 from energyc.running.training.session import Session
 from energyc.running.training.snapshot import restore
@@ -40,6 +41,13 @@ class Stopped(Exception):
     """An evaluation was stopped early."""
 
 
+class Evaluation(NamedTuple):
+    """The held-out numbers of a split, and its saturated units; None without states that have bounds."""
+
+    numbers: Numbers
+    saturated: Saturation | None = None
+
+
 def evaluate(
     session: Session,
     *,
@@ -47,8 +55,8 @@ def evaluate(
     samples: int | None = None,
     notify: Notify = lambda text: None,
     as_held: Callable[[Network], AbstractContextManager[object]] = nullcontext,
-) -> Numbers:
-    """Evaluate the best checkpoint in ``session.out``, whose weights the network keeps.
+) -> Evaluation:
+    """Evaluate the best checkpoint in ``session.out``, whose weights the network keeps; ``step`` is its number.
 
     ``samples`` limits the number of samples (all of the split by default), which are spread evenly over the split.
     A threshold that is the best on the validation part is found there first. ``as_held`` changes the params for the
@@ -63,15 +71,20 @@ def evaluate(
         with as_held(session.net), arithmetic("the evaluation", session.extremes):
             if session.options.needs_validation:
                 validation = Feed(session.feeds, "validation", session.device, session.dtype)
-                thresholds = evaluate_split(session.net, validation, session.options, samples=len(validation))
-            numbers = evaluate_split(
-                session.net, feed, session.options, samples=samples or len(feed), thresholds=thresholds
+                thresholds = evaluate_split(session.net, validation, session.options, samples=len(validation)).numbers
+            found = evaluate_split(
+                session.net,
+                feed,
+                session.options,
+                samples=samples or len(feed),
+                thresholds=thresholds,
+                bounds=session.bounds,
             )
     except NotFinite as bad:
         message = f"the {split} split cannot be evaluated: {bad.what} is not finite"
         help_text = f"energyc verify {session.out} says whether the network settles; look at the data too"
         raise UserError(message, code="E0515", help=help_text) from None
-    return {"step": checkpoint.step, **numbers}
+    return found._replace(numbers={"step": checkpoint.step, **found.numbers})
 
 
 @torch.no_grad()
@@ -84,17 +97,18 @@ def evaluate_split(
     stop: Callable[[], bool] = lambda: False,
     thresholds: Mapping[str, float] = MappingProxyType({}),
     group: Group = ALONE,
-) -> Numbers:
+    bounds: Mapping[str, Bounds] = MappingProxyType({}),
+) -> Evaluation:
     """Return means over the samples: ``cost``, each metric, ``residual``, ``settled`` (the share within the tolerance),
     ``relax_steps``; and ``residual_max``, ``samples``, and the metrics over all of the samples at once.
 
-    ``thresholds`` are those of the validation part, whose numbers these may be. The ranks take the batches in turn, and
-    each returns the same numbers. Raises NotFinite, and Stopped once ``stop()`` is true at one of them.
+    ``thresholds`` are those of the validation part, whose numbers these may be. ``bounds`` are those of the states
+    whose saturation is measured. The ranks take the batches in turn, and each returns the same. Raises NotFinite, and Stopped once ``stop()`` is true at one of them.
     """
     indices = evenly_spread(len(feed), samples)
     key_noise(options.seed, 0)
     net.train(False)
-    measuring = _Measuring(net, feed, options, settled_within(net.relax_tolerance))
+    measuring = _Measuring(net, feed, options, settled_within(net.relax_tolerance), bounds)
     starts = range(0, len(indices), options.batch)
     with _exiting(net, options.eval_exit):
         for first in range(0, len(starts), group.size):
@@ -103,7 +117,11 @@ def evaluate_split(
             if first + group.rank < len(starts):
                 start = starts[first + group.rank]
                 measuring.add(indices[start : start + options.batch])
-    return _merged(group.collected(measuring.parts), options, thresholds)
+    numbers = _merged(group.collected(measuring.parts), options, thresholds)
+    if not bounds:
+        return Evaluation(numbers)
+    counts = group.collected(measuring.saturating.counts)
+    return Evaluation(numbers, saturation(counts, bounds, net.state_shapes, len(indices)))
 
 
 @contextmanager
@@ -135,8 +153,11 @@ class _Part(NamedTuple):
 class _Measuring:
     """The batches of a split that this rank measures, until one is not finite."""
 
-    def __init__(self, net: Network, feed: Feed, options: TrainOptions, limit: float) -> None:
+    def __init__(
+        self, net: Network, feed: Feed, options: TrainOptions, limit: float, bounds: Mapping[str, Bounds]
+    ) -> None:
         self.parts: list[_Part] = []
+        self.saturating = Saturating(net, bounds)
         self._net, self._feed, self._options, self._limit = net, feed, options, limit
 
     def add(self, indices: np.ndarray) -> None:
@@ -145,10 +166,11 @@ class _Measuring:
             return
         batch = self._feed.batch(indices, seed=self._options.seed)
         try:
-            measured, readouts = _measure(self._net, batch, self._limit)
+            measured, states, readouts = _measure(self._net, batch, self._limit)
         except NotFinite as bad:
             self.parts.append(_Part({}, Gathered([]), bad.what))
             return
+        self.saturating.add(states, batch)
         gathered = Gathered(self._options.whole_split(measured))
         if gathered.wanted:
             gathered.add(readouts, batch.targets)
@@ -168,8 +190,8 @@ def _merged(by_rank: Sequence[Sequence[_Part]], options: TrainOptions, threshold
     return {**_recorded(means, options.metrics), **over_all}
 
 
-def _measure(net: Network, batch: Batch, limit: float) -> tuple[dict[str, Tensor], Tensors]:
-    """Return cost, metrics, residual, steps and whether samples settled, each [batch]; and the readouts.
+def _measure(net: Network, batch: Batch, limit: float) -> tuple[dict[str, Tensor], Tensors, Tensors]:
+    """Return cost, metrics, residual, steps and whether samples settled, each [batch]; the states and the readouts.
 
     Raises NotFinite.
     """
@@ -180,12 +202,12 @@ def _measure(net: Network, batch: Batch, limit: float) -> tuple[dict[str, Tensor
         raise NotFinite(bad)
     settled = relaxed.residual <= limit
     residual = {"residual": relaxed.residual, "relax_steps": relaxed.steps, "settled": settled}
-    return {"cost": answers.cost, **answers.metrics, **residual}, answers.readouts
+    return {"cost": answers.cost, **answers.metrics, **residual}, relaxed.states, answers.readouts
 
 
 def check_names(net: Network, feed: Feed, options: TrainOptions) -> None:
     """Check ``metrics`` and ``best`` on one sample. Raises UserError (names, shapes, no scikit-learn), NotFinite."""
-    numbers = evaluate_split(net, feed, TrainOptions(batch=1, seed=options.seed), samples=1)
+    numbers = evaluate_split(net, feed, TrainOptions(batch=1, seed=options.seed), samples=1).numbers
     for fault in options.misnamed(numbers):
         raise fault.error()
     if options.whole_split(numbers):

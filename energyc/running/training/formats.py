@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 
 Step = Annotated[int, Field(ge=0, lt=2**63)]
 Integer = Annotated[int, Field(ge=-(2**63), lt=2**63)]  # beyond it, as elsewhere, a number is a float
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 Numbers = dict[str, Integer | float | None]
 Source = Annotated[list[str], Field(min_length=2, max_length=2)]
 OPEN, CLOSED = ConfigDict(extra="allow"), ConfigDict(extra="forbid")
@@ -163,6 +164,27 @@ class RunInfo(TypedDict, total=False):
     loggers: list[str]
 
 
+@with_config(CLOSED)
+class SaturatedOutput(TypedDict):
+    """An output that rests on a bound in nearly all samples."""
+
+    unit: str
+    bound: Finite
+    resting: Step
+    pulled: Step
+    wider: str
+
+
+@with_config(CLOSED)
+class Saturated(TypedDict):
+    """The saturated units of an evaluation."""
+
+    samples: Step
+    count: Step
+    outputs: list[SaturatedOutput]
+    hidden: dict[str, Finite]
+
+
 @with_config(OPEN)
 class Row(TypedDict):
     """A line of ``metrics.jsonl`` or ``timings.jsonl``, which has numbers under further names too."""
@@ -173,6 +195,7 @@ class Row(TypedDict):
     cost: NotRequired[float | None]
     residual: NotRequired[float | None]
     residual_max: NotRequired[float | None]
+    saturated: NotRequired[Saturated | float | None]  # a number is a metric of the spec
 
 
 @with_config(OPEN)
@@ -203,6 +226,7 @@ class Health(TypedDict):
     symptoms: list[StoredSymptom]
     remark: NotRequired[str]
     rests: NotRequired[bool]
+    saturated: NotRequired[Saturated | None]
 
 
 @with_config(OPEN)

@@ -23,7 +23,7 @@ from energyc.running.loggers.telling import Telling
 from energyc.running.training import checkpoint as checkpoints
 from energyc.running.training.checkpoint import Checkpoint
 from energyc.running.training.diagnosis import Diagnosis
-from energyc.running.training.evaluation import Stopped, check_names, evaluate_split, is_better
+from energyc.running.training.evaluation import Evaluation, Stopped, check_names, evaluate_split, is_better
 from energyc.running.training.feeds import Feed
 from energyc.running.training.fit import refuse_unfit_state
 from energyc.running.training.folder import RunFolder, claimed, refuse_taken
@@ -293,8 +293,8 @@ class Training:
         start = time.monotonic()
         try:
             with self.learner.as_evaluated(), self._finite(), self._arithmetic("the evaluation"):
-                validation = None if self._validation is None else self._measure(self._validation)
-                numbers = self._measure(self._held_out, validation or {})
+                validation = None if self._validation is None else self._measure(self._validation).numbers
+                numbers, saturated = self._measure(self._held_out, validation or {})
         except Stopped:
             return
         deciding = numbers if validation is None else validation
@@ -303,7 +303,8 @@ class Training:
         value = deciding[self.options.best]
         if is_better(self.options, value, None if self.best is None else self.best["value"]):
             self.best = {"step": self.step, "value": value, "numbers": numbers, **also}
-        row = {"step": self.step, "kind": "eval", "split": "test", **numbers}
+        row: Row = {"step": self.step, "kind": "eval", "split": "test", **numbers}
+        row |= {} if saturated is None else {"saturated": saturated.to_json()}
         rows = [] if validation is None else [{"step": self.step, "kind": "validation", **validation}]
         waited = {"waited": self.group.seconds} if self.group.size > 1 else {}
         self._writer.evaluation([*rows, row], {"seconds": self._seconds, **waited}, self._followed())
@@ -328,7 +329,7 @@ class Training:
                 self.session.net, self._held_out, self.step, energies=energies, seed=self.options.seed
             )
 
-    def _measure(self, feed: Feed, thresholds: Mapping[str, float] = MappingProxyType({})) -> Numbers:
+    def _measure(self, feed: Feed, thresholds: Mapping[str, float] = MappingProxyType({})) -> Evaluation:
         """Evaluate a part. Raises NotFinite, Stopped."""
         return evaluate_split(
             self.session.net,
@@ -338,6 +339,7 @@ class Training:
             stop=lambda: self._signals.raised,
             thresholds=thresholds,
             group=self.group,
+            bounds=self.session.bounds,
         )
 
     def _save(self) -> None:

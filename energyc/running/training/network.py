@@ -54,6 +54,7 @@ class Network(Protocol):
     name: str
     rules: tuple[str, ...]
     state_names: tuple[str, ...]
+    state_shapes: Mapping[str, tuple[int, ...]]
     beta: float | str | None
     last_beta: float | None
     relax_steps: int

@@ -163,7 +163,7 @@ def make_reporter(*, quiet: bool = False, console: Console | None = None) -> Rep
 
 def held_out(row: Mapping[str, Any]) -> str:
     """Describe an evaluation, as in ``test cost 0.0123, accuracy 96.10%, residual 1.0e-04``, if it has a residual."""
-    skipped = {"step", "kind", "epoch", "split", "cost", *ALWAYS_MEASURED}
+    skipped = {"step", "kind", "epoch", "split", "cost", "saturated", *ALWAYS_MEASURED}
     parts = [f"test cost {row['cost']:.4g}"]
     parts += [f"{name} {format_number(name, value)}" for name, value in row.items() if name not in skipped]
     return ", ".join([*parts, *([f"residual {row['residual']:.1e}"] if "residual" in row else [])])

@@ -17,6 +17,7 @@ import torch
 from energyc.running.training.metrics_log import Row
 from energyc.running.training.network import Network
 from energyc.running.training.numbers import format_number
+from energyc.running.training.saturation import Saturation
 from energyc.runtime.convergence.causes import (
     NonConvergence,
     fixed_steps,
@@ -95,7 +96,8 @@ class RunHealth:
     ``settled`` is the share of samples with a residual within ``limit`` over all updates, and ``settled_test`` that of
     the last evaluation, whose largest residual is ``residual``. ``gradient`` is the median norm over the updates. A
     number that the log lacks is None. ``remark`` says why samples that did not settle are no symptom, and what helps.
-    ``rests`` is False where a fixed number of steps is the network, so that no state is to rest.
+    ``rests`` is False where a fixed number of steps is the network, so that no state is to rest. ``saturated`` are the
+    units that rest on a bound in the last evaluation; None without states that have bounds.
     """
 
     limit: float
@@ -106,6 +108,7 @@ class RunHealth:
     symptoms: tuple[Symptom, ...] = ()
     remark: str = ""
     rests: bool = True
+    saturated: Saturation | None = None
 
     def __str__(self) -> str:
         """One line."""
@@ -122,11 +125,13 @@ class RunHealth:
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> RunHealth:
         """Return the health with these fields."""
-        return RunHealth(**{**value, "symptoms": tuple(Symptom(**symptom) for symptom in value["symptoms"])})
+        symptoms = tuple(Symptom(**symptom) for symptom in value["symptoms"])
+        return RunHealth(**{**value, "symptoms": symptoms, "saturated": _saturated(value)})
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain values."""
-        return asdict(self) | {"symptoms": [asdict(symptom) for symptom in self.symptoms]}
+        saturated = None if self.saturated is None else self.saturated.to_json()
+        return asdict(self) | {"symptoms": [asdict(symptom) for symptom in self.symptoms], "saturated": saturated}
 
 
 def vital_signs(row: Row) -> str:
@@ -151,10 +156,12 @@ def run_health(
     updates = [row for row in rows if row.get("kind") == "train"]
     evaluation = next((row for row in reversed(rows) if row.get("kind") == "eval"), None)
     norms = [row["gradient_norm"] for row in updates if row.get("gradient_norm") is not None]
+    saturated = None if evaluation is None else _saturated(evaluation)
     symptoms = [
         *_unsettled(updates, evaluation, relaxation, rule, find),
         *_lost_in_rounding(updates, relaxation.epsilon),
         *_risen_again(updates),
+        *saturated_symptoms(saturated, "test"),
     ]
     if best_step == 0 and evaluation is not None and evaluation["step"] > 0:
         what = f"no evaluation had a better {best} than the one before any update (best: step 0)"
@@ -168,7 +175,19 @@ def run_health(
         tuple(symptoms),
         _no_symptom(updates, relaxation, rule, find) if _of_the_steps(relaxation, rule) else "",
         relaxation.rests(rule),
+        saturated,
     )
+
+
+def saturated_symptoms(saturated: Saturation | None, split: str) -> tuple[Symptom, ...]:
+    """Return the symptoms of saturated units in the samples of a split."""
+    return () if saturated is None else tuple(Symptom(*found) for found in saturated.symptoms(split))
+
+
+def _saturated(row: Mapping[str, Any]) -> Saturation | None:
+    """Return the saturated units of an evaluation; runs of older versions do not say."""
+    found = row.get("saturated")
+    return Saturation.from_json(found) if isinstance(found, Mapping) else None
 
 
 def _of_the_steps(relaxation: Relaxation, rule: str) -> bool:

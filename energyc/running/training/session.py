@@ -15,6 +15,7 @@ from energyc.running.ranks.group import ALONE, Group
 from energyc.running.training.feeds import Feeds
 from energyc.running.training.network import Network
 from energyc.running.training.run_health import Relaxation
+from energyc.running.training.saturation import Bounds
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Session:
     files. ``steep`` maps terms (``energy term e``, ``the cost``) to descriptions of their infinite slopes, which are
     reported if the run diverges. ``extremes`` are the settings with extreme values, as ``train.lr = 1e+300``. ``net``
     is already on ``device`` and in ``dtype``. ``group`` are the ranks that share the samples of each update; the first
-    of them tells ``loggers`` how the run goes.
+    of them tells ``loggers`` how the run goes. ``bounds`` are those of the states that have such.
     """
 
     net: Network
@@ -42,6 +43,7 @@ class Session:
     extremes: tuple[str, ...] = ()
     group: Group = ALONE
     loggers: tuple[Logger, ...] = ()
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
 
     @property
     def rests(self) -> bool:

@@ -82,7 +82,7 @@ def study(
             for seed in devices.seeds(level):
                 made = partial(held, precision=level, seed=seed, over=devices.over)
                 try:
-                    found = evaluate(session, split=split, samples=samples, notify=notify, as_held=made)
+                    found = evaluate(session, split=split, samples=samples, notify=notify, as_held=made).numbers
                 except UserError as error:
                     raise UserError(f"params {level}: {error.message}", code=error.code, help=error.help) from None
                 results[level].append({name: value for name, value in found.items() if name != "step"})

@@ -10,7 +10,9 @@ from energyc.surfaces.charts.chart import Look, Number, Series, smoothed
 Row = Mapping[str, Any]
 #: The kinds of rows that are held out, and what their curves are called.
 HELD_OUT = (("eval", "test"), ("validation", "validation"))
-_NO_METRIC = ("step", "kind", "split", "cost", "residual", "residual_max", "settled", "relax_steps", "samples")
+_NO_METRIC = (
+    *("step", "kind", "split", "cost", "residual", "residual_max", "settled", "relax_steps", "samples", "saturated"),
+)
 
 
 def metric_names(row: Row) -> list[str]:

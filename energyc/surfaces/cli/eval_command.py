@@ -14,6 +14,7 @@ from energyc.surfaces.cli.console import Console
 from energyc.surfaces.cli.options import SEED, data_option, output_options, run_argument
 
 if TYPE_CHECKING:
+    from energyc.running.training.evaluation import Evaluation
     from energyc.studies.hardware.study import Devices, Row
 
 
@@ -93,15 +94,26 @@ def command(
         _report_study(run, split, devices, rows, picture, console)
         return
 
-    def evaluated(folder: Path) -> tuple[dict[str, float], bool]:
+    def evaluated(folder: Path) -> tuple[Evaluation, bool]:
         session = to_evaluate(folder, split, data=data, device=device)
         return evaluate(session, split=split, samples=samples, notify=console.note), session.rests
 
     if RunFolder(Path(run)).of_several:
         _evaluate_several(Path(run), split, lambda folder: evaluated(folder)[0], console)
         return
-    numbers, rests = evaluated(Path(run))
-    console.result({"run": run, "split": split, **numbers}, format_numbers(shown(numbers, rests)))
+    evaluation, rests = evaluated(Path(run))
+    numbers, saturated = evaluation
+    warnings = _warnings(evaluation, split)
+    lines = [format_numbers(shown(numbers, rests)), *(f"  warning: {warning}" for warning in warnings)]
+    units = {} if saturated is None else {"saturated": saturated.to_json()}
+    console.result({"run": run, "split": split, **numbers, **units, "warnings": warnings}, "\n".join(lines))
+
+
+def _warnings(found: Evaluation, split: str) -> list[str]:
+    """What is wrong with the states of an evaluation."""
+    from energyc.running.training.run_health import saturated_symptoms
+
+    return [str(symptom) for symptom in saturated_symptoms(found.saturated, split)]
 
 
 def _report_study(
@@ -140,17 +152,21 @@ def _refuse_idle(
 
 
 def _evaluate_several(
-    folder: Path, split: str, evaluated: Callable[[Path], dict[str, float]], console: Console
+    folder: Path, split: str, evaluated: Callable[[Path], Evaluation], console: Console
 ) -> None:
     """Evaluate every seed or fold; write mean and deviation, and the health that training wrote down."""
     from energyc.running.training.seeds import read_summary, run_folders, spread
     from energyc.surfaces.report.seeds_text import print_evaluation
 
     summary = read_summary(folder)
-    numbers = spread([evaluated(path) for path in run_folders(folder, summary).values()])
+    found = {path.name: evaluated(path) for path in run_folders(folder, summary).values()}
+    numbers = spread([evaluation.numbers for evaluation in found.values()])
+    warnings = [f"{name}: {text}" for name, own in found.items() for text in _warnings(own, split)]
     if console.is_json:
         numbered: dict[str, object] = {kind: summary[kind] for kind in ("seeds", "folds") if kind in summary}
         head: dict[str, object] = {"run": str(folder), "split": split, **numbered}
-        console.write_json({**head, "numbers": numbers, "health": summary.get("health")})
+        console.write_json({**head, "numbers": numbers, "health": summary.get("health"), "warnings": warnings})
     else:
         print_evaluation(split, numbers, summary, color=console.colors(sys.stdout))
+        for warning in warnings:
+            console.write(f"  warning: {warning}")
