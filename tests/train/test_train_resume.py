@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pty
 import random
 import signal
 import subprocess
@@ -26,6 +27,7 @@ from energyc.running.training.identity import files_digest
 from energyc.running.training.loop import train
 from energyc.running.training.outcome import Interrupted
 from energyc.running.training.session import Session
+from energyc.running.training.signals import Signals
 from tests.emit.kernels import needs_compiler
 from tests.quick import few
 from tests.train.tiny import TinyData, make_session
@@ -44,13 +46,21 @@ SETTINGS = {
 }
 
 
-def start(out: Path, pause: float = 0.0, resume: bool = False) -> subprocess.Popen[str]:
+def start(
+    out: Path, pause: float = 0.0, resume: bool = False, *, streams: int = subprocess.PIPE, in_session: bool = False
+) -> subprocess.Popen[str]:
     """The worker; it imports energyc from the same place as this process does."""
     places = [str(HERE.parents[1]), *(path for path in sys.path if path)]
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(places)}
     command = [sys.executable, str(HERE / "worker.py"), str(out), json.dumps(SETTINGS), str(pause)]
     return subprocess.Popen(
-        command + (["resume"] if resume else []), env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command + (["resume"] if resume else []),
+        env=env,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=streams,
+        stderr=streams,
+        start_new_session=in_session,
     )
 
 
@@ -102,7 +112,7 @@ def test_killed_twice_and_resumed(tmp_path: Path, uninterrupted: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", few([signal.SIGINT, signal.SIGTERM], [signal.SIGINT]))
+@pytest.mark.parametrize("number", few([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], [signal.SIGHUP]))
 def test_asked_to_stop(tmp_path: Path, uninterrupted: Path, number: signal.Signals) -> None:
     out = tmp_path / "run"
     worker = start(out, pause=0.02)
@@ -116,6 +126,44 @@ def test_asked_to_stop(tmp_path: Path, uninterrupted: Path, number: signal.Signa
     worker = start(out, resume=True)
     worker.communicate(timeout=120)
     assert_same_run(uninterrupted, out)
+
+
+@pytest.mark.slow
+def test_a_terminal_that_is_closed_ends_the_run_saved(tmp_path: Path, uninterrupted: Path) -> None:
+    """Nothing can be written any more, and the process is told of it several times."""
+    out = tmp_path / "run"
+    terminal, end = pty.openpty()
+    worker = start(out, pause=0.02, streams=end, in_session=True)
+    os.close(end)
+    wait_for_rows(out, 22)
+    os.close(terminal)
+    for _ in range(3):
+        worker.send_signal(signal.SIGHUP)
+    assert worker.wait(timeout=60) == 130
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert load_last(SafePath(out) / "checkpoints", pytest.fail).step == rows[-1]["step"] < 80
+    worker = start(out, resume=True)
+    worker.communicate(timeout=120)
+    assert_same_run(uninterrupted, out)
+
+
+def test_hanging_up_is_ignored_under_nohup_and_never_quits_at_once() -> None:
+    before = signal.getsignal(signal.SIGHUP)
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        with Signals(notify=False) as signals:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not signals.raised
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        with Signals(notify=False) as signals:
+            for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM, signal.SIGHUP):
+                os.kill(os.getpid(), number)
+                assert signals.raised
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.slow
@@ -134,8 +182,6 @@ def test_second_interrupt_quits_at_once(tmp_path: Path) -> None:
 
 
 def test_interrupted_while_evaluating(tmp_path: Path) -> None:
-    from energyc.running.training.signals import Signals
-
     settings = {"steps": 10, "batch": 5, "eval_every": 5}
     whole, out = tmp_path / "whole", tmp_path / "run"
     train(make_session(whole, settings))

@@ -135,6 +135,26 @@ class Integer(Kind):
 
 
 @dataclass(frozen=True)
+class Duration(Kind):
+    """A part of a run: a whole number from 0, or a share of the run, which lies between 0 and 1."""
+
+    @property
+    def wanted(self) -> str:
+        return f"{Integer(0).wanted}, or a share of the run below 1"
+
+    def instead(self, value: object) -> object:
+        return _nearest(self, value, lambda number: -number, round, lambda number: round(-number))
+
+    def read(self, value: object) -> int | float:
+        if not isinstance(value, bool) and isinstance(value, int | float | Fraction) and 0 < value < 1:
+            return as_float(value)
+        try:
+            return Integer(0).read(value)
+        except Misfit:
+            raise Misfit(self.wanted, value) from None
+
+
+@dataclass(frozen=True)
 class Word(Kind):
     """A word: one of ``choices`` where there are any."""
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from energyc.language.diagnostics import did_you_mean, listed
 from energyc.language.settings import rates as rates_kind
 from energyc.language.settings import scores as scores_kind
-from energyc.language.settings.kinds import Flag, Integer, Number, Pair, Variant, Word
+from energyc.language.settings.kinds import Duration, Flag, Integer, Number, Pair, Variant, Word
 from energyc.language.settings.rates import Geometric, Rate, Rates
 from energyc.language.settings.scores import BEST, SCORES, Metrics, Score, unclear
 from energyc.language.settings.table import CONTRADICTION, UNKNOWN_NAME, Fault, meant, read, setting, table
@@ -41,7 +41,7 @@ NOT_NEGATIVE, POSITIVE, COUNT = Number(low=0), Number(above=0), Integer(1)
 
 
 class Schedule(Variant):
-    """A word, or a call whose keywords are settings too: ``cosine(warmup = 100)``."""
+    """A word, or a call whose keywords are settings too: ``cosine(warmup = 1/20)``."""
 
     def fields(self, name: str, value: object) -> dict[str, object]:
         call = self.read(value)
@@ -108,10 +108,10 @@ class TrainOptions:
     eps: float | None = setting(None, POSITIVE, "of the optimiser", otherwise="torch's")
     schedule: str = setting(
         "constant",
-        Schedule(("constant", "cosine", "linear"), {"warmup": Integer(0)}, "cosine(warmup = 100)"),
+        Schedule(("constant", "cosine", "linear"), {"warmup": Duration()}, "cosine(warmup = 1/20)"),
         "how the rate falls",
     )
-    warmup: int = setting(0, Integer(0), "over which the rate first rises linearly", unit="updates")
+    warmup: float = setting(0, Duration(), "over which the rate first rises linearly", unit="updates")
     clip: float | None = setting(None, POSITIVE, "the largest norm that the whole gradient may have")
     ema: float | None = setting(
         None,
@@ -243,6 +243,10 @@ class TrainOptions:
         if self.epochs is not None:
             return self.epochs * updates_per_epoch
         return DEFAULT_STEPS if self.steps is None else self.steps
+
+    def warmup_updates(self, total: int) -> int:
+        """The updates of the warm-up, in a run of ``total`` updates; it may be set as a share of these."""
+        return round(self.warmup * total) if self.warmup < 1 else int(self.warmup)
 
     def evaluated_every(self, total: int, epoch: int) -> int:
         """The updates between two evaluations, in a run of ``total`` updates with ``epoch`` in an epoch."""

@@ -26,7 +26,7 @@ from energyc.running.training.folder import RunFolder
 from energyc.running.training.health import NotFinite, not_finite_state
 from energyc.running.training.network import Network, Tensors
 from energyc.running.training.order import evenly_spread, key_noise
-from energyc.running.training.outcome import Numbers
+from energyc.running.training.outcome import Numbers, best_by
 from energyc.running.training.saturation import Bounds, Saturating, Saturation, saturation
 from energyc.running.training.scores import Gathered
 from energyc.running.training.session import Session
@@ -42,10 +42,14 @@ class Stopped(Exception):
 
 
 class Evaluation(NamedTuple):
-    """The held-out numbers of a split, and its saturated units; None without states that have bounds."""
+    """The held-out numbers of a split, and its saturated units; None without states that have bounds.
+
+    ``best_by`` says which samples chose the checkpoint, where it is the best one of a run.
+    """
 
     numbers: Numbers
     saturated: Saturation | None = None
+    best_by: str = ""
 
 
 def evaluate(
@@ -84,7 +88,8 @@ def evaluate(
         message = f"the {split} split cannot be evaluated: {bad.what} is not finite"
         help_text = f"energyc verify {session.out} says whether the network settles; look at the data too"
         raise UserError(message, code="E0515", help=help_text) from None
-    return found._replace(numbers={"step": checkpoint.step, **found.numbers})
+    chosen = best_by(checkpoint.state.get("best") or {})
+    return found._replace(numbers={"step": checkpoint.step, **found.numbers}, best_by=chosen)
 
 
 @torch.no_grad()
@@ -103,7 +108,8 @@ def evaluate_split(
     ``relax_steps``; and ``residual_max``, ``samples``, and the metrics over all of the samples at once.
 
     ``thresholds`` are those of the validation part, whose numbers these may be. ``bounds`` are those of the states
-    whose saturation is measured. The ranks take the batches in turn, and each returns the same. Raises NotFinite, and Stopped once ``stop()`` is true at one of them.
+    whose saturation is measured. The ranks take the batches in turn, and each returns the same. Raises NotFinite, and
+    Stopped once ``stop()`` is true at one of them.
     """
     indices = evenly_spread(len(feed), samples)
     key_noise(options.seed, 0)

@@ -65,7 +65,8 @@ def train(
     finished run, for its loggers. With ranks, all of them call it.
     What ``watch`` raises is raised, after saving.
     The caller's random generators are unchanged. Raises UserError (options, data, folder, disk), Interrupted
-    (Ctrl-C, SIGTERM; after saving), Diverged (the last good checkpoint is kept), KeyboardInterrupt (a second Ctrl-C).
+    (Ctrl-C, SIGTERM, SIGHUP; after saving), Diverged (the last good checkpoint is kept), KeyboardInterrupt (a second
+    Ctrl-C).
     """
     reporter = reporter or Reporter()
     telling = Telling(session.loggers if session.group.is_first else (), reporter.message)
@@ -118,7 +119,7 @@ class Training:
         self.evaluated: dict[str, Any] | None = None  # step and numbers of the last evaluation
         self.idle = 0  # updates in which no sample took part
         self.partial = 0  # updates without the samples whose nudged phases diverged
-        self._first = 0  # the first step of this session
+        self._first, self._resumed = 0, False  # the first step of this session, and whether it continues a run
         self._held_out = Feed(session.feeds, "test", session.device, session.dtype)
         self._diagnosis = Diagnosis(session, self.learner, (self._held_out, self._feed))
         self._validation: Feed | None = None  # decides which checkpoint is the best, where there is one
@@ -154,6 +155,7 @@ class Training:
         """Continue an existing run, whose folder stays locked within this context."""
         if self.group.is_first:
             self.folder.read_info()  # before the lock, which only a run folder may get
+        self._resumed = True
         with locked(self.session.out) if self.group.is_first else nullcontext():
             identity = made_of(self.session, self._feed)
             checkpoint = self.group.announced(self._found(identity) if self.group.is_first else None)
@@ -217,6 +219,8 @@ class Training:
         """Make the remaining updates."""
         label = f", {self._label}" if self._label else ""
         self._reporter.begin(f"{self.session.net.name} ({self.learner.rule}){label}", self.step, self.total)
+        if self._resumed:
+            self._reporter.message(f"resumes after update {self.step:,} of {self.total:,}")
         self._first = self.step
         if self.group.is_first:
             self._tell_start()
@@ -294,7 +298,7 @@ class Training:
         try:
             with self.learner.as_evaluated(), self._finite(), self._arithmetic("the evaluation"):
                 validation = None if self._validation is None else self._measure(self._validation).numbers
-                numbers, saturated = self._measure(self._held_out, validation or {})
+                numbers, saturated, _ = self._measure(self._held_out, validation or {})
         except Stopped:
             return
         deciding = numbers if validation is None else validation

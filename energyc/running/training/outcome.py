@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from energyc.language.diagnostics import Resuming, spoken
@@ -11,6 +13,13 @@ from energyc.running.loggers.protocol import Ending
 from energyc.running.training.run_health import RunHealth
 
 Numbers = dict[str, float]
+#: The samples that choose the best checkpoint, in words.
+CHOSEN_BY = MappingProxyType({"test": "by the test split", "validation": "by the validation part"})
+
+
+def best_by(best: Mapping[str, Any]) -> str:
+    """Return which samples chose the best checkpoint, from what a checkpoint's state has of it."""
+    return "validation" if "validation" in best else "test"
 
 
 @dataclass(frozen=True)
@@ -33,9 +42,14 @@ class Outcome:
     first: int = 0
     validation: Numbers = field(default_factory=dict)
 
+    @property
+    def best_by(self) -> str:
+        """Which samples chose the best checkpoint: ``validation`` or ``test``."""
+        return "validation" if self.validation else "test"
+
 
 class Interrupted(Exception):
-    """Stopped by Ctrl-C or SIGTERM after a finished and saved update (exit status 130)."""
+    """Stopped by Ctrl-C, SIGTERM or SIGHUP after a finished and saved update (exit status 130)."""
 
     def __init__(self, out: Path, step: int, *, resume: Path | None = None) -> None:
         self.out = out

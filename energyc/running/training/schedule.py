@@ -10,15 +10,16 @@ from energyc.language.settings import TrainOptions
 def rate_factor(options: TrainOptions, step: int, total: int) -> float:
     """Return the factor on every peak rate at update ``step`` of ``total``.
 
-    Warm-up rises linearly over the first ``warmup`` updates; then ``cosine`` and ``linear`` fall from 1 to
-    final_lr / lr (0 without a final_lr), which the last update reaches.
+    Warm-up rises linearly over the first ``warmup`` updates, or over that share of the run; then ``cosine`` and
+    ``linear`` fall from 1 to final_lr / lr (0 without a final_lr), which the last update reaches.
     """
-    if step < options.warmup:
-        return (step + 1) / options.warmup
+    warmup = options.warmup_updates(total)
+    if step < warmup:
+        return (step + 1) / warmup
     if options.schedule == "constant":
         return 1.0
-    span = max(total - options.warmup - 1, 1)
-    passed = min((step - options.warmup) / span, 1.0)
+    span = max(total - warmup - 1, 1)
+    passed = min((step - warmup) / span, 1.0)
     remaining = 1 - passed if options.schedule == "linear" else (1 + math.cos(math.pi * passed)) / 2
     base = options.base_rate
     final = (options.final_lr or 0.0) / base if base > 0 else 0.0

@@ -112,6 +112,7 @@ def summarise(numbers: Sequence[int], outcomes: Sequence[Outcome], kind: str = "
         "final": spread([outcome.final for outcome in outcomes]),
         "best": spread([outcome.best for outcome in outcomes]),
         "best_steps": [outcome.best_step for outcome in outcomes],
+        "best_by": next((outcome.best_by for outcome in outcomes), "test"),
         "seconds": [round(outcome.seconds, 3) for outcome in outcomes],
         "health": [outcome.health.to_json() if outcome.health else None for outcome in outcomes],
         "warnings": [

@@ -21,6 +21,7 @@ from energyc.running.runs.data_arguments import of_arguments
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.saved import SavedRun, Which, load_run
 from energyc.running.training.checkpoint import Checkpoint, steps
+from energyc.running.training.outcome import best_by
 from energyc.running.training.run_health import Relaxation, RunHealth, run_health
 from energyc.runtime.convergence.causes import NonConvergence
 from energyc.runtime.rules import RULES
@@ -45,6 +46,7 @@ class MeasuredCheckpoint:
     """A measured checkpoint of a run, with the steps of the newest and the best one (None if unknown).
 
     ``samples`` describes the samples, ``log`` the free phases of the run, and ``health`` how it settled and learned.
+    ``best_by`` says which samples chose the best one.
     """
 
     step: int
@@ -53,10 +55,11 @@ class MeasuredCheckpoint:
     samples: str
     log: Record
     health: RunHealth
+    best_by: str
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain values."""
-        place = {"step": self.step, "newest": self.newest, "best": self.best}
+        place = {"step": self.step, "newest": self.newest, "best": self.best, "best_by": self.best_by}
         return {**place, "samples": self.samples, "log": self.log.to_json(), "health": self.health.to_json()}
 
 
@@ -167,7 +170,8 @@ def _probe_run(
     rows = saved.rows()
     log = record(rows, weights.step, limits)
     samples = samples_of(saved, network, configured, log, data)
-    best = (weights.state.get("best") or {}).get("step")
+    chosen = weights.state.get("best") or {}
+    best = chosen.get("step")
     newest = max([weights.step, *steps(saved.folder.checkpoints)])
     relaxation = Relaxation.of(configured, configured.dtype)
     crowd = samples.crowd or random_probe(configured, batch=SAMPLES).clamps
@@ -177,7 +181,8 @@ def _probe_run(
         return work.measure("why samples do not settle", lambda: configured.non_convergence(crowd))
 
     health = run_health(rows, relaxation, saved.rule, saved.options.best, best, find)
-    return samples.probe, MeasuredCheckpoint(weights.step, newest, best, samples.description, log, health)
+    described = MeasuredCheckpoint(weights.step, newest, best, samples.description, log, health, best_by(chosen))
+    return samples.probe, described
 
 
 def _with_verify_preset(source: Source, choices: Choices) -> Choices:

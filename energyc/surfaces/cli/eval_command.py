@@ -83,6 +83,7 @@ def command(
     from energyc.running.training.evaluation import evaluate
     from energyc.running.training.folder import RunFolder
     from energyc.running.training.numbers import format_numbers, shown
+    from energyc.running.training.outcome import CHOSEN_BY
 
     _refuse_idle(bits, mismatch, draws, seed, levels, picture)
     if bits or mismatch:
@@ -102,11 +103,12 @@ def command(
         _evaluate_several(Path(run), split, lambda folder: evaluated(folder)[0], console)
         return
     evaluation, rests = evaluated(Path(run))
-    numbers, saturated = evaluation
-    warnings = _warnings(evaluation, split)
-    lines = [format_numbers(shown(numbers, rests)), *(f"  warning: {warning}" for warning in warnings)]
-    units = {} if saturated is None else {"saturated": saturated.to_json()}
-    console.result({"run": run, "split": split, **numbers, **units, "warnings": warnings}, "\n".join(lines))
+    numbers, warnings = evaluation.numbers, _warnings(evaluation, split)
+    lines = [f"best {CHOSEN_BY[evaluation.best_by]}, {format_numbers(shown(numbers, rests))}"]
+    lines += [f"  warning: {warning}" for warning in warnings]
+    units = {} if evaluation.saturated is None else {"saturated": evaluation.saturated.to_json()}
+    head = {"run": run, "split": split, "best_by": evaluation.best_by}
+    console.result({**head, **numbers, **units, "warnings": warnings}, "\n".join(lines))
 
 
 def _warnings(found: Evaluation, split: str) -> list[str]:
@@ -151,9 +153,7 @@ def _refuse_idle(
         raise click.UsageError("--levels says what the levels of --bits span, which is not given")
 
 
-def _evaluate_several(
-    folder: Path, split: str, evaluated: Callable[[Path], Evaluation], console: Console
-) -> None:
+def _evaluate_several(folder: Path, split: str, evaluated: Callable[[Path], Evaluation], console: Console) -> None:
     """Evaluate every seed or fold; write mean and deviation, and the health that training wrote down."""
     from energyc.running.training.seeds import read_summary, run_folders, spread
     from energyc.surfaces.report.seeds_text import print_evaluation

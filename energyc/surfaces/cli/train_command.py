@@ -243,6 +243,7 @@ def _note_run(prepared: Prepared, console: Console) -> None:
 def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resume: bool) -> None:
     from energyc.running.training.loop import train
     from energyc.running.training.numbers import format_numbers, shown
+    from energyc.running.training.outcome import CHOSEN_BY
     from energyc.running.training.progress import make_reporter
 
     outcome = train(
@@ -254,7 +255,7 @@ def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resum
     if not prepared.group.is_first:
         return
     if console.is_json:
-        keys = ("steps", "final", "best", "best_step", "seconds")
+        keys = ("steps", "final", "best", "best_step", "best_by", "seconds")
         numbers = {key: getattr(outcome, key) for key in keys} | {"seconds_since_step": outcome.first}
         numbers |= {"validation": outcome.validation} if outcome.validation else {}
         numbers["health"] = outcome.health.to_json() if outcome.health else None
@@ -266,7 +267,8 @@ def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resum
     if outcome.final:
         console.write(f"  at the end: {format_numbers(shown(outcome.final, rests))}")
     if outcome.best:
-        console.write(f"  best, step {outcome.best_step}: {format_numbers(shown(outcome.best, rests))}")
+        chosen = f"best {CHOSEN_BY[outcome.best_by]}, step {outcome.best_step}"
+        console.write(f"  {chosen}: {format_numbers(shown(outcome.best, rests))}")
     if outcome.validation:
         console.write(f"  its validation part: {format_numbers(shown(outcome.validation, rests))}")
     if outcome.health:

@@ -28,7 +28,7 @@ from energyc.running.training.loop import Watch
 from energyc.running.training.loop import train as train_session
 from energyc.running.training.metrics_log import Row, read_rows
 from energyc.running.training.numbers import format_numbers, shown
-from energyc.running.training.outcome import Diverged, Interrupted, Numbers, Outcome
+from energyc.running.training.outcome import CHOSEN_BY, Diverged, Interrupted, Numbers, Outcome
 from energyc.running.training.run_health import RunHealth
 from energyc.surfaces.html.run_card import run_html, run_latex
 from energyc.surfaces.python.load import load, reporter
@@ -52,6 +52,11 @@ class Run:
     warnings: tuple[str, ...]
     health: RunHealth | None = field(repr=False)
     notes: tuple[str, ...] = ()
+
+    @property
+    def best_by(self) -> str:
+        """Which samples chose the best checkpoint: ``validation`` or ``test``."""
+        return "validation" if self.validation else "test"
 
     @cached_property
     def network(self) -> Any:
@@ -92,7 +97,11 @@ class Run:
     def __repr__(self) -> str:
         rests = self.health is None or self.health.rests
         lines = [f"Run({self.folder}: {self.steps} steps in {self.seconds:.1f} s"]
-        lines += [f"  best, step {self.best_step}: {format_numbers(shown(self.best, rests))}"] if self.best else []
+        lines += (
+            [f"  best {CHOSEN_BY[self.best_by]}, step {self.best_step}: {format_numbers(shown(self.best, rests))}"]
+            if self.best
+            else []
+        )
         lines += [f"  its validation part: {format_numbers(shown(self.validation, rests))}"] if self.validation else []
         lines += [f"  health: {self.health}"] if self.health else []
         lines += [f"  warning: {warning}" for warning in self.warnings]

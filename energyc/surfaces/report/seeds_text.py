@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from energyc.running.training.numbers import format_spread, shown
+from energyc.running.training.outcome import CHOSEN_BY
 from energyc.running.training.run_health import RunHealth
 from energyc.surfaces.tables import Table
 
@@ -29,7 +30,7 @@ def health_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
     """Return a table of mean and deviation of held-out numbers; ``summary`` is that of ``train_seeds``."""
-    columns = {"at the end": summary["final"], "at the best checkpoint": summary["best"]}
+    columns = {"at the end": summary["final"], f"at the best checkpoint{_chosen(summary)}": summary["best"]}
     columns |= {"its validation part": summary["validation"]} if "validation" in summary else {}
     rests = _rests(summary)
     return spread_table(f"held-out, {_count(summary)}", {name: shown(part, rests) for name, part in columns.items()})
@@ -49,9 +50,14 @@ def print_evaluation(
 ) -> None:
     """Write numbers of each run's best checkpoint on a split, and the health of each run."""
     console = Console(no_color=not color, highlight=False)
-    columns = {"at the best checkpoint": shown(numbers, _rests(summary))}
+    columns = {f"at the best checkpoint{_chosen(summary)}": shown(numbers, _rests(summary))}
     console.print(spread_table(f"{split} split, {_count(summary)}", columns))
     console.print("\n".join(health_lines(summary)), soft_wrap=True)
+
+
+def _chosen(summary: Mapping[str, Any]) -> str:
+    """Which samples chose the best checkpoints; summaries of older versions do not say."""
+    return f" {CHOSEN_BY[summary['best_by']]}" if summary.get("best_by") in CHOSEN_BY else ""
 
 
 def _rests(summary: Mapping[str, Any]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from energyc.language.diagnostics import listed
+from energyc.running.training.outcome import CHOSEN_BY
 
 if TYPE_CHECKING:
     from energyc.studies.verify import Fidelity, Guarantee, MeasuredCheckpoint, Record, Settling, Spectrum, Verification
@@ -49,11 +50,9 @@ def _checkpoint(checkpoint: MeasuredCheckpoint) -> Iterator[str]:
 
 def _rank(checkpoint: MeasuredCheckpoint) -> str:
     if checkpoint.step == checkpoint.best:
-        return (
-            "the best and the newest"
-            if checkpoint.step == checkpoint.newest
-            else f"the best (newest: step {checkpoint.newest})"
-        )
+        best = f"the best {CHOSEN_BY[checkpoint.best_by]}"
+        is_newest = checkpoint.step == checkpoint.newest
+        return f"{best} and the newest" if is_newest else f"{best} (newest: step {checkpoint.newest})"
     if checkpoint.step < checkpoint.newest:
         return f"not the newest (step {checkpoint.newest})"
     return "the newest" if checkpoint.best is None else f"the newest (--checkpoint best: step {checkpoint.best})"

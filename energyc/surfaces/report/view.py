@@ -13,6 +13,7 @@ from energyc.files import SafePath
 from energyc.running.runs.saved import load_run
 from energyc.running.training.formats import RelaxationRow
 from energyc.running.training.numbers import RESTING
+from energyc.running.training.outcome import CHOSEN_BY, best_by
 from energyc.surfaces.charts import Chart, Mark, Scale, Series
 from energyc.surfaces.charts.learning import held_out, metric_names, points, training
 from energyc.surfaces.html.chart import legend, number, svg
@@ -86,7 +87,7 @@ def _summary(facts: RunFacts) -> Markup:
     tiles = [("rule", facts.run.rule), ("updates", f"{facts.step:,} of {facts.total:,}")]
     tiles += [(f"best {name}", _value(name, facts.best["numbers"][name])) for name in _deciding(facts)]
     if facts.best:
-        tiles.append(("at update", f"{facts.best['step']:,}"))
+        tiles.append((f"best {CHOSEN_BY[best_by(facts.best)]}, at update", f"{facts.best['step']:,}"))
     shown = [tag("div", tag("span", label), tag("b", value)) for label, value in tiles]
     health = facts.health
     return tag(
