@@ -215,9 +215,10 @@ def test_the_validation_part_decides_and_the_test_is_only_reported(tmp_path: Pat
     assert outcome.best_step == best["step"]
     assert outcome.validation["cost"] == best["cost"]
     assert outcome.best["cost"] == evaluations["eval"][best["step"]]["cost"]
-    numbers = evaluate(session)
+    numbers, _, chosen = evaluate(session)
+    assert chosen == outcome.best_by == "validation"
     assert numbers.pop("step") == best["step"] and numbers == outcome.best
-    numbers = evaluate(session, split="validation")
+    numbers = evaluate(session, split="validation").numbers
     assert numbers.pop("step") == best["step"] and numbers == outcome.validation
 
 

@@ -58,7 +58,8 @@ def test_evaluation_of_the_best_checkpoint(tmp_path: Path) -> None:
     outcome = train(make_session(out, settings))
     assert outcome.best_step is not None and outcome.best_step < 60  # accuracy reaches 1 early; the first one counts
     fresh = make_session(out, settings)
-    numbers = evaluate(fresh)
+    numbers, _, chosen = evaluate(fresh)
+    assert chosen == outcome.best_by == "test"
     assert numbers.pop("step") == outcome.best_step
     assert numbers == outcome.best
     net = TinyNet(seed=9)

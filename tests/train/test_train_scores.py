@@ -228,7 +228,7 @@ def test_a_run_is_measured_and_its_best_chosen_by_a_whole_split(tmp_path: Path) 
         "auc",
     }
     assert outcome.best["macro_f1_threshold"] == outcome.validation["macro_f1_threshold"]
-    numbers = evaluate(run)
+    numbers = evaluate(run).numbers
     assert numbers.pop("step") == outcome.best_step and numbers == outcome.best
     feed = Feed(run.feeds, "test", "cpu", torch.float32)
     batch = feed.batch(np.arange(len(feed)))
@@ -244,7 +244,7 @@ def test_the_batch_does_not_matter(tmp_path: Path) -> None:
     for batch in (1, 7, 20):
         run = session(tmp_path / "run", ["auc", "macro_f1", "rmse", "perplexity"], batch=batch)
         feed = Feed(run.feeds, "test", "cpu", torch.float32)
-        numbers.append(evaluate_split(run.net, feed, run.options, samples=20))
+        numbers.append(evaluate_split(run.net, feed, run.options, samples=20).numbers)
     for name in ("auc", "macro_f1", "rmse", "perplexity"):
         assert numbers[0][name] == pytest.approx(numbers[1][name], abs=1e-6)
         assert numbers[0][name] == pytest.approx(numbers[2][name], abs=1e-6)

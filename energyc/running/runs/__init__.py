@@ -6,6 +6,7 @@
 | ``prepare`` | a spec, or a run that resumes, with its module, its options and its data: a session for ``train`` |
 | ``data_arguments`` | what was given as data, from Python or on the command line |
 | ``data`` | what feeds each clamp and target |
+| ``bounds`` | the bounds of states, by which a run tells which units are saturated |
 | ``resolved`` | the text of the spec in the folder |
 | ``target`` | what the phases of a run are carried out by |
 | ``saved``, ``recorded`` | reading the folder of a run; whether it is of the spec that is in it |
@@ -14,7 +15,7 @@
 
 It combines specs, modules, data and training; it measures and reports nothing.
 
-Imports: ``conservativeness``, ``data``, ``diagnostics``, ``loggers``, ``network``, ``pipeline``, ``plan``, ``ranks``,
-``resolve``, ``rules``, ``settings``, ``syntax``, ``targets``, ``training``, ``verdicts``, ``version``; libraries:
-``numpy``, ``torch``.
+Imports: ``calculus``, ``conservativeness``, ``data``, ``diagnostics``, ``ir``, ``loggers``, ``network``, ``pipeline``,
+``plan``, ``ranks``, ``resolve``, ``rules``, ``settings``, ``syntax``, ``targets``, ``training``, ``verdicts``,
+``version``; libraries: ``numpy``, ``torch``.
 """

@@ -12,6 +12,7 @@
 | ``evaluation`` | held-out cost and metrics, of a live network or of a run's best checkpoint |
 | ``diagnosis`` | why samples do not settle, tried on the network at the end of a run |
 | ``scores`` | metrics over all entries of a split at once |
+| ``saturation`` | outputs that rest on a bound of their set in all samples of an evaluation |
 | ``run_health`` | how a run settled and learned, from its rows, with symptoms and remedies |
 | ``identity`` | the spec and the data of a run, compared when it resumes |
 | ``checkpoint``, ``folder``, ``metrics_log``, ``writer`` | the files of a run, and who writes them |

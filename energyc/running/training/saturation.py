@@ -156,8 +156,13 @@ def _resting(state: Tensor, bounds: Bounds) -> Tensor:
     """Whether each unit is on the low bound, and whether it is on the high one, [2, batch, units] bool."""
     units = state.reshape(len(state), -1)
     rounding = ROUNDINGS * torch.finfo(units.dtype).eps
-    ends = [torch.inf if bound is None else bound for bound in (bounds.low, bounds.high)]
-    return torch.stack([(units - end).abs() <= rounding * max(1.0, abs(end)) for end in ends])
+    near = [
+        torch.zeros_like(units, dtype=torch.bool)
+        if end is None
+        else (units - end).abs() <= rounding * max(1.0, abs(end))
+        for end in (bounds.low, bounds.high)
+    ]
+    return torch.stack(near)
 
 
 def _pulled(slope: Tensor) -> Tensor:
