@@ -36,6 +36,19 @@ def test_reads_every_kind_of_value() -> None:
     assert options.penalty == Penalty(target=1e-4, floor=1e-5, ceiling=10.0)
 
 
+@pytest.mark.parametrize("written", [0, 1, 400, Fraction(1, 12), 0.25])
+def test_a_warmup_is_a_number_of_updates_or_a_share_of_the_run(written: float) -> None:
+    options = TrainOptions.from_settings({"warmup": written})
+    assert (
+        options.warmup == float(written)
+        and TrainOptions.from_json(json.loads(json.dumps(options.to_json()))) == options
+    )
+    assert (
+        TrainOptions.from_settings({"schedule": Call("cosine", keywords={"warmup": written})}).warmup == options.warmup
+    )
+    assert options.warmup_updates(1200) == (written if written >= 1 else round(written * 1200))
+
+
 def test_json_round_trip() -> None:
     settings = {"lr.W": 0.5, "penalty": Call("jacobian"), "optimizer": "adam", "betas": [0, 0.5], "metrics": ["a"]}
     options = TrainOptions.from_settings(settings)
@@ -98,6 +111,10 @@ def test_a_json_that_someone_changed_is_refused(saved: dict[str, Any]) -> None:
         ({"betas": [0.9, 1]}, "E0502", ["under 1"]),
         ({"schedule": Call("cosine", keywords={"warm": 3})}, "E0502", ["warmup"]),
         ({"schedule": Call("cosine", keywords={"warmup": -3})}, "E0502", ["the warmup of `train.schedule`", "from 0"]),
+        ({"warmup": Fraction(3, 2)}, "E0502", ["a whole number from 0, or a share of the run below 1"]),
+        ({"warmup": -0.1}, "E0502", ["a share of the run below 1"]),
+        ({"warmup": "5%"}, "E0502", ["a share of the run below 1"]),
+        ({"warmup": True}, "E0502", ["a share of the run below 1"]),
         ({"schedule": 3}, "E0502", ["cosine(warmup = 1/20)"]),
         ({"penalty": Call("hessian")}, "E0502", ["jacobian"]),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,9 @@ def test_schedules() -> None:
     assert [rate_factor(cosine, step, 111) for step in (0, 9, 10)] == pytest.approx([0.1, 1, 1])
     assert rate_factor(cosine, 60, 111) == pytest.approx(0.1 + 0.9 * (1 + math.cos(math.pi / 2)) / 2)
     assert rate_factor(cosine, 110, 111) == pytest.approx(0.1)
+    share = replace(cosine, warmup=1 / 11)
+    assert all(rate_factor(share, step, 110) == rate_factor(cosine, step, 110) for step in range(110))
+    assert [share.warmup_updates(total) for total in (5, 6, 1100)] == [0, 1, 100]
     linear = TrainOptions.from_settings({"lr": 2, "schedule": "linear"})
     assert [rate_factor(linear, step, 11) for step in (0, 5, 10)] == pytest.approx([1, 0.5, 0])
 

@@ -39,7 +39,7 @@ SETTINGS = {
     "optimizer": "adamw",
     "lr": 0.02,
     "schedule": "cosine",
-    "warmup": 5,
+    "warmup": 1 / 16,
     "eval_every": 16,
     "save_every": 5,
     "clip": 0.5,

@@ -57,7 +57,7 @@ def test_the_newest_checkpoint_is_measured_and_said_to_be(worse: Path, capfd: Ca
 
 def test_the_best_checkpoint_may_be_asked_for(worse: Path, capfd: Capture) -> None:
     said = energyc(capfd, "verify", worse, "--checkpoint", "best").out
-    assert "checkpoint of step 0, the best (newest: step 5); measured on 2 test samples\n" in said
+    assert "checkpoint of step 0, the best by the test split (newest: step 5); measured on 2 test samples\n" in said
     assert "step 0 is not one of these: residual " in said
     assert "why:" not in said
 
