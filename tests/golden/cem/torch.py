@@ -1,7 +1,7 @@
 """cem: Causal Energy Minimization: a language model of CEM blocks (algorithm 1, equations 12, 13, appendix B).
 
 Made by energyc 0.2.0 from cem.energy
-SHA-256 of the spec: b5744df4c7e9f836190b74c51ffff641dacaa61d9a79a87a254c549edee7d0bd
+SHA-256 of the spec: dfdb3039eba0b445f59bcd5ffe8d7adeaa4358ea58a39c032f1010a853b23655
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace
 """

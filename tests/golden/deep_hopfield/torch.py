@@ -1,7 +1,7 @@
 """deep_hopfield: Deep Hopfield network on digits, two hidden layers (Scellier and Bengio 2017, section 5).
 
 Made by energyc 0.2.0 from deep_hopfield.energy
-SHA-256 of the spec: e0dd2838ff1b98c05dd7858d22557753f697de6fdd445985dd597a16c9aebd3a
+SHA-256 of the spec: 2e25c7bf05a91eb33b111bc770b55c919b5a27a7b4c7687becb5076e8c8099ce
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace
 """
@@ -219,14 +219,14 @@ class DeepHopfieldEquations:
         """Each state onto its constraint set, in place."""
         states[0].clamp_(min=0, max=1)
         states[1].clamp_(min=0, max=1)
-        states[2].clamp_(min=0, max=1)
+        states[2].clamp_(min=-1, max=2)
 
     def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
         """P^T cotangents, P the derivative of the projection at a point."""
         return [
             cotangents[0] * ((at[0] >= 0) & (at[0] <= 1)),
             cotangents[1] * ((at[1] >= 0) & (at[1] <= 1)),
-            cotangents[2] * ((at[2] >= 0) & (at[2] <= 1)),
+            cotangents[2] * ((at[2] >= -1) & (at[2] <= 2)),
         ]
 
 

@@ -1,7 +1,7 @@
 """et_image: Energy Transformer, image completion (Hoover et al. 2023, appendix A, algorithm 1).
 
 Made by energyc 0.2.0 from et_image.energy
-SHA-256 of the spec: ef00e02964648cd59b309ef54378fa4328e6f583dfdc650191116a56199af21c
+SHA-256 of the spec: a9434ede5680996f1f1fd1f0e17d89979cc53cba10761e0d1c89e0c47767521a
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace
 """

@@ -1,7 +1,7 @@
 """hopfield: Continuous Hopfield network on digits, one hidden layer (Scellier and Bengio 2017).
 
 Made by energyc 0.2.0 from hopfield.energy
-SHA-256 of the spec: 57dca4b6db8f5bae0610111d5cb023557d06c85eb100c49bca046476cadaf287
+SHA-256 of the spec: 323c6418a5bb33e7a2802e4db5ebed468a0bbbd69a39bb78f2686c33cc564fd3
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments
 """
@@ -217,12 +217,12 @@ def energy_contrast(params: Params, plus: States, minus: States, fixed: Fixed) -
 
 def project(states: States) -> States:
     """Each state onto its set."""
-    return States(jnp.clip(states.s, 0, 1), jnp.clip(states.y, 0, 1))
+    return States(jnp.clip(states.s, 0, 1), jnp.clip(states.y, -1, 2))
 
 
 def project_vjp(at: States, cotangents: States) -> States:
     """P^T cotangents, P the derivative of the projection at a point."""
-    return States(cotangents.s * ((at.s >= 0) & (at.s <= 1)), cotangents.y * ((at.y >= 0) & (at.y <= 1)))
+    return States(cotangents.s * ((at.s >= 0) & (at.s <= 1)), cotangents.y * ((at.y >= -1) & (at.y <= 2)))
 
 
 def energy_slopes(params: Params, plus: States, minus: States, fixed: Fixed) -> list[Slopes]:

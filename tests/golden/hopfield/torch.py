@@ -1,7 +1,7 @@
 """hopfield: Continuous Hopfield network on digits, one hidden layer (Scellier and Bengio 2017).
 
 Made by energyc 0.2.0 from hopfield.energy
-SHA-256 of the spec: 57dca4b6db8f5bae0610111d5cb023557d06c85eb100c49bca046476cadaf287
+SHA-256 of the spec: 323c6418a5bb33e7a2802e4db5ebed468a0bbbd69a39bb78f2686c33cc564fd3
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace
 """
@@ -196,11 +196,11 @@ class HopfieldEquations:
     def _project_(self, states: list[Tensor]) -> None:
         """Each state onto its constraint set, in place."""
         states[0].clamp_(min=0, max=1)
-        states[1].clamp_(min=0, max=1)
+        states[1].clamp_(min=-1, max=2)
 
     def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
         """P^T cotangents, P the derivative of the projection at a point."""
-        return [cotangents[0] * ((at[0] >= 0) & (at[0] <= 1)), cotangents[1] * ((at[1] >= 0) & (at[1] <= 1))]
+        return [cotangents[0] * ((at[0] >= 0) & (at[0] <= 1)), cotangents[1] * ((at[1] >= -1) & (at[1] <= 2))]
 
 
 class Hopfield(HopfieldEquations, EnergyNetwork):

@@ -2,7 +2,7 @@
 squared prediction error.
 
 Made by energyc 0.2.0 from predictive_coding.energy
-SHA-256 of the spec: fc6d861acbbea42669aed3a53ebbd0bfac03b095e38662e13c4cbeb9d1202b2c
+SHA-256 of the spec: 34417587440ed4cdf421f9a0ec49eb8260b6519f4518c0be39d830ebbf877b46
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace
 """
