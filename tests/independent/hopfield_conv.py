@@ -67,8 +67,8 @@ class HopfieldConv(Network):
         }
 
     def project(self, states: Tensors) -> Tensors:
-        """Into the box [0, 1]."""
-        return {name: state.clamp(0, 1) for name, state in states.items()}
+        """Hidden units into the box [0, 1], outputs into [-1, 2]."""
+        return {name: state.clamp(-1, 2) if name == "y" else state.clamp(0, 1) for name, state in states.items()}
 
     def readout(self, params: Tensors, states: Tensors, clamps: Tensors) -> Tensors:
         """The output units."""

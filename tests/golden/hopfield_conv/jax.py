@@ -2,7 +2,7 @@
 (Laborieux et al. 2021).
 
 Made by energyc 0.2.0 from hopfield_conv.energy
-SHA-256 of the spec: e31e82a6df599c66c85d1a826766c67187e677c150e56c5f89101b360e0b7314
+SHA-256 of the spec: 63510006bdd74acd46b8903fc8d923e67a9f953038faa1734b67c5c9089bf253
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments
 """
@@ -413,7 +413,7 @@ def energy_contrast(params: Params, plus: States, minus: States, fixed: Fixed) -
 
 def project(states: States) -> States:
     """Each state onto its set."""
-    return States(jnp.clip(states.s1, 0, 1), jnp.clip(states.s2, 0, 1), jnp.clip(states.y, 0, 1))
+    return States(jnp.clip(states.s1, 0, 1), jnp.clip(states.s2, 0, 1), jnp.clip(states.y, -1, 2))
 
 
 def project_vjp(at: States, cotangents: States) -> States:
@@ -421,7 +421,7 @@ def project_vjp(at: States, cotangents: States) -> States:
     return States(
         cotangents.s1 * ((at.s1 >= 0) & (at.s1 <= 1)),
         cotangents.s2 * ((at.s2 >= 0) & (at.s2 <= 1)),
-        cotangents.y * ((at.y >= 0) & (at.y <= 1)),
+        cotangents.y * ((at.y >= -1) & (at.y <= 2)),
     )
 
 

@@ -2,7 +2,7 @@
 (Laborieux et al. 2021).
 
 Made by energyc 0.2.0 from hopfield_conv.energy
-SHA-256 of the spec: e31e82a6df599c66c85d1a826766c67187e677c150e56c5f89101b360e0b7314
+SHA-256 of the spec: 63510006bdd74acd46b8903fc8d923e67a9f953038faa1734b67c5c9089bf253
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace
 """
@@ -347,14 +347,14 @@ class HopfieldConvEquations:
         """Each state onto its constraint set, in place."""
         states[0].clamp_(min=0, max=1)
         states[1].clamp_(min=0, max=1)
-        states[2].clamp_(min=0, max=1)
+        states[2].clamp_(min=-1, max=2)
 
     def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
         """P^T cotangents, P the derivative of the projection at a point."""
         return [
             cotangents[0] * ((at[0] >= 0) & (at[0] <= 1)),
             cotangents[1] * ((at[1] >= 0) & (at[1] <= 1)),
-            cotangents[2] * ((at[2] >= 0) & (at[2] <= 1)),
+            cotangents[2] * ((at[2] >= -1) & (at[2] <= 2)),
         ]
 
 

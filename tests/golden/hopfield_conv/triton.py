@@ -261,7 +261,7 @@ def next_y_kernel(
     y_ = tl.load(y_ptr + sample * n_K + r, mask=inside & (r < n_K), other=0.0)
     b3_ = tl.load(b3_ptr + r, mask=r < n_K, other=0.0)
     free_ = y_ + step_y_ * (-y_ + (b3_ + product_))
-    next_y_ = tl.where(free_ < 0.0, 0.0, tl.where(free_ > 1.0, 1.0, free_))
+    next_y_ = tl.where(free_ < -1.0, -1.0, tl.where(free_ > 2.0, 2.0, free_))
     tl.store(next_y_ptr + sample * n_K + r, next_y_, mask=inside & (r < n_K))
 
 
@@ -370,7 +370,7 @@ def next_y_2_kernel(
             -y_ + (b3_ + product_) - beta_ * (y_ - tl.where(r == label_, tl.full((1, 1), 1.0, real), 0.0))
         )
     )
-    next_y_ = tl.where(free_ < 0.0, 0.0, tl.where(free_ > 1.0, 1.0, free_))
+    next_y_ = tl.where(free_ < -1.0, -1.0, tl.where(free_ > 2.0, 2.0, free_))
     tl.store(next_y_ptr + sample * n_K + r, next_y_, mask=inside & (r < n_K))
 
 
