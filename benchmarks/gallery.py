@@ -117,7 +117,8 @@ OTHERS: Mapping[str, Shown] = MappingProxyType(
         "cem_mlp": Shown("--set train.epochs=10"),
         "monotone": Shown("--set train.epochs=4"),
         **dict.fromkeys(
-            ("attention_retrieval", "convolution", "hard_sigmoid", "time_scales", "two_costs"), Shown("--steps 1500")
+            ("attention_retrieval", "boltzmann", "convolution", "hard_sigmoid", "time_scales", "two_costs"),
+            Shown("--steps 1500"),
         ),
     }
 )
