@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
@@ -253,6 +255,20 @@ def test_an_editor_that_is_gone_ends_the_server(editor: Editor) -> None:
     assert editor.process.stdin is not None
     editor.process.stdin.close()
     assert editor.process.wait(30) == 1
+
+
+def test_an_editor_that_takes_no_answers_ends_the_server() -> None:
+    pytest.importorskip("pygls")
+    started = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"processId": None, "capabilities": {}}}
+    body = json.dumps(started).encode()
+    command = [sys.executable, "-m", "energyc", "lsp"]
+    with Popen(command, cwd=SPECS.parent, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        process.stdin.flush()
+        assert process.wait(60) == 1
+        assert process.stderr.read() == b""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The command line: ``main`` is what the ``energyc`` script calls.
+"""The command line: ``process`` is what the ``energyc`` script calls, ``main`` the same within a process.
 
 It reads arguments, writes to streams and chooses the exit status; other packages do the work of a command.
 
@@ -8,5 +8,6 @@ Imports: ``bench``, ``data``, ``diagnostics``, ``doctor``, ``files``, ``hardware
 """
 
 from energyc.surfaces.cli.main import main
+from energyc.surfaces.cli.process import process
 
-__all__ = ["main"]
+__all__ = ["main", "process"]

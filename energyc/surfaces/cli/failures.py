@@ -35,13 +35,9 @@ def guarded(group: click.Command, arguments: Sequence[str] | None) -> int:
 
 def _status_of(group: click.Command, tokens: list[str], console: Console) -> int:
     try:
-        group.main(tokens, prog_name="energyc", standalone_mode=False)
+        status = _requested_status(group, tokens)
         sys.stdout.flush()
-        return DONE
-    except Exit as requested_exit:
-        return requested_exit.status
-    except click.exceptions.Exit as requested_exit:
-        return requested_exit.exit_code
+        return status
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -55,6 +51,16 @@ def _status_of(group: click.Command, tokens: list[str], console: Console) -> int
         if "--debug" in tokens:
             _traceback(error)
         return _report_anywhere(error, console)
+
+
+def _requested_status(group: click.Command, tokens: list[str]) -> int:
+    try:
+        group.main(tokens, prog_name="energyc", standalone_mode=False)
+    except Exit as requested_exit:
+        return requested_exit.status
+    except click.exceptions.Exit as requested_exit:
+        return requested_exit.exit_code
+    return DONE
 
 
 def _report_anywhere(error: Exception, console: Console) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import importlib
 import os
 from collections.abc import Mapping, Sequence
@@ -87,8 +85,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from energyc.surfaces.cli.shells import answer
 
         return answer(energyc, os.environ)
-    if arguments is None:  # no cycles are looked for at the end of the process, which frees all
-        atexit.register(gc.freeze)
     from energyc.surfaces.cli.failures import guarded
 
     return guarded(energyc, arguments)

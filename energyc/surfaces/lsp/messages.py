@@ -1,4 +1,8 @@
-"""The bytes of messages, of which none is longer than a spec can be: pygls takes any length at its word."""
+"""The bytes of messages.
+
+None is longer than a spec can be, since pygls takes any length at its word; and an editor that is gone ends the server,
+since pygls goes on and logs each answer that it cannot send.
+"""
 
 from __future__ import annotations
 
@@ -48,3 +52,28 @@ class Messages:
         left = int(digits) if len(digits) <= PASSED_OVER else 0
         while left and (chunk := self._stream.read(min(left, _CHUNK))):
             left -= len(chunk)
+
+
+class Answers:
+    """The answers to an editor, as pygls writes them; the first that cannot be written calls ``gone``."""
+
+    def __init__(self, stream: BinaryIO, gone: Callable[[], None]) -> None:
+        self._stream, self._gone = stream, gone
+
+    def write(self, data: bytes) -> None:
+        """Write the bytes of a message."""
+        self._attempt(self._stream.write, data)
+
+    def flush(self) -> None:
+        """Send what is written."""
+        self._attempt(self._stream.flush)
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._attempt(self._stream.close)
+
+    def _attempt(self, act: Callable[..., object], *arguments: object) -> None:
+        try:
+            act(*arguments)
+        except OSError:
+            self._gone()

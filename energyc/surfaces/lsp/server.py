@@ -8,8 +8,9 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, NoReturn, TypeVar, cast
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest, JsonRpcServerNotInitialized
@@ -25,7 +26,7 @@ from energyc.surfaces.lsp.documents import Document
 from energyc.surfaces.lsp.formatting import formatted
 from energyc.surfaces.lsp.hints import hints
 from energyc.surfaces.lsp.hover import hover
-from energyc.surfaces.lsp.messages import Messages
+from energyc.surfaces.lsp.messages import Answers, Messages
 from energyc.surfaces.lsp.outline import folds, symbols
 from energyc.surfaces.lsp.reading import read
 from energyc.surfaces.lsp.strict import strict_converter
@@ -280,21 +281,27 @@ def _register_events(server: Server) -> None:
         server.stop()
 
 
-def serve(stdin: BinaryIO, stdout: BinaryIO) -> bool:
-    """Serve one editor until it says so, or is gone; whether it said so properly.
+def serve(stdin: BinaryIO, stdout: BinaryIO) -> None:
+    """Serve one editor until it says so, or is gone, and end the process with the status that the protocol asks for.
 
     What else is printed goes to standard error, since standard output belongs to the protocol.
     """
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
     sys.stdout = sys.stderr
     server = Server()
-    server.start_io(cast(BinaryIO, Messages(stdin, server.refuse)), stdout)
+    answers = Answers(stdout, lambda: _leave(server))
+    server.start_io(cast(BinaryIO, Messages(stdin, server.refuse)), cast(BinaryIO, answers))
     server.stop()
-    return server.ended_properly
+    _leave(server)
+
+
+def _leave(server: Server) -> NoReturn:
+    """End the process at once: a text that is still being read shall not keep it."""
+    with suppress(OSError, ValueError):
+        sys.stderr.flush()
+    os._exit(0 if server.ended_properly else 1)
 
 
 def main() -> None:
-    """Serve on standard input and output, and end the process with the status that the protocol asks for."""
-    properly = serve(sys.stdin.buffer, sys.stdout.buffer)
-    sys.stderr.flush()
-    os._exit(0 if properly else 1)  # a text that is still being read shall not keep the process
+    """Serve on standard input and output."""
+    serve(sys.stdin.buffer, sys.stdout.buffer)
