@@ -14,8 +14,8 @@
 What follows builds on these: `running` trains a module, `studies` measures it, `surfaces` show what comes of it.
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
 
-Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``loops``, ``module``, ``network``, ``plan``, ``resolve``,
-``rules``, ``syntax``, ``targets``, ``verdicts``, ``version``; libraries: ``torch``.
+Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``extras``, ``loops``, ``module``, ``network``, ``plan``,
+``resolve``, ``rules``, ``syntax``, ``targets``, ``verdicts``, ``version``; libraries: ``torch``.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from energyc.code.targets import TARGETS, find_target
+from energyc.extras import install_extra
 from energyc.language.diagnostics import Option, Source, UserError, arithmetic, spoken, stage
 from energyc.version import __version__
 
@@ -334,7 +335,7 @@ def _check_alone(compiled: Compiled, device: Any) -> None:
     missing = target.needs.extra is not None and importlib.util.find_spec(target.needs.extra) is None
     if missing:
         message = f"{target.needs.extra} is not installed, which modules in {target.title} need"
-        raise UserError(message, help=f"pip install 'energyc[{target.needs.extra}]'")
+        raise UserError(message, help=install_extra(target.needs.extra))
 
 
 def training_dtype(network: Network) -> torch.dtype:

@@ -18,6 +18,7 @@ FUNCTIONS = frozenset(
 #: What may, and what it opens: files of the installation, those that the user named, temporary ones of its own.
 OPENERS = {
     "files.py": "the layer itself",
+    "extras.py": "files of the installation",
     "checker/__main__.py": "the user's certificates and spec; it imports nothing of energyc",
     "language/syntax/read.py": "the user's spec, or standard input",
     "language/syntax/grammar.py": "files of the installation",
@@ -34,7 +35,6 @@ OPENERS = {
     "surfaces/report/catalogue.py": "files of the installation",
     "surfaces/report/embedded.py": "bytes in memory, which files.py read",
     "surfaces/cli/candidates.py": "files of the installation, and specs for completion",
-    "surfaces/doctor/requirements.py": "files of the installation",
     "runtime/kernels/library.py": "a temporary folder of its own",
     "studies/hardware/ngspice.py": "a temporary folder of its own",
     "running/training/identity.py": "the user's data",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from energyc.extras import install_extra
 from tests.cli.run import energyc
 
 Capture = pytest.CaptureFixture[str]
@@ -128,7 +129,7 @@ def test_without_matplotlib_one_message(run: Path, capfd: Capture, monkeypatch: 
     for kind in ("curves", "energies", "attention"):
         done = energyc(capfd, "plot", run, "--kind", kind)
         assert done.status == 1 and "pictures need matplotlib" in done.err, kind
-        assert "pip install 'energyc[plots]'" in done.err and "Traceback" not in done.err
+        assert "-m pip install 'matplotlib>=3.8'" in done.err and "Traceback" not in done.err
 
 
 def test_training_without_matplotlib_says_what_draws_pictures(
@@ -140,7 +141,7 @@ def test_training_without_matplotlib_says_what_draws_pictures(
     sizes = ("--set", "train.eval_samples=8", "--target", "torch")
     done = energyc(capfd, "train", "ising", "--steps", "1", *sizes, "--out", tmp_path / "run")
     assert done.status == 0
-    assert "no pictures: pictures need matplotlib; pip install 'energyc[plots]'" in done.err
+    assert f"no pictures: pictures need matplotlib, which is not installed; {install_extra('plots')}" in done.err
 
 
 TWO = """network two

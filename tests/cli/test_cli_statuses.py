@@ -138,15 +138,6 @@ def test_data_of_a_program_have_the_sizes_that_were_set(tmp_path: Path, capfd: C
     assert other.status == 1 and "error[E0932]" in other.err and "[samples, 81]" in other.err
 
 
-def test_a_missing_extra_says_what_to_install(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith(("pygls", "energyc.surfaces.lsp.server"))]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "pygls", None)
-    done = energyc(capfd, "lsp")
-    assert done.status == 1
-    assert "error[E0925]" in done.err and 'pip install "energyc[lsp]"' in done.err
-
-
 def test_rules_are_held_against_the_network(tmp_path: Path, capfd: Capture) -> None:
     small, untied = written(tmp_path), written(tmp_path, UNTIED, "untied")
     unknown = energyc(capfd, "compile", small, "--rule", "centred-ep")

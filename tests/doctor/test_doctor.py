@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from energyc import extras
+from energyc.extras import Requirement, pip_install
 from energyc.surfaces.doctor import examination, requirements, trial_findings
 from energyc.surfaces.doctor.finding import Finding, carried_out
-from energyc.surfaces.doctor.installing import compiler_install, pip_install
-from energyc.surfaces.doctor.requirements import Requirement
+from energyc.surfaces.doctor.installing import compiler_install
+from energyc.surfaces.doctor.requirements import lacks
 from tests.cli.run import energyc
 from tests.quick import slow
 
@@ -166,20 +168,20 @@ def test_what_is_missing_has_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", nothing)
     found = {finding.name: finding for finding in requirements.extras()}
     assert found["extra plots"].says == "matplotlib is not installed"
-    assert str(found["extra plots"].mend).endswith("-m pip install 'energyc[plots]'")
+    assert str(found["extra plots"].mend).endswith("-m pip install 'matplotlib>=3.8'")
     (core,) = requirements.libraries()
     assert core.state == "missing" and "'torch>=2" in str(core.mend) and "'lark>=1" in str(core.mend)
 
 
 def test_requirements_of_an_installed_package_are_those_of_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = {str(each): each.extra for each in requirements.requirements()}
+    own = {str(each): each.extra for each in extras.requirements()}
     lines = [
         f"{each.package}{each.bounds}{f'; extra == {each.extra!r}' if each.extra else ''}"
-        for each in requirements.requirements()
+        for each in extras.requirements()
     ]
     monkeypatch.setattr(importlib.metadata, "requires", lambda name: lines)
-    monkeypatch.setattr(requirements, "__file__", "/nowhere/energyc/surfaces/doctor/requirements.py")
-    assert {str(each): each.extra for each in requirements.requirements()} == own and "torch>=2.11,<2.14" in own
+    monkeypatch.setattr(extras, "__file__", "/nowhere/energyc/extras.py")
+    assert {str(each): each.extra for each in extras.requirements()} == own and "torch>=2.11,<2.14" in own
 
 
 @pytest.mark.parametrize(
@@ -188,7 +190,7 @@ def test_requirements_of_an_installed_package_are_those_of_the_project(monkeypat
 )
 def test_bounds(version: str, met: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda name: version)
-    assert (Requirement("torch", ">=2.11,<2.14").lacks() is None) == met
+    assert (lacks(Requirement("torch", ">=2.11,<2.14")) is None) == met
 
 
 def test_commands_fit_the_system(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,4 +116,4 @@ def test_where_tensorboard_is_missing(broken: str | None, tmp_path: Path, monkey
         monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UserError) as error:
         TensorBoard()
-    assert error.value.code == "E0952" and "pip install 'energyc[logs]'" in str(error.value.help)
+    assert error.value.code == "E0952" and "pip install 'tensorboard>=2.18'" in str(error.value.help)

@@ -12,6 +12,7 @@ import pytest
 import torch
 from sklearn.metrics import f1_score, roc_auc_score
 
+from energyc.extras import install_extra
 from energyc.language.diagnostics import UserError
 from energyc.language.settings import Call, TrainOptions
 from energyc.language.settings.scores import Score
@@ -150,7 +151,7 @@ def test_scikit_learn_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.metrics", None)
     with pytest.raises(UserError, match="auc is computed by scikit-learn") as raised:
         gathered(Score("auc"), [0.0, 1.0], [0.0, 1.0])
-    assert raised.value.help == "pip install 'energyc[data]'"
+    assert raised.value.help == install_extra("data")
     assert gathered(Score("perplexity"), [0.0], [0.0])["perplexity"] == math.exp(0.5)
 
 

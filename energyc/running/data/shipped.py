@@ -6,6 +6,7 @@ from types import ModuleType
 
 import numpy as np
 
+from energyc.extras import install_extra
 from energyc.language.diagnostics import Given, UserError, spoken
 from energyc.resources import resource
 
@@ -27,7 +28,7 @@ def sklearn_datasets(purpose: str) -> ModuleType:
         raise UserError(
             f"{purpose} come with scikit-learn, which is not installed",
             code="E0913",
-            help=spoken("pip install scikit-learn, or give your own: {}", Given(None)),
+            help=spoken(f"{install_extra('data')}, or give your own: {{}}", Given(None)),
         ) from None
     module: ModuleType = sklearn.datasets
     return module
@@ -38,4 +39,6 @@ def require_pillow() -> None:
     try:
         import PIL.Image  # noqa: F401
     except ImportError:
-        raise UserError("images need Pillow, which is not installed", code="E0913", help="pip install pillow") from None
+        raise UserError(
+            "images need Pillow, which is not installed", code="E0913", help=install_extra("data")
+        ) from None

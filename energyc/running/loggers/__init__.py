@@ -9,7 +9,7 @@
 
 Nothing here asks a question or uses the network.
 
-Imports: ``diagnostics``, ``files``, ``running``; libraries: ``tensorboard``.
+Imports: ``diagnostics``, ``extras``, ``files``, ``running``; libraries: ``tensorboard``.
 """
 
 from energyc.running.loggers.protocol import Ending, Logger, Run

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from energyc.extras import TENSORBOARD, install_extra
 from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
 from energyc.running.loggers.protocol import Ending, Logger, Run
 
 #: The names of the files; TensorBoard reads them in this order.
 PATTERN = "events.out.tfevents.*.energyc"
-INSTALL = "pip install 'energyc[logs]'"
 #: PNG's colour types: the number of channels.
 _CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
 
@@ -105,8 +105,8 @@ def _require() -> None:
         import tensorboard.plugins.text.summary_v2
         import tensorboard.summary.writer.record_writer  # noqa: F401
     except ModuleNotFoundError:
-        raise UserError("TensorBoard is not installed", code="E0952", help=INSTALL) from None
+        raise TENSORBOARD.missing() from None
     except Exception as error:  # an installation whose parts do not fit, which its own modules say in many ways
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         message = f"TensorBoard cannot be imported: {reason}"
-        raise UserError(message, code="E0952", help=f"{INSTALL} --upgrade") from error
+        raise UserError(message, code="E0952", help=f"{install_extra(TENSORBOARD.extra)} --upgrade") from error

@@ -20,7 +20,7 @@
 
 It depends on these interfaces only, not on specs or the compiler.
 
-Imports: ``convergence``, ``data``, ``diagnostics``, ``equations``, ``files``, ``loggers``, ``nudging``, ``ranks``,
-``rules``, ``settings``; libraries: ``filelock``, ``numpy``, ``pydantic``, ``rich``, ``safetensors``, ``sklearn``,
-``torch``, ``typing_extensions``.
+Imports: ``convergence``, ``data``, ``diagnostics``, ``equations``, ``extras``, ``files``, ``loggers``, ``nudging``,
+``ranks``, ``rules``, ``settings``; libraries: ``filelock``, ``numpy``, ``pydantic``, ``rich``, ``safetensors``,
+``sklearn``, ``torch``, ``typing_extensions``.
 """

@@ -13,6 +13,7 @@ from types import ModuleType
 import numpy as np
 from torch import Tensor
 
+from energyc.extras import install_extra
 from energyc.language.diagnostics import UserError
 from energyc.language.settings.scores import BEST, Score
 from energyc.running.training.network import Tensors
@@ -162,6 +163,6 @@ def _scikit_learn(name: str) -> ModuleType:
         import sklearn.metrics
     except ImportError:
         message = f"train.metrics: {name} is computed by scikit-learn, which is not installed"
-        raise UserError(message, code="E0913", help="pip install 'energyc[data]'") from None
+        raise UserError(message, code="E0913", help=install_extra("data")) from None
     module: ModuleType = sklearn.metrics
     return module

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from energyc.extras import MATPLOTLIB
 from energyc.surfaces.cli import candidates
 from energyc.surfaces.cli.console import Console
-from energyc.surfaces.cli.options import SEED, data_option, output_options, run_argument
+from energyc.surfaces.cli.options import SEED, data_option, needs, output_options, run_argument
 
 if TYPE_CHECKING:
     from energyc.running.training.evaluation import Evaluation
@@ -36,6 +37,7 @@ def _shares(ctx: click.Context, param: click.Parameter, text: str | None) -> tup
 
 
 @click.command("eval")
+@needs(MATPLOTLIB, lambda options: options["picture"] is not None)
 @run_argument
 @data_option
 @click.option(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from energyc.extras import Library
 from energyc.surfaces.cli import candidates
 from energyc.surfaces.cli.console import Console
 
@@ -54,6 +55,24 @@ def output_options(function: Command) -> Command:
         return function(*args, console=Console(form, quiet, color), **options)
 
     return command  # type: ignore[return-value]
+
+
+def needs(library: Library, given: Callable[[Mapping[str, Any]], object] = bool) -> Callable[[Command], Command]:
+    """Refuse a command, before it imports anything heavy, where an optional library is missing.
+
+    ``given`` says from the options whether this call needs it.
+    """
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def command(*args: Any, **options: Any) -> Any:
+            if given(options) and not library.is_found():
+                raise library.missing()
+            return function(*args, **options)
+
+        return command  # type: ignore[return-value]
+
+    return decorate
 
 
 def spec_options(function: Command) -> Command:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from energyc.extras import MATPLOTLIB
 from energyc.surfaces.cli.console import Console
-from energyc.surfaces.cli.options import data_option, output_options, run_argument
+from energyc.surfaces.cli.options import data_option, needs, output_options, run_argument
 from energyc.surfaces.report.kinds import KINDS
 
 
@@ -20,6 +21,7 @@ def _places(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 
 
 @click.command("plot")
+@needs(MATPLOTLIB)
 @run_argument
 @data_option
 @click.option("--kind", "kinds", type=click.Choice(KINDS), multiple=True, help="What to draw; may be repeated.")

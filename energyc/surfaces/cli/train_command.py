@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from energyc.code.targets import TARGETS
+from energyc.extras import TENSORBOARD
 from energyc.surfaces.cli import candidates
 from energyc.surfaces.cli.console import Console
-from energyc.surfaces.cli.options import SEED, data_option, output_options, spec_options
+from energyc.surfaces.cli.options import SEED, data_option, needs, output_options, spec_options
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command("train")
+@needs(TENSORBOARD, lambda options: "tensorboard" in options["log"])
 @click.argument(
     "spec",
     metavar="SPEC",

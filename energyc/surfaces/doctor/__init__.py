@@ -6,10 +6,11 @@
 | ``requirements`` | what energyc and its extras require, and what is installed |
 | ``trial`` | a process that imports torch, reads the specs, relaxes a network, builds kernels |
 | ``tried`` | what that process found, also where it crashed |
-| ``installing`` | the commands that install something here |
+| ``installing`` | the command that installs a C++ compiler here |
 | ``examination`` | all findings |
 
 The process of the command itself imports nothing that may be broken.
 
-Imports: ``files``, ``pipeline``, ``resources``, ``runs``, ``syntax``, ``targets``, ``version``; libraries: ``torch``.
+Imports: ``extras``, ``files``, ``pipeline``, ``resources``, ``runs``, ``syntax``, ``targets``, ``version``;
+libraries: ``torch``.
 """

@@ -1,10 +1,8 @@
-"""The commands that install something here."""
+"""The command that installs a C++ compiler here."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import shlex
 import shutil
 import sys
 
@@ -16,15 +14,6 @@ _COMPILERS = {
     "zypper": "zypper install -y gcc-c++",
     "apk": "apk add g++",
 }
-
-
-def pip_install(*requirements: str) -> str:
-    """Return the command that installs packages for this Python, by uv where there is no pip."""
-    quoted = " ".join(f"'{requirement}'" for requirement in requirements)
-    python = shlex.quote(sys.executable or "python3")
-    if importlib.util.find_spec("pip") is None and shutil.which("uv"):
-        return f"uv pip install --python {python} {quoted}"
-    return f"{python} -m pip install {quoted}"
 
 
 def compiler_install() -> str | None:

@@ -12,9 +12,9 @@ from typing import Any
 
 from energyc.code.targets import TARGETS, find_target
 from energyc.code.targets.interface import Target
+from energyc.extras import install_extra, pip_install, requirements
 from energyc.surfaces.doctor.finding import Finding
-from energyc.surfaces.doctor.installing import compiler_install, pip_install
-from energyc.surfaces.doctor.requirements import requirements
+from energyc.surfaces.doctor.installing import compiler_install
 
 #: Seconds after which the trial is ended; it takes a few.
 LIMIT = 300.0
@@ -119,5 +119,5 @@ def of_target(target: Target, found: Found) -> Finding:
         says = f"{found['reason']}; phases run as torch operations"
         return Finding(target.title, found["state"], says, mend or compiler_install())
     lacking = target.needs.extra if found["state"] == "missing" else None
-    mend = pip_install(f"energyc[{lacking}]") if lacking else None
+    mend = install_extra(lacking) if lacking else None
     return Finding(target.title, found["state"], found["reason"], mend)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from energyc.extras import install_extra
 from energyc.language.diagnostics import Source, UserError
 from energyc.language.network import Network
 from energyc.language.syntax import ast
@@ -27,7 +28,7 @@ except ImportError:
     raise UserError(
         "energyc.Estimator follows scikit-learn, which is not installed",
         code="E0913",
-        help="pip install 'energyc[data]', or train by energyc.train, which needs no scikit-learn",
+        help=f"{install_extra('data')}, or train by energyc.train, which needs no scikit-learn",
     ) from None
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from energyc.extras import MATPLOTLIB
 from energyc.files import Place, write
 from energyc.language.diagnostics import UserError
 from energyc.surfaces.charts import Chart, Number, is_number
@@ -75,7 +76,7 @@ def picture(path: Place, rows: int, columns: int, size: tuple[float, float]) -> 
         from matplotlib.figure import Figure
         from matplotlib.rcsetup import cycler
     except ImportError:
-        raise UserError("pictures need matplotlib", code="E0530", help="pip install 'energyc[plots]'") from None
+        raise MATPLOTLIB.missing() from None
     with matplotlib.rc_context({**_LOOK, "axes.prop_cycle": cycler(color=COLOURS)}):
         figure = Figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
         panels = figure.subplots(rows, columns, squeeze=False).ravel().tolist()

@@ -10,6 +10,7 @@ from energyc.code.module.printed import Printed
 from energyc.code.plan import ModulePlan
 from energyc.code.targets.interface import Absent, Missing, Needs, Ready, Trial
 from energyc.code.targets.triton.module import triton_module
+from energyc.extras import install_extra
 
 
 class TritonTarget:
@@ -35,7 +36,7 @@ class TritonTarget:
             return Ready(reason=printed.fallback)
         if not (device.startswith("cuda") or (device == "cpu" and interpreted())):
             return Ready(reason=f"they run on a GPU, not on {device}")
-        return Ready(reason=None if has_triton() else "triton is not installed (pip install energyc[triton])")
+        return Ready(reason=None if has_triton() else f"triton is not installed ({install_extra('triton')})")
 
     def trial(self) -> Trial:
         """A GPU, or the interpreter. Raises Absent, Missing."""
