@@ -72,7 +72,7 @@ def spec_index() -> str:
     return "\n".join(
         [
             "# Every shipped spec\n\nA name stands for its spec in every command: `energyc train kuramoto`. "
-            "`energyc list` prints these tables, with the command that measured each figure.\n",
+            "`energyc list` names them; `energyc list NAME` prints a row, with the command that measured its figure.\n",
             *_table(own),
             "\n## The zoo\n\nModels that people cite, short, on data that ship: `energyc show NAME` prints one, "
             "`energyc new mine --from NAME` copies it.\n",

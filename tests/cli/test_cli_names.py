@@ -57,15 +57,29 @@ def test_the_list_by_a_word(capfd: Capture) -> None:
     assert "hopfield" not in done.out and "next: energyc check kuramoto" in done.err
 
 
-def test_the_list_has_two_parts_in_eighty_columns(capfd: Capture) -> None:
+@pytest.mark.parametrize("columns", [1, 40, 80, 200, None])
+def test_the_list_has_two_parts_and_a_line_for_each_spec(
+    columns: int | None, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", str(columns))
     done = energyc(capfd, "list")
     lines = done.out.splitlines()
-    names = [line.split()[0] for line in lines if line and line[0] != " " and not line.startswith("The ")]
-    assert names == list(shipped()) and max(map(len, lines)) <= 80
+    names = [line.split()[0] for line in lines if line and not line.startswith("The ")]
+    assert names == list(shipped()) and len(lines) == len(names) + 5
+    assert columns is None or max(map(len, lines)) <= max(columns, 40)
+    assert any("..." in line for line in lines) == (columns in (1, 40, 80))
     zoo = next(k for k, line in enumerate(lines) if line.startswith("The zoo"))
     assert any(line.startswith("hopfield ") for line in lines[:zoo])
     assert any(line.startswith("kuramoto ") for line in lines[zoo:])
     assert "next: energyc list hopfield" in done.err and "energyc train" not in done.out
+
+
+def test_the_list_goes_on_with_the_spec_that_was_named(capfd: Capture) -> None:
+    done = energyc(capfd, "list", "hopfield")
+    assert done.out.index("deep_hopfield") < done.out.index("\nhopfield ")
+    assert done.err == "next: energyc check hopfield; energyc new mine --from hopfield\n"
 
 
 def test_the_list_by_a_word_that_none_has(capfd: Capture) -> None:

@@ -7,6 +7,7 @@ import math
 import os
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,6 +60,11 @@ class Console:
         if self.color != "auto":
             return self.color == "always"
         return stream.isatty() and not os.environ.get("NO_COLOR")
+
+    @property
+    def width(self) -> int:
+        """The columns of the terminal, or of no limit where there is none, as in a pipe."""
+        return shutil.get_terminal_size(fallback=(sys.maxsize, 24)).columns
 
     # ------------------------------------------------------------ results
 

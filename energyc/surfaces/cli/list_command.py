@@ -17,19 +17,20 @@ USUAL = "hopfield"
 def command(word: str | None, console: Console) -> None:
     """List the specs that ship, whose names stand for their paths in every command.
 
-    With WORD those that mention it, each with the command that gave its figure. A figure is of held-out samples after
-    one short training; its seconds are of processor time.
+    With WORD those that mention it, each with its class, the rule that trains it, its data, and a figure with its
+    command. A figure is of held-out samples after one short training; its seconds are of processor time.
     """
     from energyc.language.diagnostics import UserError
-    from energyc.surfaces.report.catalogue import catalogue, listing
+    from energyc.surfaces.report.catalogue import catalogue, details, listing
 
     entries = catalogue()
     found = [entry for entry in entries if word is None or entry.mentions(word)]
     if not found:
         names = ", ".join(entry.name for entry in entries)
         raise UserError(f"no spec that ships mentions {word}", code="E0901", help=f"there are {names}")
-    lines = "\n".join(listing(found, details=word is not None)).rstrip()
-    console.result([entry.to_json() for entry in found], lines)
-    first = USUAL if word is None else found[0].name
-    details = [] if word is not None else [("energyc", "list", first)]
-    console.next(*details, ("energyc", "check", first), ("energyc", "new", "mine", "--from", first))
+    lines = listing(found, console.width) if word is None else details(found)
+    console.result([entry.to_json() for entry in found], "\n".join(lines).rstrip())
+    names = [entry.name for entry in found]
+    first = next(name for name in (word, USUAL if word is None else names[0]) if name in names)
+    more = [] if word is not None else [("energyc", "list", first)]
+    console.next(*more, ("energyc", "check", first), ("energyc", "new", "mine", "--from", first))

@@ -7,18 +7,23 @@ writes them, and the tests compare them with what ``check`` says.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
-from textwrap import wrap
+from textwrap import shorten, wrap
 from typing import Any
 
 from energyc.resources import resource, shipped
 from energyc.running.training.numbers import format_number
 
-#: The width of a list, in characters.
+#: The width of the details, in characters.
 WIDTH = 80
+#: The least width of a description.
+NARROW = 15
+#: The headings of a list, and whether the zoo is under it.
+HEADINGS = {"The systems": False, "The zoo: small models of the literature": True}
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,11 @@ class Entry:
         return self.path.parent.name == "zoo"
 
     @property
+    def brief(self) -> str:
+        """The first sentence of its description."""
+        return re.split(r"\. (?=[A-Z])", " ".join(self.about.split()))[0].removesuffix(".")
+
+    @property
     def figure(self) -> str:
         """The measured figure, empty where there is none."""
         if self.measured is None:
@@ -84,21 +94,34 @@ class Entry:
         return tuple(filter(None, (self.command if self.measured else "", self.remark)))
 
 
-def listing(entries: Sequence[Entry], details: bool = False) -> Iterator[str]:
-    """Yield the lines of a list: the systems, then the zoo, each under a heading; with ``details`` the commands too."""
-    parts = {
-        "The systems": [entry for entry in entries if not entry.is_of_the_zoo],
-        "The zoo: small models of the literature": [entry for entry in entries if entry.is_of_the_zoo],
-    }
+def listing(entries: Sequence[Entry], width: int) -> Iterator[str]:
+    """Yield a line for each spec, of at most ``width`` characters: the systems, then the zoo, each under a heading."""
     room = 2 + max(len(entry.name) for entry in entries)
-    for heading, found in parts.items():
-        if found:
-            yield f"{heading}\n"
+    left = max(width - room, NARROW)
+    for heading, found in _parts(entries):
+        yield from (heading, "")
+        yield from (f"{entry.name:{room}}{shorten(entry.brief, left, placeholder=' ...')}" for entry in found)
+        yield ""
+
+
+def details(entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield the lines of all that is known of each spec: its description, class, rule, data, figure and command."""
+    room = 2 + max(len(entry.name) for entry in entries)
+    for heading, found in _parts(entries):
+        yield from (heading, "")
         for entry in found:
-            said = [*entry.told(), *(entry.more() if details else ())]
+            said = (*entry.told(), *entry.more())
             lines = [line for text in said for line in wrap(text, WIDTH - room, break_on_hyphens=False)]
             yield from (f"{head:{room}}{line}" for head, line in zip_longest([entry.name], lines, fillvalue=""))
             yield ""
+
+
+def _parts(entries: Sequence[Entry]) -> Iterator[tuple[str, list[Entry]]]:
+    """Yield the systems and the zoo with their headings, as far as there are any."""
+    for heading, of_the_zoo in HEADINGS.items():
+        found = [entry for entry in entries if entry.is_of_the_zoo == of_the_zoo]
+        if found:
+            yield heading, found
 
 
 def catalogue(facts: Mapping[str, Any] | None = None) -> list[Entry]:
