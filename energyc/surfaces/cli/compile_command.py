@@ -44,7 +44,7 @@ def command(
     choices: Choices,
     console: Console,
 ) -> None:
-    """Write one self-contained module of SPEC for each target, and print the paths."""
+    """Write one self-contained module of SPEC for each target; print the paths, and the lines that import them."""
     from energyc import pipeline
 
     modules = pipeline.compile_spec(spec, choices, targets=targets, rules=rules or None, runtime=runtime)
@@ -52,14 +52,25 @@ def command(
     for module in modules:
         if module.fallback is not None:
             console.note(f"{module.file_name}: phases run as torch operations: {module.fallback}")
+    lines = [_import_line(path, module.class_name) for path, module in zip(paths, modules, strict=True)]
     if console.is_json:
         files = [
-            {"target": m.target, "path": str(p), "class": m.class_name} for m, p in zip(modules, paths, strict=True)
+            {"target": module.target, "path": str(path), "class": module.class_name, "import": line}
+            for module, path, line in zip(modules, paths, lines, strict=True)
         ]
         console.write_json({"network": modules[0].network.name, "files": files})
-    else:
-        console.write("\n".join(map(str, paths)))
+        return
+    console.write("\n".join(map(str, paths)))
     console.next(("energyc", "bench", spec), ("energyc", "train", spec))
+    console.note("\n".join(f"in Python: {line}" for line in lines))
+
+
+def _import_line(path: Path, name: str) -> str:
+    """Return the line of Python that imports a class of a module, from the current folder."""
+    line = f"from {path.stem} import {name}"
+    if path.parent == Path("."):
+        return line
+    return f"import sys; sys.path.insert(0, {str(path.parent)!r}); {line}"
 
 
 def _write_module(folder: Path, name: str, text: str) -> Path:
