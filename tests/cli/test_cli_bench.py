@@ -68,3 +68,9 @@ def test_own_data_are_timed_at_their_sizes(tmp_path: Path, capfd: pytest.Capture
     assert json.loads(done.out)["batch"] == 4
     wrong = energyc(capfd, "bench", "hopfield", "--set", "I=8", "--seconds", "0", *given)
     assert wrong.status == 1 and "has shape" in wrong.err and "[samples, 8]" in wrong.err
+
+
+@pytest.mark.parametrize("name", ["hopfield", "edges"])
+def test_drawn_inputs_give_no_warning(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    done = energyc(capfd, "bench", name, "--seconds", "0", "--batch", "2")
+    assert (done.status, done.err) == (0, "")

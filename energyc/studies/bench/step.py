@@ -76,24 +76,22 @@ def bench(
     torch.set_num_threads(threads)
     try:
         with stage("bench", network.source.name), arithmetic("the benchmark", extremes(network.relax)):
-            return _timed(network, _clamps(network, batch, given), batch, seconds)
+            return _timed(network, given, batch, seconds)
     finally:
         torch.set_num_threads(before)
 
 
-def _clamps(network: Network, batch: int, given: DataArguments | None) -> dict[str, Tensor] | None:
-    """A batch of samples that are given, each as often as needed; None where there are none."""
-    if given is None:
-        return None
-    found = given_samples(network, given, batch).clamps
+def _clamps(network: Network, net: Any, batch: int, given: DataArguments | None) -> dict[str, Tensor]:
+    """A batch in float32: drawn, or of samples that are given, each as often as needed."""
+    found = random_probe(net, batch=batch).clamps if given is None else given_samples(network, given, batch).clamps
     count = len(next(iter(found.values()))) if found else 0
     rows = torch.arange(batch) % max(1, count)
     return {name: (x.to(torch.float32) if x.is_floating_point() else x)[rows].contiguous() for name, x in found.items()}
 
 
-def _timed(network: Network, given: dict[str, Tensor] | None, batch: int, seconds: float) -> BenchReport:
+def _timed(network: Network, given: DataArguments | None, batch: int, seconds: float) -> BenchReport:
     net = _module(network, Passes())
-    clamps = random_probe(net, batch=batch).clamps if given is None else given
+    clamps = _clamps(network, net, batch, given)
     states = list(net.start(clamps).values())
     ways: dict[str, Way] = {"generated": _step(net, states, clamps)}
     plain = _module(network, Passes.plain())
