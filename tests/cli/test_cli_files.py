@@ -7,11 +7,14 @@ import resource
 import stat
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from energyc.language.diagnostics import UserError
+from energyc.language.syntax import read
 from energyc.surfaces.cli.files import write_text
 from tests.cli.run import SMALL, energyc, written
 
@@ -88,3 +91,31 @@ def test_fmt_writes_utf8_whatever_the_terminal(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "energyc", "fmt", "-"]
     done = subprocess.run(command, input=spec, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "latin-1"})
     assert done.returncode == 0 and done.stdout.startswith("# Hopfield, état: é → ∂E\n".encode())
+
+
+def test_a_pipe_that_nobody_writes_to(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    pipe = tmp_path / "pipe.energy"
+    os.mkfifo(pipe)
+    done = energyc(capfd, "fmt", pipe)
+    assert done.status == 1 and f"error[E0901]: {pipe} is a named pipe that nobody writes to" in done.err
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_pipe_that_is_written_to_late(
+    named: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A named pipe may find its writer within some seconds; that of a shell has one, however late it writes."""
+    monkeypatch.setattr(read, "WAIT", 30.0 if named else 0.1)
+    path = tmp_path / "pipe.energy"
+    os.mkfifo(path)
+    end, beginning = (None, path) if named else os.pipe()
+
+    def write() -> None:
+        time.sleep(0.5)
+        with open(beginning, "w") as file:
+            file.write(SMALL)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert energyc(capfd, "fmt", "--check", path if named else f"/dev/fd/{end}").status == 0
+    writer.join()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
+import stat
 import sys
 from pathlib import Path
 
@@ -10,6 +12,8 @@ from energyc.language.diagnostics import Source, UserError, near
 from energyc.resources import shipped
 
 LARGEST_FILE = 2_000_000
+#: Seconds to wait for somebody to write to a named pipe.
+WAIT = 3.0
 
 
 def located(spec: str | Path) -> str | Path:
@@ -56,13 +60,25 @@ def _bytes(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise UserError(f"{path} is a folder, not a spec", code="E0901", help="give the path of a .energy file")
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_opened) as file:
             return file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
         raise UserError(f"there is no file {path}", code="E0901", help=_near(path)) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
         raise UserError(f"{path} cannot be read: {reason}", code="E0901") from None
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a file without waiting. Raises UserError for a named pipe that nobody writes to for some seconds."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    named = os.path.exists(os.path.realpath(path))  # a pipe of a shell, as in `<(command)`, has a writer
+    if named and stat.S_ISFIFO(os.fstat(descriptor).st_mode) and not select.select([descriptor], [], [], WAIT)[0]:
+        os.close(descriptor)
+        message = f"{path} is a named pipe that nobody writes to"
+        raise UserError(message, code="E0901", help="write to it, or give the path of a .energy file")
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def _near(path: Path) -> str:

@@ -144,7 +144,7 @@ def _spec_text(ctx: click.Context) -> str:
     for word in ctx.obj or ():
         path = os.path.expanduser(word)
         path = os.path.join(path, "spec.energy") if os.path.isdir(path) else str(shipped().get(path, path))
-        if path.endswith(".energy"):
+        if path.endswith(".energy") and os.path.isfile(path):  # a pipe would keep the TAB waiting
             try:
                 with open(path, encoding="utf-8") as file:
                     return _COMMENT.sub("", file.read(_LONGEST))
