@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import math
+import os
 from collections.abc import Callable, Mapping
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -34,13 +36,53 @@ class Finite(click.FloatRange):
 #: The seeds that torch accepts.
 SEED = click.IntRange(min=0, max=2**63 - 1)
 
+
+def is_spec(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Refuse a path with no file, before anything heavy is imported to read it. Raises UserError E0901."""
+    if value not in (None, "-") and not ctx.resilient_parsing:
+        from energyc.language.syntax.read import located, read_source
+
+        if os.path.isdir(located(value)) or not os.path.lexists(located(value)):
+            read_source(value)
+    return value
+
+
+def is_run(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Refuse a path, or one of several, that is not a run folder, before torch is imported. Raises UserError E0511."""
+    if value is not None and not ctx.resilient_parsing:
+        from energyc.running.training.folder import RunFolder
+
+        for path in [value] if isinstance(value, str) else value:
+            folder = RunFolder(Path(path))
+            if not folder.of_several:
+                folder.read_info()
+    return value
+
+
+def is_spec_or_run(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Refuse a path that is neither, as these do. Raises UserError E0901, E0511."""
+    if os.path.isdir(value):
+        is_run(ctx, param, value)
+    elif value != "-" and not ctx.resilient_parsing:
+        from energyc.language.syntax.read import located
+        from energyc.running.runs.locate import read_spec
+
+        if not os.path.lexists(located(value)):
+            read_spec(value)
+    return value
+
+
 spec_argument = click.argument(
-    "spec", metavar="SPEC", type=click.Path(allow_dash=True), shell_complete=candidates.specs
+    "spec", metavar="SPEC", type=click.Path(allow_dash=True), callback=is_spec, shell_complete=candidates.specs
 )
 spec_or_run_argument = click.argument(
-    "spec", metavar="SPEC|RUN", type=click.Path(allow_dash=True), shell_complete=candidates.specs_or_runs
+    "spec",
+    metavar="SPEC|RUN",
+    type=click.Path(allow_dash=True),
+    callback=is_spec_or_run,
+    shell_complete=candidates.specs_or_runs,
 )
-run_argument = click.argument("run", metavar="RUN", type=click.Path(), shell_complete=candidates.runs)
+run_argument = click.argument("run", metavar="RUN", type=click.Path(), callback=is_run, shell_complete=candidates.runs)
 
 
 def output_options(function: Command) -> Command:

@@ -15,7 +15,7 @@ from energyc.code.targets import TARGETS
 from energyc.extras import TENSORBOARD
 from energyc.surfaces.cli import candidates
 from energyc.surfaces.cli.console import Console
-from energyc.surfaces.cli.options import SEED, data_option, needs, output_options, spec_options
+from energyc.surfaces.cli.options import SEED, data_option, is_run, is_spec, needs, output_options, spec_options
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
@@ -31,9 +31,12 @@ if TYPE_CHECKING:
     metavar="SPEC",
     type=click.Path(allow_dash=True),
     required=False,
+    callback=is_spec,
     shell_complete=candidates.specs,
 )
-@click.option("--resume", metavar="RUN", type=click.Path(), help="Resume a run.", shell_complete=candidates.runs)
+@click.option(
+    "--resume", metavar="RUN", type=click.Path(), callback=is_run, help="Resume a run.", shell_complete=candidates.runs
+)
 @click.option("--rule", metavar="R", help="The learning rule.", shell_complete=candidates.rules)
 @click.option("--allow-biased", is_flag=True, help="Allow a rule that is biased on this network.")
 @data_option

@@ -8,12 +8,18 @@ import click
 
 from energyc.surfaces.cli import candidates
 from energyc.surfaces.cli.console import Console
-from energyc.surfaces.cli.options import output_options
+from energyc.surfaces.cli.options import is_run, output_options
 
 
 @click.command("view")
 @click.argument(
-    "runs", metavar="RUN [RUN2]", nargs=-1, required=True, type=click.Path(), shell_complete=candidates.runs
+    "runs",
+    metavar="RUN [RUN2]",
+    nargs=-1,
+    required=True,
+    type=click.Path(),
+    callback=is_run,
+    shell_complete=candidates.runs,
 )
 @click.option(
     "-o", "out", metavar="FILE", type=click.Path(dir_okay=False), help="A .html file; by default RUN/view.html."

@@ -1,7 +1,8 @@
-"""Commands whose optional libraries are missing: one message, at once, with a command that works here."""
+"""What is missing is said at once, before anything heavy is imported: optional libraries, specs, runs."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: What a command needs that not every installation has: arguments, the module, its extra, the code of the error.
 NEEDS = {
-    "plot": (["plot", "no-run"], "matplotlib", "plots", "E0530"),
-    "eval": (["eval", "no-run", "--bits", "4", "--picture", "x.png"], "matplotlib", "plots", "E0530"),
+    "plot": (["plot", "run"], "matplotlib", "plots", "E0530"),
+    "eval": (["eval", "run", "--bits", "4", "--picture", "x.png"], "matplotlib", "plots", "E0530"),
     "train": (["train", "hopfield", "--log", "tensorboard"], "tensorboard", "logs", "E0952"),
     "lsp": (["lsp"], "pygls", "lsp", "E0925"),
     "lsp, its types": (["lsp"], "lsprotocol", "lsp", "E0925"),
@@ -27,13 +28,38 @@ from energyc.surfaces.cli import main
 status = main({arguments!r})
 print(status, sorted({{"torch", "sympy", "scipy", "numpy"}} & set(sys.modules)))
 """
+#: Each command with a path that leads to nothing, and the code of its error.
+NOWHERE = {
+    **{f"{command} nowhere": "E0901" for command in ("check", "compile", "train", "bench", "explain", "verify")},
+    **{f"{command} nowhere": "E0511" for command in ("eval", "plot", "view", "sample", "train --resume")},
+    **{f"export nowhere --to {kind}": "E0901" for kind in ("spice", "ising", "sympy")},
+    "show nowhere --stage torch": "E0901",
+    "fmt nowhere": "E0901",
+    **{f"{command} .": "E0511" for command in ("eval", "plot", "view", "sample", "train --resume", "verify")},
+    **{f"{command} .": "E0901" for command in ("check", "compile", "train", "bench", "fmt")},
+}
+
+
+def _in_python(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("command", NOWHERE)
+def test_a_path_to_nothing_is_refused_before_anything_heavy_is_imported(command: str, tmp_path: Path) -> None:
+    done = _in_python(WITHOUT.format(module="nothing", arguments=command.split()), tmp_path)
+    assert done.stdout == "1 []\n", done.stderr
+    assert done.stderr.startswith(f"error[{NOWHERE[command]}]: ") and "  = help: " in done.stderr
 
 
 @pytest.mark.parametrize("case", NEEDS)
-def test_a_missing_library_is_said_before_anything_heavy_is_imported(case: str) -> None:
+def test_a_missing_library_is_said_before_anything_heavy_is_imported(case: str, tmp_path: Path) -> None:
     arguments, module, extra, code = NEEDS[case]
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
     program = WITHOUT.format(module=module, arguments=arguments)
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = _in_python(program, tmp_path)
     assert done.stdout == "1 []\n", done.stderr
     assert f"error[{code}]" in done.stderr and "not installed" in done.stderr
     assert done.stderr.endswith(f"  = help: {install_extra(extra)}\n")
