@@ -28,6 +28,15 @@ from energyc.surfaces.cli import main
 status = main({arguments!r})
 print(status, sorted({{"torch", "sympy", "scipy", "numpy"}} & set(sys.modules)))
 """
+#: Each command that writes where it is told, without the path.
+OUTPUTS = (
+    "compile hopfield -o",
+    "explain hopfield -o",
+    "check hopfield --certificates",
+    "export hopfield --to spice -o",
+    "view run -o",
+    "eval run --bits 4 --picture",
+)
 #: Each command with a path that leads to nothing, and the code of its error.
 NOWHERE = {
     **{f"{command} nowhere": "E0901" for command in ("check", "compile", "train", "bench", "explain", "verify")},
@@ -77,3 +86,14 @@ def test_no_message_installs_energyc_by_a_name_that_no_index_may_have() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "energyc").rglob("*.py")}
     by_hand = [path for path, text in texts.items() if "pip install" in text and path.name != "extras.py"]
     assert by_hand == []
+
+
+@pytest.mark.parametrize("command", OUTPUTS)
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(command: str, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    (tmp_path / "file").touch()
+    done = _in_python(WITHOUT.format(module="nothing", arguments=[*command.split(), "file/a/b.html"]), tmp_path)
+    assert done.stdout == "1 []\n", done.stderr
+    message = f"cannot write file/a/b.html: {tmp_path / 'file'} is a file, not a folder"
+    assert done.stderr == f"error[E0906]: {message}\n  = help: choose another path\n"

@@ -29,14 +29,15 @@ def test_every_command_has_help(capfd: Capture) -> None:
         assert energyc(capfd, name, "--help").status == 0
 
 
-def test_wrong_usage_is_2_and_names_the_nearest_command(capfd: Capture) -> None:
+def test_wrong_usage_is_2_and_names_the_nearest_command(tmp_path: Path, capfd: Capture) -> None:
     done = energyc(capfd, "chekc", "x")
     assert done.status == 2
     assert "Did you mean 'check'?" in done.err
     assert energyc(capfd, "check").status == 2
     assert energyc(capfd, "check", "--colour", "x").status == 2
     assert energyc(capfd, "train").status == 2
-    changed = energyc(capfd, "train", "--resume", "run", "--rule", "ep", "--set", "J=3")
+    (tmp_path / "run.json").write_text("{}")
+    changed = energyc(capfd, "train", "--resume", tmp_path, "--rule", "ep", "--set", "J=3")
     assert changed.status == 2
     assert "--resume cannot change --rule, --set" in changed.err
 

@@ -11,7 +11,13 @@ import click
 
 from energyc.surfaces.cli.console import Console, Exit
 from energyc.surfaces.cli.files import write_text
-from energyc.surfaces.cli.options import output_options, rarely_collected, spec_argument, spec_options
+from energyc.surfaces.cli.options import (
+    is_writable,
+    output_options,
+    rarely_collected,
+    spec_argument,
+    spec_options,
+)
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
@@ -19,7 +25,9 @@ if TYPE_CHECKING:
 
 @click.command("check")
 @spec_argument
-@click.option("--certificates", metavar="FILE", type=click.Path(), help="Write the proofs into FILE.")
+@click.option(
+    "--certificates", metavar="FILE", callback=is_writable, type=click.Path(), help="Write the proofs into FILE."
+)
 @rarely_collected
 @spec_options
 @output_options

@@ -9,7 +9,7 @@ import click
 
 from energyc.code.targets import TARGETS
 from energyc.surfaces.cli.console import Console
-from energyc.surfaces.cli.options import output_options, rule_option, spec_argument, spec_options
+from energyc.surfaces.cli.options import is_writable, output_options, rule_option, spec_argument, spec_options
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
 @click.command("compile")
 @spec_argument
-@click.option("-o", "out", metavar="DIR", type=click.Path(file_okay=False), default=".", help="The output folder.")
+@click.option(
+    "-o",
+    "out",
+    metavar="DIR",
+    callback=is_writable,
+    type=click.Path(file_okay=False),
+    default=".",
+    help="The output folder.",
+)
 @click.option(
     "--target",
     "targets",

@@ -12,7 +12,7 @@ import click
 from energyc.extras import MATPLOTLIB
 from energyc.surfaces.cli import candidates
 from energyc.surfaces.cli.console import Console
-from energyc.surfaces.cli.options import SEED, data_option, needs, output_options, run_argument
+from energyc.surfaces.cli.options import SEED, data_option, is_writable, needs, output_options, run_argument
 
 if TYPE_CHECKING:
     from energyc.running.training.evaluation import Evaluation
@@ -61,7 +61,13 @@ def _shares(ctx: click.Context, param: click.Parameter, text: str | None) -> tup
     type=click.Choice(["tensor", "box"]),
     help="What the levels of --bits span: the entries of each tensor (the default), or a param's bounds.",
 )
-@click.option("--picture", metavar="FILE", type=click.Path(dir_okay=False), help="Draw --bits or --mismatch into FILE.")
+@click.option(
+    "--picture",
+    metavar="FILE",
+    callback=is_writable,
+    type=click.Path(dir_okay=False),
+    help="Draw --bits or --mismatch into FILE.",
+)
 @output_options
 def command(
     run: str,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from energyc.surfaces.cli.console import Console
-from energyc.surfaces.cli.options import output_options, spec_options, spec_or_run_argument
+from energyc.surfaces.cli.options import is_writable, output_options, spec_options, spec_or_run_argument
 
 if TYPE_CHECKING:
     from energyc.language.network import Network
@@ -19,7 +19,14 @@ FORMS = {".md": "markdown", ".txt": "markdown", ".tex": "latex", ".html": "html"
 
 @click.command("explain")
 @spec_or_run_argument
-@click.option("-o", "out", metavar="FILE", type=click.Path(dir_okay=False), help="A .md, .tex or .html file.")
+@click.option(
+    "-o",
+    "out",
+    metavar="FILE",
+    callback=is_writable,
+    type=click.Path(dir_okay=False),
+    help="A .md, .tex or .html file.",
+)
 @spec_options
 @output_options
 def command(spec: str, out: str | None, choices: Choices, console: Console) -> None:

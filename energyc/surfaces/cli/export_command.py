@@ -10,7 +10,14 @@ import click
 
 from energyc.surfaces.cli.console import Console, Exit
 from energyc.surfaces.cli.failures import UNFAITHFUL
-from energyc.surfaces.cli.options import SEED, data_option, output_options, spec_options, spec_or_run_argument
+from energyc.surfaces.cli.options import (
+    SEED,
+    data_option,
+    is_writable,
+    output_options,
+    spec_options,
+    spec_or_run_argument,
+)
 
 if TYPE_CHECKING:
     from energyc.language.network import Network
@@ -24,7 +31,14 @@ JSON_ENDINGS = (".json",)
 @click.command("export")
 @spec_or_run_argument
 @click.option("--to", "kind", type=click.Choice(["spice", "ising", "sympy"]), required=True, help="What to write.")
-@click.option("-o", "out", metavar="FILE", type=click.Path(dir_okay=False), help="The file, else standard output.")
+@click.option(
+    "-o",
+    "out",
+    metavar="FILE",
+    callback=is_writable,
+    type=click.Path(dir_okay=False),
+    help="The file, else standard output.",
+)
 @click.option(
     "--sample", metavar="N", type=click.IntRange(min=0), default=0, help="The sample that is clamped, from 0."
 )

@@ -37,9 +37,14 @@ class Finite(click.FloatRange):
 SEED = click.IntRange(min=0, max=2**63 - 1)
 
 
+def _checks_early(ctx: click.Context) -> bool:
+    """Whether arguments are checked as they are read: not for a TAB; ranks say together what is wrong, once."""
+    return not ctx.resilient_parsing and "WORLD_SIZE" not in os.environ
+
+
 def is_spec(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Refuse a path with no file, before anything heavy is imported to read it. Raises UserError E0901."""
-    if value not in (None, "-") and not ctx.resilient_parsing:
+    if value not in (None, "-") and _checks_early(ctx):
         from energyc.language.syntax.read import located, read_source
 
         if os.path.isdir(located(value)) or not os.path.lexists(located(value)):
@@ -49,7 +54,7 @@ def is_spec(ctx: click.Context, param: click.Parameter, value: str | None) -> st
 
 def is_run(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """Refuse a path, or one of several, that is not a run folder, before torch is imported. Raises UserError E0511."""
-    if value is not None and not ctx.resilient_parsing:
+    if value is not None and _checks_early(ctx):
         from energyc.running.training.folder import RunFolder
 
         for path in [value] if isinstance(value, str) else value:
@@ -63,12 +68,21 @@ def is_spec_or_run(ctx: click.Context, param: click.Parameter, value: str) -> st
     """Refuse a path that is neither, as these do. Raises UserError E0901, E0511."""
     if os.path.isdir(value):
         is_run(ctx, param, value)
-    elif value != "-" and not ctx.resilient_parsing:
+    elif value != "-" and _checks_early(ctx):
         from energyc.language.syntax.read import located
         from energyc.running.runs.locate import read_spec
 
         if not os.path.lexists(located(value)):
             read_spec(value)
+    return value
+
+
+def is_writable(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Refuse an output that cannot be written, before the work for it. Raises UserError E0906."""
+    if value is not None and _checks_early(ctx):
+        from energyc.surfaces.cli.files import refuse_unwritable
+
+        refuse_unwritable(Path(value))
     return value
 
 

@@ -8,7 +8,7 @@ import click
 
 from energyc.surfaces.cli import candidates
 from energyc.surfaces.cli.console import Console
-from energyc.surfaces.cli.options import is_run, output_options
+from energyc.surfaces.cli.options import is_run, is_writable, output_options
 
 
 @click.command("view")
@@ -22,7 +22,12 @@ from energyc.surfaces.cli.options import is_run, output_options
     shell_complete=candidates.runs,
 )
 @click.option(
-    "-o", "out", metavar="FILE", type=click.Path(dir_okay=False), help="A .html file; by default RUN/view.html."
+    "-o",
+    "out",
+    metavar="FILE",
+    callback=is_writable,
+    type=click.Path(dir_okay=False),
+    help="A .html file; by default RUN/view.html.",
 )
 @output_options
 def command(runs: tuple[str, ...], out: str | None, console: Console) -> None:
