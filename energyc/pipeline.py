@@ -332,10 +332,10 @@ def _check_alone(compiled: Compiled, device: Any) -> None:
     if str(device) not in ("None", "cpu"):
         message = f"modules in {target.title} run on the cpu, not on {device}"
         raise UserError(message, code="E0902", help=spoken("use {}", Option("device", "cpu")))
-    missing = target.needs.extra is not None and importlib.util.find_spec(target.needs.extra) is None
-    if missing:
-        message = f"{target.needs.extra} is not installed, which modules in {target.title} need"
-        raise UserError(message, help=install_extra(target.needs.extra))
+    extra = target.needs.extra
+    if extra is not None and importlib.util.find_spec(extra) is None:
+        message = f"{extra} is not installed, which modules in {target.title} need"
+        raise UserError(message, help=install_extra(extra))
 
 
 def training_dtype(network: Network) -> torch.dtype:

@@ -30,7 +30,6 @@ def command(word: str | None, console: Console) -> None:
         raise UserError(f"no spec that ships mentions {word}", code="E0901", help=f"there are {names}")
     lines = listing(found, console.width) if word is None else details(found)
     console.result([entry.to_json() for entry in found], "\n".join(lines).rstrip())
-    names = [entry.name for entry in found]
-    first = next(name for name in (word, USUAL if word is None else names[0]) if name in names)
+    first = USUAL if word is None else next((e.name for e in found if e.name == word), found[0].name)
     more = [] if word is not None else [("energyc", "list", first)]
     console.next(*more, ("energyc", "check", first), ("energyc", "new", "mine", "--from", first))
