@@ -119,12 +119,13 @@ class SafePath:
     # -------------------------------------------------------------------- reading
 
     def read(self, most: int = LARGEST) -> bytes:
-        """The content of a regular file of at most ``most`` bytes. Raises OSError."""
+        """The content of a regular file of at most ``most`` bytes. Raises OSError, MemoryError."""
         with self._open(os.O_RDONLY) as handle:
-            if os.fstat(handle).st_size > most:
+            size = os.fstat(handle).st_size
+            if size > most:
                 raise NotTrusted(errno.EFBIG, f"larger than {most:,} bytes", str(self))
-            with open(handle, "rb", closefd=False) as file:
-                return file.read(most)
+            with open(handle, "rb", closefd=False) as file, reserving(size, str(self)):
+                return file.read(size)
 
     def read_utf8(self, most: int = LARGEST, errors: str = "strict") -> str:
         """The text of a file in UTF-8. Raises OSError, UnicodeDecodeError."""
@@ -236,6 +237,15 @@ class SafePath:
     def _beside(self, name: str, other: str) -> str:
         """Another name in the folder that a name is looked up in."""
         return other if name == self.parts[-1] else str(self.path.with_name(other))
+
+
+@contextmanager
+def reserving(size: int, path: str) -> Iterator[None]:
+    """Name the file and its size where memory for its content cannot be allocated. Raises MemoryError."""
+    try:
+        yield
+    except MemoryError:
+        raise MemoryError(f"{path} has {size:,} bytes") from None
 
 
 #: Where something is written: a path that the user named, or one below a folder that is not trusted.

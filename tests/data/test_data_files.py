@@ -87,7 +87,7 @@ def test_gzip_is_unpacked_up_to_the_limit_and_no_further(tmp_path: Path, monkeyp
     error = refusal("digits", {"side": 8}, tmp_path)
     assert error.message.startswith(f"{path}: larger than 4 MiB; expected ")
     assert error.code == "E0914"
-    assert taken == [(4 << 20) + 1]
+    assert sum(taken) == (4 << 20) + 1 and max(taken) == 1 << 20
 
 
 @pytest.mark.parametrize("adapter", ["characters", "table"])

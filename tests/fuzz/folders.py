@@ -1,6 +1,7 @@
 """Run folders with a random thing wrong: a file, a link, a value in a JSON file, a tensor, a row.
 
-Every command that reads a run either does its work or gives one message, and changes nothing outside of the folder.
+Every command that reads a run either does its work or gives one message, and changes nothing outside of the folder. Some
+are carried out where there is little memory.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import hashlib
 import json
 import os
 import random
+import resource
 import shutil
 import struct
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +38,8 @@ COMMANDS = (
 )
 #: Of the run: it keeps an average of its params too.
 SETTINGS = ("train.eval_every=2", "train.ema=0.9")
+#: The share of cases with little memory, and the bytes that it leaves.
+LITTLE, ROOM = 0.25, 2 << 30
 #: Values of every type that JSON has, and of none that a run writes there.
 VALUES = (None, True, 0, -1, 2**31, 2**63, 10**400, 1e308, -1e308, 5e-324, 1e-300, "", "W", "../..", "/etc/passwd",
           "\x00", "\ud800", "é" * 300, [], {}, [[]], {"": None}, [1, "2", None], {"step": -1})  # fmt: skip
@@ -96,7 +101,7 @@ def _noise(path: Path, rng: random.Random) -> str:
 
 def _grow(path: Path, rng: random.Random) -> str:
     with path.open("r+b") as file:
-        file.truncate(rng.choice([1 << 20, 1 << 42]))
+        file.truncate(rng.choice([1 << 20, 1 << 33, 1 << 42]))
     return ""
 
 
@@ -153,6 +158,18 @@ _CHANGES: tuple[Callable[[Path, random.Random], str], ...] = (
 )  # fmt: skip
 
 
+@contextmanager
+def little_memory() -> Iterator[None]:
+    """Leave this process room for a file of a run, and none for one that has grown to gigabytes."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + ROOM, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in list(items):
@@ -198,7 +215,8 @@ def case(seed: int) -> Find | None:
         secret.write_text("precious")
         changes = "; ".join(mutated(run, rng) for _ in range(rng.choice([1, 1, 2])))
         words = [word.format(run=run) for word in rng.choice(COMMANDS)]
-        found = command(*words)
+        with little_memory() if rng.random() < LITTLE else nullcontext():
+            found = command(*words)
         about = f"{' '.join(words)}\n{changes}\n"
         if secret.read_text() != "precious" or sorted(os.listdir(folder)) != ["run", "secret"]:
             return Find("something beside the folder changed", about)

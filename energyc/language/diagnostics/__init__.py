@@ -6,6 +6,7 @@ Imports: ``resources``.
 """
 
 from energyc.language.diagnostics.bug import CompilerBug, stage
+from energyc.language.diagnostics.memory import is_out_of_memory, out_of_memory
 from energyc.language.diagnostics.model import Diagnostic, Label, UnknownName, UserError
 from energyc.language.diagnostics.near import did_you_mean, listed, near, quoted
 from energyc.language.diagnostics.numbers import arithmetic
@@ -39,8 +40,10 @@ __all__ = [
     "escaped",
     "in_python",
     "inserting",
+    "is_out_of_memory",
     "listed",
     "near",
+    "out_of_memory",
     "quoted",
     "remedied",
     "removing",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from energyc.language.diagnostics.memory import is_out_of_memory
 from energyc.language.diagnostics.model import UserError
 from energyc.language.diagnostics.spec_error import SpecError
 
@@ -21,11 +22,16 @@ class CompilerBug(Exception):
 
 @contextmanager
 def stage(name: str, subject: str, *answers: type[Exception]) -> Iterator[None]:
-    """Turn exceptions into a :class:`CompilerBug` of this stage, except mistakes of the user and its ``answers``."""
+    """Turn exceptions into a :class:`CompilerBug` of this stage.
+
+    Mistakes of the user, a lack of memory and the ``answers`` of the stage pass.
+    """
     expected: tuple[type[Exception], ...] = (SpecError, UserError, CompilerBug, *answers)
     try:
         yield
     except expected:
         raise
     except Exception as error:
+        if is_out_of_memory(error):
+            raise
         raise CompilerBug(name, subject, error) from error

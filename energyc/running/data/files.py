@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import gzip
+import io
+import math
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile
+from types import MappingProxyType
+from typing import IO
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
+from energyc.language.diagnostics import is_out_of_memory
 from energyc.running.data.errors import folder_not_file, malformed, missing_file
 
 LARGEST_FILE = 2 << 30  # bytes of a file, after unpacking
+_PIECE = 1 << 20  # bytes read at once
 # raised for a bad zip, an unknown compression, an encrypted member or a false header
-UNREADABLE = (OSError, ValueError, TypeError, EOFError, RuntimeError, MemoryError, BadZipFile, zlib.error)
+UNREADABLE = (OSError, ValueError, TypeError, EOFError, RuntimeError, BadZipFile, zlib.error)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Shape and type of an array in an npz, as its header says."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    def __str__(self) -> str:
+        return f"{'objects' if self.dtype.hasobject else self.dtype} [{', '.join(map(str, self.shape))}]"
 
 
 def check_regular(path: Path, expected: str, remedy: str) -> None:
@@ -37,14 +55,24 @@ def read_bytes(path: Path, expected: str, remedy: str, *, most: int | None = Non
     limit = LARGEST_FILE if most is None else most
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            data = file.read(limit + 1)
+            data = _up_to(limit + 1, file)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise malformed(str(path), "the gzip stream is broken or cut off", expected, remedy) from None
-    except OSError:
+    except OSError as error:
+        if is_out_of_memory(error):
+            raise
         raise missing_file(str(path), expected, remedy) from None
     if len(data) > limit:
         raise malformed(str(path), f"larger than {limit >> 20:,} MiB", expected, remedy)
     return data
+
+
+def _up_to(most: int, file: IO[bytes]) -> bytes:
+    """At most so many bytes, taken piece by piece: ``read(most)`` would allocate ``most`` bytes for a short file."""
+    content = io.BytesIO()
+    while piece := file.read(min(_PIECE, most - content.tell())):
+        content.write(piece)
+    return content.getvalue()
 
 
 def read_text(path: Path, expected: str, remedy: str) -> str:
@@ -71,6 +99,8 @@ def open_zip(path: Path, expected: str, remedy: str) -> Iterator[ZipFile]:
             _check_unpacked(path, archive, expected, remedy)
             yield archive
     except UNREADABLE as error:
+        if is_out_of_memory(error):
+            raise
         raise malformed(str(path), f"not a valid zip ({error})", expected, remedy) from None
 
 
@@ -83,9 +113,37 @@ def open_npz(path: Path, expected: str, remedy: str) -> Iterator[np.lib.npyio.Np
             if not isinstance(arrays, np.lib.npyio.NpzFile) or arrays.zip is None:
                 raise malformed(str(path), "a single array, not an npz", expected, remedy)
             _check_unpacked(path, arrays.zip, expected, remedy)
+            held_in(arrays)
             yield arrays
     except UNREADABLE as error:
+        if is_out_of_memory(error):
+            raise
         raise malformed(str(path), f"not a valid npz of numbers ({error})", expected, remedy) from None
+
+
+def held_in(arrays: np.lib.npyio.NpzFile) -> dict[str, Held]:
+    """The shape and type of each array of an npz, without its numbers.
+
+    Raises ValueError for a header that claims more or fewer bytes than its member has: NumPy would allocate them.
+    """
+    assert arrays.zip is not None
+    members = [member for member in arrays.zip.infolist() if member.filename.endswith(".npy")]
+    return {member.filename.removesuffix(".npy"): _held(arrays.zip, member) for member in members}
+
+
+def _held(archive: ZipFile, member: ZipInfo) -> Held:
+    with archive.open(member) as file:
+        try:
+            shape, _, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+        except (KeyError, MemoryError):  # another version, or a header so nested that Python's parser gives up
+            raise ValueError(f"{member.filename} has an unknown header") from None
+        size = math.prod(shape) * dtype.itemsize
+        if not dtype.hasobject and file.tell() + size != member.file_size:
+            raise ValueError(f"{member.filename} has {member.file_size:,} bytes, not those of {dtype} {list(shape)}")
+    return Held(shape, dtype)
+
+
+_HEADERS = MappingProxyType({(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0})
 
 
 def _check_unpacked(path: Path, archive: ZipFile, expected: str, remedy: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from energyc.language.diagnostics import near
 from energyc.running.data.edges import Edges, undirected
 from energyc.running.data.errors import bad_option, malformed
-from energyc.running.data.files import open_npz
+from energyc.running.data.files import held_in, open_npz
 from energyc.running.data.matlab import read_matlab
 
 EXPECTED = "a MATLAB file or npz with features, labels, and a relation or several"
@@ -57,7 +58,9 @@ def _read(path: Path) -> dict[str, Any]:
     if path.suffix.lower() != ".npz":
         return read_matlab(path, (*FEATURES, *LABELS, *RELATIONS))
     with open_npz(path, EXPECTED, REMEDY) as arrays:
-        return {name: arrays[name] for name in arrays.files}
+        known = (*FEATURES, *LABELS)
+        wanted = [name for name, held in held_in(arrays).items() if held.dtype.kind in "biuf" or name in known]
+        return {name: arrays[name] for name in wanted}
 
 
 def _named(path: str, arrays: Mapping[str, Any], names: tuple[str, ...]) -> Any:
@@ -82,9 +85,9 @@ def _features(path: str, arrays: Mapping[str, Any]) -> np.ndarray:
 
 def _labels(path: str, arrays: Mapping[str, Any], nodes: int) -> np.ndarray:
     labels = _named(path, arrays, LABELS)
+    if (count := math.prod(labels.shape)) != nodes:
+        raise malformed(path, f"{count:,} labels of {nodes:,} nodes", "a label for each node", REMEDY)
     flat = (labels if isinstance(labels, np.ndarray) else labels.toarray()).reshape(-1)
-    if len(flat) != nodes:
-        raise malformed(path, f"{len(flat):,} labels of {nodes:,} nodes", "a label for each node", REMEDY)
     if not np.isin(flat, (0, 1)).all():
         raise malformed(path, "labels other than 0 and 1", "1 for an anomaly, 0 for any other node", REMEDY)
     return flat.astype(np.int64)

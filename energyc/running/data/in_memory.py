@@ -299,6 +299,8 @@ def _array(place: str, value: Any) -> np.ndarray:
         if str(getattr(held, "dtype", "")) == "torch.bfloat16":
             held = held.float()
         array = np.asarray(held)
+    except MemoryError:
+        raise
     except Exception as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise _wrong(

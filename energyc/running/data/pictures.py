@@ -181,7 +181,7 @@ def _opened(path: Path) -> Iterator[Image]:
             with Image.open(path) as image:
                 _check_size(path, image.size)
                 yield image
-    except UserError:
+    except (UserError, MemoryError):
         raise
     except Exception as error:  # a decoder may raise anything
         problem = f"not a readable image ({type(error).__name__})"

@@ -165,7 +165,7 @@ def _running(owner: object, method: str) -> Iterator[None]:
     """An exception in a user's own class is the user's mistake; in one of ours it is our bug, and passes."""
     try:
         yield
-    except UserError:
+    except (UserError, MemoryError):
         raise
     except Exception as error:
         if type(owner).__module__.startswith("energyc."):

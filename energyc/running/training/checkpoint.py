@@ -16,8 +16,8 @@ from typing import Any
 import safetensors.torch
 from torch import Tensor
 
-from energyc.files import SafePath
-from energyc.language.diagnostics import Option, UserError, spoken
+from energyc.files import SafePath, reserving
+from energyc.language.diagnostics import Option, UserError, is_out_of_memory, spoken
 from energyc.running.training.disk import unreadable
 from energyc.running.training.formats import Manifest, State, parse
 
@@ -26,6 +26,8 @@ MANIFEST, STATE = "manifest.json", "state.json"
 #: Bytes of the largest file of tensors.
 LARGEST_TENSORS = 16 << 30
 _OLD = ".old"
+#: Bytes that safetensors allocates beside the tensors.
+_MARGIN = 1 << 20
 
 
 class Damaged(Exception):
@@ -86,7 +88,7 @@ def recover(folder: SafePath) -> None:
 
 
 def load(folder: SafePath, step: int) -> Checkpoint:
-    """Read the checkpoint of a step and verify every hash. Raises Damaged.
+    """Read the checkpoint of a step and verify every hash. Raises Damaged, MemoryError.
 
     While another process replaces it, it is found where ``save`` set it aside.
     """
@@ -106,9 +108,11 @@ def _load(path: SafePath) -> Checkpoint:
         digests = manifest["files"]
         kinds = [*_KINDS, *(kind for kind in _OPTIONAL if _file_of(kind) in digests)]
         files = {name: _read_verified(path / name, digests[name]) for name in (*map(_file_of, kinds), STATE)}
-        tensors = {kind: safetensors.torch.load(files[_file_of(kind)]) for kind in kinds}
+        tensors = {kind: _tensors(files[_file_of(kind)], path / _file_of(kind)) for kind in kinds}
         return Checkpoint(step=manifest["step"], **tensors, state=parse(State, files[STATE]))
-    except (OSError, ValueError, KeyError, TypeError, MemoryError, safetensors.SafetensorError) as error:
+    except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
+        if is_out_of_memory(error):
+            raise
         raise Damaged(f"{path.name}: {error}") from error
 
 
@@ -204,7 +208,20 @@ def _write_files(folder: SafePath, checkpoint: Checkpoint) -> None:
 
 def _tensor_bytes(tensors: Mapping[str, Tensor]) -> bytes:
     # Copies, since safetensors refuses tensors that share memory, such as views of a buffer.
-    return safetensors.torch.save({name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()})
+    copies = {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
+    _check_room(2 * sum(value.nbytes for value in copies.values()))
+    return safetensors.torch.save(copies)
+
+
+def _tensors(content: bytes, path: SafePath) -> dict[str, Tensor]:
+    with reserving(len(content), str(path)):
+        _check_room(len(content))
+    return safetensors.torch.load(content)
+
+
+def _check_room(size: int) -> None:
+    """Raise MemoryError unless so many bytes can be allocated; safetensors would end the process instead."""
+    bytearray(size + _MARGIN)
 
 
 def _json_bytes(value: Mapping[str, Any]) -> bytes:

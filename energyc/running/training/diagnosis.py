@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import torch
 
-from energyc.language.diagnostics import listed
+from energyc.language.diagnostics import is_out_of_memory, listed
 from energyc.running.training.feeds import Batch, Feed
 from energyc.running.training.learner import Learner
 from energyc.running.training.network import Tensors
@@ -65,7 +65,9 @@ class Diagnosis:
         """Return in one line why samples do not settle, and what helps; None if all settle or no step can be made."""
         try:
             found = self.non_convergence()
-        except (ArithmeticError, ValueError, RuntimeError):
+        except (ArithmeticError, ValueError, RuntimeError) as error:
+            if is_out_of_memory(error):
+                raise
             return None
         return None if found is None else str(found)
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics import UserError, is_out_of_memory
 from energyc.running.training.checkpoint import Checkpoint
 from energyc.running.training.fit import refuse_unfit
 from energyc.running.training.network import Network, Tensors, assign, learnable
@@ -69,6 +69,8 @@ def _load_rest(net: Network, saved: Mapping[str, Any]) -> None:
     try:
         net.load_state_dict(saved, strict=False)
     except (RuntimeError, TypeError, ValueError, KeyError, AttributeError) as error:
+        if is_out_of_memory(error):
+            raise
         message = f"the checkpoint does not fit the network: {str(error).splitlines()[0]}"
         raise UserError(message, code="E0514", help="use the spec and the dims that the run was made with") from None
 

@@ -13,6 +13,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from energyc.language.diagnostics import is_out_of_memory
 from energyc.language.network import Network
 from energyc.running.training.diagnosis import drift_warning
 from energyc.studies.verify.compare import Measure, measure_all
@@ -213,6 +214,8 @@ def _open_laboratory(
     try:
         lab = work.measure(REFERENCE, lambda: Laboratory(exact, endpoint, spectrum, detaches, work.progress))
     except RuntimeError as error:
+        if is_out_of_memory(error):
+            raise
         return None, str(error)
     if lab is None:
         return None, f"{REFERENCE} {_over(work)}"
@@ -241,6 +244,8 @@ def _measure_rule(lab: Laboratory, configured: Any, rule: str, verdict: str, wor
     try:
         gradients = work.measure(f"{rule} as configured", partial(_as_configured, configured, lab.probe, rule))
     except RuntimeError as error:  # the implicit solve, where the free phase as configured is far from rest
+        if is_out_of_memory(error):
+            raise
         gradients, note = None, str(error)
     else:
         note = f"as configured it {_over(work)}"

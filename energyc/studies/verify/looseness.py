@@ -15,6 +15,7 @@ from typing import Any
 
 from torch import Tensor
 
+from energyc.language.diagnostics import is_out_of_memory
 from energyc.runtime.rules import RULES
 from energyc.studies.verify.compare import Measure, measure_all
 from energyc.studies.verify.limits import Laboratory
@@ -131,7 +132,9 @@ def _start_from_cut(
 ) -> Loose:
     try:
         gradients = _gradients(lab, rule, beta, steps, states)
-    except RuntimeError:  # the implicit solve has no answer there
+    except RuntimeError as error:  # the implicit solve has no answer there
+        if is_out_of_memory(error):
+            raise
         undefined = Measure(math.nan, math.nan)
         return Loose(residual, steps, undefined, undefined, "", 0.0)
     each = lab.each(gradients.params)

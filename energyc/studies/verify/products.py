@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from energyc.language.diagnostics import is_out_of_memory
 from energyc.runtime.equations.products import with_products
 from energyc.studies.verify.compare import Measure, measure_all
 from energyc.studies.verify.probe import Probe
@@ -64,7 +65,9 @@ def products_cost(net: Any, exact: Any, probe: Probe, rule: str) -> ProductsCost
             net.relax_products = begun
     try:
         reference = exact.gradients(probe.clamps, probe.targets, "implicit", tolerance=AT_REST).params
-    except RuntimeError:  # the implicit solve, where nothing is at rest
+    except RuntimeError as error:  # the implicit solve, where nothing is at rest
+        if is_out_of_memory(error):
+            raise
         reference = None
     phased = [
         Phased(

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from energyc.language.diagnostics import Source, UserError, arithmetic, listed, stage
+from energyc.language.diagnostics import Source, UserError, arithmetic, is_out_of_memory, listed, stage
 from energyc.language.network import Network
 from energyc.language.settings import extremes
 from energyc.language.syntax import ast
@@ -264,7 +264,9 @@ def _precision(
         return None
     try:
         return precision_table(configured, exact, probe, rule, zero)
-    except RuntimeError:  # the implicit solve, where the free phase is far from rest
+    except RuntimeError as error:  # the implicit solve, where the free phase is far from rest
+        if is_out_of_memory(error):
+            raise
         return None
 
 
@@ -272,7 +274,9 @@ def _products(exact: Any, configured: Any, probe: Probe, rule: str) -> ProductsC
     """Measure rounded products; None if there are none, or if there is no gradient to compare."""
     try:
         return products_cost(configured, exact, probe, rule)
-    except RuntimeError:  # the implicit solve, where the free phase is far from rest
+    except RuntimeError as error:  # the implicit solve, where the free phase is far from rest
+        if is_out_of_memory(error):
+            raise
         return None
 
 

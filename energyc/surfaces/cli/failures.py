@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import click
 
-from energyc.language.diagnostics import CompilerBug, SpecError, UserError
+from energyc.language.diagnostics import CompilerBug, SpecError, UserError, is_out_of_memory, out_of_memory
 from energyc.surfaces.cli.console import Console, Exit
 
 DONE, WRONG, DIVERGED, UNFAITHFUL, BUG, INTERRUPTED = 0, 1, 3, 4, 70, 130  # 2, wrong usage, is of click
@@ -76,6 +76,9 @@ def _report(error: Exception, console: Console) -> int:
     """Write the message of an exception, and return its exit status."""
     if type(error).__name__ == "EndedElsewhere":  # another rank of the run gives the message
         return _status(cast(Any, error).error)
+    if is_out_of_memory(error):
+        console.user_error(out_of_memory(error))
+        return WRONG
     match error:
         case SpecError():
             console.spec_error(error)
@@ -95,7 +98,7 @@ def _report(error: Exception, console: Console) -> int:
 
 def _status(error: BaseException) -> int:
     """Return the exit status of an exception; those of energyc.train go by name, since their import loads torch."""
-    if isinstance(error, SpecError | UserError | OSError) or type(error).__name__ == "Lost":
+    if isinstance(error, SpecError | UserError | OSError) or type(error).__name__ == "Lost" or is_out_of_memory(error):
         return WRONG
     return {"Interrupted": INTERRUPTED, "Diverged": DIVERGED}.get(type(error).__name__, BUG)
 
