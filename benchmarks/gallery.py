@@ -77,6 +77,7 @@ GALLERY: Mapping[str, Shown] = MappingProxyType(
     }
 )
 ERASED = "A probe that is left as it is costs 0.25."
+WITHOUT_FILES = "--set pictures.source=digits"
 DIGITS_IN_COLOUR = (
     "The data that ship are digits in colour, not CIFAR-10: the figure says that a narrow network learns, "
     "and nothing of the paper's figures."
@@ -89,7 +90,7 @@ OTHERS: Mapping[str, Shown] = MappingProxyType(
             "--steps 300",
             remark="Trained through its steps: with frequencies of their own the vectors need not come to rest.",
         ),
-        "conv_hopfield": Shown("--steps 200 --set train.eval_every=50", remark=DIGITS_IN_COLOUR),
+        "conv_hopfield": Shown(f"{WITHOUT_FILES} --steps 200 --set train.eval_every=50", remark=DIGITS_IN_COLOUR),
         "conv_digits": Shown("--steps 150 --set train.eval_every=50", remark=WITH_MNIST),
         "coupled_learning": Shown(
             "--steps 300",
@@ -105,10 +106,11 @@ OTHERS: Mapping[str, Shown] = MappingProxyType(
         "graph_hopfield": Shown("--steps 100 --set train.eval_every=10", remark="90 % of the nodes are not anomalies."),
         "hierarchical_memory": Shown("--steps 300", remark=ERASED),
         "hopfield_conv": Shown(
-            "--set C1=16 --set C2=32 --steps 400 --set train.eval_every=200", remark=DIGITS_IN_COLOUR
+            f"{WITHOUT_FILES} --set C1=16 --set C2=32 --steps 400 --set train.eval_every=200", remark=DIGITS_IN_COLOUR
         ),
         "hopfield_resnet": Shown(
-            "--set train.lr=5e-3 --set train.batch=8 --steps 400 --set train.eval_every=200", remark=DIGITS_IN_COLOUR
+            f"{WITHOUT_FILES} --set train.lr=5e-3 --set train.batch=8 --steps 400 --set train.eval_every=200",
+            remark=DIGITS_IN_COLOUR,
         ),
         "kuramoto": Shown("--steps 300", remark="Hardly above chance (10 %) after so few updates."),
         "rao_ballard": Shown("--steps 300", remark=ERASED),

@@ -189,9 +189,22 @@ def test_a_missing_batch_is_named(tmp_path: Path) -> None:
 def test_the_stand_in_says_that_it_is_one_and_its_colours_give_nothing_away() -> None:
     from sklearn.linear_model import LogisticRegression
 
-    dataset = find_adapter("cifar10").open({}, None)
+    dataset = find_adapter("cifar10").open({"source": "digits"}, None)
     assert "not CIFAR-10" in dataset.origin and "not CIFAR-10" in dataset.notes[0]
     batches = [dataset.split(part).batch(np.arange(len(dataset.split(part)))) for part in ("train", "test")]
     colours = [np.concatenate([b["image"].max((2, 3)), b["image"].min((2, 3))], 1) for b in batches]
     fit = LogisticRegression(max_iter=1000).fit(colours[0], batches[0]["label"])
     assert fit.score(colours[1], batches[1]["label"]) < 0.25  # chance is 0.1
+
+
+def test_without_files_it_is_an_error() -> None:
+    with pytest.raises(UserError) as raised:
+        find_adapter("cifar10").open({}, None)
+    assert raised.value.code == "E0913" and "cifar-10-python.tar.gz" in str(raised.value.help)
+    assert "cifar10(source = digits) needs no files" in str(raised.value.help)
+
+
+def test_the_stand_in_reads_no_files(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    with pytest.raises(UserError, match=r"cifar10\(source = digits\) reads no file"):
+        find_adapter("cifar10").open({"source": "digits"}, str(tmp_path))

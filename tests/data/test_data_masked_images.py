@@ -240,10 +240,10 @@ def plain_npy() -> bytes:
 
 GOOD = npz(images=np.zeros((4, 12, 12), np.uint8))
 BAD_NPZ = {
-    "empty": (b"", "not a valid npz"),
-    "no zip": (b"hello", "not a valid npz"),
+    "empty": (b"", "not an npz"),
+    "no zip": (b"hello", "not an npz"),
     "cut off": (GOOD[: len(GOOD) // 2], "not a valid npz"),
-    "an npy": (plain_npy(), "not a valid npz"),
+    "an npy": (plain_npy(), "a single array, not an npz"),
     "gigantic": (gigantic_npz(), "not a valid npz"),
     "objects": (npz(images=np.array([{"a": 1}, None], object)), "not a valid npz of numbers"),
     "floats": (npz(images=np.zeros((4, 12, 12))), "its images are float64 [4, 12, 12]"),

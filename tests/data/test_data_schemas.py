@@ -21,7 +21,7 @@ WITHOUT_PATH = {
     "masked_images": {"side": 12, "patch": 4, "masked": Fraction(1, 2)},
     "table": {"inputs": 10},
     "patterns": {},
-    "cifar10": {},
+    "cifar10": {"source": "digits"},
     "gaussian_process": {"kernel": "rbf", "inputs": 3, "points": 60},
     "manifolds": {"name": "swiss-roll", "points": 60},
     "graph_classes": {"nodes": 9, "inputs": 2},
@@ -91,7 +91,7 @@ def test_describe_is_one_line_with_counts_and_shapes() -> None:
         ("digits", {"side": Fraction(17, 2)}, "digits: option side is 17/2", "side is a whole number from 2 to 128"),
         ("digits", {"side": 10**30}, f"digits: option side is {10**30}", "side is a whole number from 2 to 128"),
         ("digits", {"side": float("nan")}, "digits: option side is nan", "side is a whole number from 2 to 128"),
-        ("cifar10", {"side": 8}, "cifar10: there is no option side", "cifar10 takes no options"),
+        ("cifar10", {"side": 8}, "cifar10: there is no option side", "cifar10 takes source"),
         ("characters", {}, "characters: option context is missing", "context is a whole number from 1 to 65536"),
         (
             "characters",

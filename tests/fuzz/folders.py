@@ -1,7 +1,7 @@
 """Run folders with a random thing wrong: a file, a link, a value in a JSON file, a tensor, a row.
 
-Every command that reads a run either does its work or gives one message, and changes nothing outside of the folder. Some
-are carried out where there is little memory.
+Every command that reads a run either does its work or gives one message, and changes nothing outside of the folder.
+Some are carried out where there is little memory.
 """
 
 from __future__ import annotations

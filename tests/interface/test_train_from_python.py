@@ -317,7 +317,17 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         "the data have images, which feed nothing: the inputs are x",
     ),
     "no label": ({"data": {"x": np.ones((9, 4))}}, "nothing feeds the target label"),
-    "one name too many": ({"data": changed(q=np.ones(40))}, "there is no q here"),
+    "a mapped name that is not there": (
+        {"data": {"X": np.ones((9, 4)), "label": np.zeros(9, int)}, "map": {"x": "Y"}},
+        "map names Y, and the data have X, label",
+    ),
+    "a map of no input": ({"data": arrays(), "map": {"y": "label"}}, r'map={"y": "label"} names no input of this spec'),
+    "a map of arrays without names": (
+        {"data": (arrays()["x"], arrays()["label"]), "map": {"x": "X"}},
+        "map names arrays, and the data are tuple",
+    ),
+    "a map that is no dict": ({"data": arrays(), "map": "x=X"}, "map is 'x=X'"),
+    "a map without data": ({"map": {"x": "X"}}, "feeds nothing: no data are given"),
     "another shape": ({"data": changed(x=np.ones((40, 5)))}, r"x has shape \[40, 5\]; it takes \[samples, 4\]"),
     "transposed": ({"data": changed(x=np.ones((4, 40)))}, r"x has shape \[4, 40\]; it takes \[samples, 4\]"),
     "a scalar": ({"data": changed(x=1.0)}, r"x has shape \[\]; it takes \[samples, 4\]"),
@@ -508,10 +518,13 @@ def test_an_npz_with_an_array_for_each_input(capfd: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"x": np.zeros((40, 4))}, "an npz of your own has an array for each input: x and label"),
-        ({"x": np.zeros((40, 4)), "label": np.array([None] * 40)}, "not a valid npz of numbers"),
+        (
+            {"x": np.zeros((40, 4))},
+            "an npz of your own has an array for each input: x float32 [samples, 4], label int64",
+        ),
+        ({"x": np.zeros((40, 4)), "label": np.array([None] * 40)}, "label is objects [40], which are never unpickled"),
         ({"x": np.zeros((40, 4)), "label": np.zeros(39, int)}, "differ in their number of samples"),
-        ({"x": np.zeros((40, 4)), "label": np.zeros(40, int), "more": np.zeros(40)}, "there is no more here"),
+        ({"X": np.zeros((40, 4)), "y": np.zeros(40, int)}, "perhaps --map x=X label=y"),
     ],
 )
 def test_an_npz_that_is_not_the_data(

@@ -16,7 +16,7 @@ from energyc.language.diagnostics.render_json import to_json
 from energyc.language.diagnostics.render_line import escaped
 from energyc.language.diagnostics.source import Position, Source, Span
 from energyc.language.diagnostics.spec_error import SpecError
-from energyc.language.diagnostics.spoken import Given, Option, Resuming, Spoken, in_python, spoken
+from energyc.language.diagnostics.spoken import Given, Mapped, Option, Resuming, Spoken, in_python, spoken
 
 __all__ = [
     "CompilerBug",
@@ -25,6 +25,7 @@ __all__ = [
     "Fix",
     "Given",
     "Label",
+    "Mapped",
     "Option",
     "Position",
     "Remedy",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -69,6 +70,22 @@ class Given(NamedTuple):
         return f"data={self.python}" if self.binding is None else f"data={{{_quoted(self.binding)}: {self.python}}}"
 
 
+class Mapped(NamedTuple):
+    """The arrays that feed inputs: ``--map x=X label=y``, ``map={"x": "X", "label": "y"}``."""
+
+    names: Mapping[str, str]
+
+    @property
+    def flag(self) -> str:
+        """As the command line has it."""
+        return shlex.join(["--map", *(f"{name}={array}" for name, array in self.names.items())])
+
+    @property
+    def keyword(self) -> str:
+        """As Python has it."""
+        return f"map={{{', '.join(f'{_quoted(name)}: {_quoted(array)}' for name, array in self.names.items())}}}"
+
+
 class Spoken(str):
     """A text in the words of the command line; ``python`` is the same for a program."""
 
@@ -81,7 +98,7 @@ class Spoken(str):
         return made
 
 
-def spoken(text: str, *options: Option | Resuming | Given) -> Spoken:
+def spoken(text: str, *options: Option | Resuming | Given | Mapped) -> Spoken:
     """A text with an option in the place of each ``{}``: ``spoken("use {}", Option("device", "cpu"))``."""
     flags, keywords = [o.flag for o in options], [o.keyword for o in options]
     return Spoken(text.format(*flags), text.format(*keywords))

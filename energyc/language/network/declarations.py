@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from energyc.language.diagnostics import Span
@@ -36,12 +36,13 @@ class Const:
 
 @dataclass(frozen=True)
 class Binding:
-    """``data NAME = ADAPTER(options)``; options that are dims are given as their ints."""
+    """``data NAME = ADAPTER(options)``; options that are dims are given as their ints, and named in ``dims``."""
 
     name: str
     adapter: str
     options: Mapping[str, Value]
     span: Span
+    dims: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

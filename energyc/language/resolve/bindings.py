@@ -57,7 +57,10 @@ Schemas = Callable[[str, Mapping[str, Any]], Schema]
 
 @dataclass
 class Bindings:
-    """The data bindings of a file; each schema is looked up when it is first needed."""
+    """The data bindings of a file; each schema is looked up when it is first needed.
+
+    ``outer`` has the options that a preset (as written) and overrides (plain values) set, by binding.
+    """
 
     names: Names
     reporter: Reporter
@@ -65,6 +68,7 @@ class Bindings:
     sizes: Sizes = field(init=False)
     bindings: dict[str, Binding] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
+    outer: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     _schemas: dict[str, Schema | None] = field(default_factory=dict)
 
     def compute(self) -> None:
@@ -82,7 +86,8 @@ class Bindings:
         tree = self.names.entries[name].tree
         assert isinstance(tree, ast.Data)
         options = {pair.path: self.option(pair.value) for pair in tree.pairs}
-        self.bindings[name] = Binding(name, tree.adapter.text, options, tree.span)
+        options |= {key: self._outer_option(value) for key, value in self.outer.get(name, {}).items()}
+        self.bindings[name] = Binding(name, tree.adapter.text, options, tree.span, self._dims(tree))
         if self.schemas is None or None in options.values():
             return None
         try:
@@ -94,6 +99,18 @@ class Bindings:
     def option(self, value: ast.Value) -> Any:
         """A setting's value in plain Python; a dim or const is its number, or None where that is wrong."""
         return plain_value(value, self._number_or_word)
+
+    def _dims(self, tree: ast.Data) -> dict[str, str]:
+        """The dim that an option is, by the option, where nothing else was set for it."""
+        words = {pair.path: pair.value.word for pair in tree.pairs if isinstance(pair.value, ast.WordValue)}
+        entries = {option: self.names.get(word) for option, word in words.items()}
+        outer = self.outer.get(tree.name.text, {})
+        return {o: e.name for o, e in entries.items() if e is not None and e.kind == "dim" and o not in outer}
+
+    def _outer_option(self, value: Any) -> Any:
+        if isinstance(value, ast.Value):
+            return self.option(value)
+        return self._number_or_word(value) if isinstance(value, str) else value
 
     def _number_or_word(self, word: str) -> Any:
         entry = self.names.get(word)

@@ -28,6 +28,7 @@ from energyc.language.resolve.settings import (
     gathered,
     layer_symbols,
     numbered,
+    outer_options,
     outer_settings,
     with_next_values,
 )
@@ -112,6 +113,7 @@ class _Resolution(Part):
         if spec.name.text:
             names.references.declare(spec.name, "network", Span(spec.name.span.start, spec.name.span.start), spec)
         self.bindings = Bindings(names, reporter, schemas)
+        self.bindings.outer = outer_options(spec, reporter.source, preset, overrides)
         symbols = layer_symbols(spec, names, reporter, preset, overrides)
         sizes = self.bindings.sizes = Sizes(names, reporter, symbols, self.bindings.size)
         super().__init__(File(spec, reporter, sizes, self.bindings, memory), spec.statements, names, Graph())

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from energyc.language.diagnostics import Remedy, Span, writing
+from energyc.language.diagnostics import Remedy, Source, Span, writing
 from energyc.language.network.equations import Term
 from energyc.language.resolve.bindings import Bindings
 from energyc.language.resolve.formulas import Real
@@ -121,13 +121,14 @@ def check_path(
             help = did_you_mean(inner, BLOCKS[:2], f"a layer has the settings {listed(BLOCKS[:2])}", second)
             reporter.error("E0541", f"layer `{block}` has no settings `{inner}`", span, help=help)
     elif block not in BLOCKS:
-        known = (*BLOCKS, *layers)
         data = {s.name.text: s.adapter.text for s in spec.statements if isinstance(s, ast.Data)}
-        if block in data:
-            help = f"the options of data stand in the spec: `data {block} = {data[block]}({key} = ...)`"
-        else:
+        known = (*BLOCKS, *layers, *data)
+        if block not in data:
             help = did_you_mean(block, known, f"the settings are {listed(known)}", first)
-        reporter.error("E0541", f"there are no settings `{block}`", span, help=help)
+            reporter.error("E0541", f"there are no settings `{block}`", span, help=help)
+        elif "." in key:
+            help = f"an option of data is set as `{block}.OPTION`"
+            reporter.error("E0541", f"{data[block]} has no option `{key}`", span, help=help)
     elif layers and block != "train":
         report_whole(reporter, block, key, layers, span)
 
@@ -162,6 +163,19 @@ def preset_pairs(spec: ast.Spec, reporter: Reporter, preset: str | None) -> tupl
     there = f"the spec has {listed(presets)}" if presets else "the spec has no presets"
     reporter.error("E0217", f"there is no preset `{preset}`", None, help=did_you_mean(preset, presets, there))
     return ()
+
+
+def outer_options(
+    spec: ast.Spec, source: Source, preset: str | None, overrides: Mapping[str, object]
+) -> dict[str, dict[str, object]]:
+    """The options of data that the preset (values as written) and, over them, the overrides set, by binding."""
+    outer: dict[str, dict[str, object]] = {s.name.text: {} for s in spec.statements if isinstance(s, ast.Data)}
+    pairs = [(pair.path, pair.value) for pair in preset_pairs(spec, Reporter(source), preset)]
+    for path, value in (*pairs, *((key, plain(given)) for key, given in overrides.items())):
+        binding, separator, option = path.partition(".")
+        if separator and binding in outer and "." not in option:
+            outer[binding][option] = value
+    return outer
 
 
 def outer_settings(

@@ -120,16 +120,15 @@ def _check_sizes(graph: AttributedGraph, layout: Layout) -> None:
     (nodes, inputs), edges = graph.features.shape, len(graph.edges)
     if inputs != layout.inputs:
         problem = f"its nodes have {inputs} features but the spec says inputs = {layout.inputs}"
-        raise wrong_size(graph.origin, problem, f"write inputs = {inputs}")
-    exact = f"write nodes = {nodes}, edges = {edges}"
+        raise wrong_size(graph.origin, problem, inputs=inputs)
     if nodes > layout.nodes or edges > layout.edges:
         problem = f"it has {nodes:,} nodes and {edges:,} directed edges"
         given = f"more than nodes = {layout.nodes}, edges = {layout.edges}"
-        raise wrong_size(graph.origin, f"{problem}, {given}", exact)
+        raise wrong_size(graph.origin, f"{problem}, {given}", nodes=nodes, edges=edges)
     if edges < layout.edges and nodes == layout.nodes:
         problem = f"it has {edges:,} directed edges, fewer than edges = {layout.edges}, and no node to spare for them"
-        remedy = f"{exact}, or nodes = {nodes + 1}: the last node then takes the edges that are missing"
-        raise wrong_size(graph.origin, problem, remedy)
+        spare = f", or nodes = {nodes + 1}: the last node then takes the edges that are missing"
+        raise wrong_size(graph.origin, problem, spare, nodes=nodes, edges=edges)
 
 
 def _standardised(graph: AttributedGraph) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""Small colour pictures in ten classes: ``cifar10()``, CIFAR-10 by path (python or binary version)."""
+"""Small colour pictures in ten classes: ``cifar10()``, CIFAR-10 by path (python or binary version).
+
+``cifar10(source = digits)`` is not CIFAR-10 and needs no files: digits in colour, of its shape.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 
 from energyc.running.data.arrays import ArraySplit, SplitDataset, fixed_split, resize_square
 from energyc.running.data.cifar10_batch import CLASSES, LARGEST_BATCH, Batch, read_binary, read_pickle
-from energyc.running.data.errors import malformed, missing_file
+from energyc.running.data.errors import malformed, missing_file, takes_no_file
 from energyc.running.data.files import read_bytes
 from energyc.running.data.options import OptionReader
 from energyc.running.data.schema import FieldSchema, Options, Schema
@@ -18,6 +21,7 @@ from energyc.running.data.shipped import load_digits
 SHAPE, TEST_SHARE = (3, 32, 32), 0.2
 EXPECTED = "a folder with data_batch_1 .. data_batch_5 and test_batch (python version), or the same with .bin"
 REMEDY = "unpack cifar-10-python.tar.gz or cifar-10-binary.tar.gz (cs.toronto.edu/~kriz/cifar.html) and pass its folder"
+CIFAR, DIGITS = "cifar", "digits"  # the sources
 TRAIN, TEST = tuple(f"data_batch_{number}" for number in range(1, 6)), ("test_batch",)
 
 
@@ -25,29 +29,36 @@ TRAIN, TEST = tuple(f"data_batch_{number}" for number in range(1, 6)), ("test_ba
 class Cifar10:
     """``image [3, 32, 32]`` in [0, 1], ``label`` in 10 classes.
 
-    With a path: CIFAR-10, 50,000 and 10,000 pictures. Without one: NOT CIFAR-10 but scikit-learn's 1,797 digits,
-    resized to 32 x 32 and coloured (``coloured_digits``), so that you can try a network of this shape at once.
+    CIFAR-10, 50,000 and 10,000 pictures, is read from a path. With ``source = digits`` it is NOT CIFAR-10 but
+    scikit-learn's 1,797 digits, resized to 32 x 32 and coloured (``coloured_digits``), to try a network of this shape.
     """
 
     name: str = "cifar10"
 
     def schema(self, options: Options) -> Schema:
         """Fields image, label; sizes channels, side, classes."""
-        OptionReader(self.name, options, ())
+        self._source(options)
         fields = {"image": FieldSchema(SHAPE), "label": FieldSchema((), "integer", CLASSES)}
         return Schema(fields, {"channels": SHAPE[0], "side": SHAPE[1], "classes": CLASSES})
 
     def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
         """The pictures; ``seed`` has no effect."""
         schema = self.schema(options)
-        if path is not None:
+        if self._source(options) == CIFAR:
+            if path is None:
+                raise missing_file(self.name, EXPECTED, f"{REMEDY}; cifar10(source = digits) needs no files")
             return SplitDataset(schema, path, read_batches(path, TRAIN), read_batches(path, TEST), ("its own split",))
+        if path is not None:
+            raise takes_no_file("cifar10(source = digits)", path)
         images, labels = coloured_digits()
         train, test = (
             ArraySplit({"image": images[at], "label": labels[at]}) for at in fixed_split(len(images), TEST_SHARE)
         )
-        notes = ("a stand-in: digits, not CIFAR-10; pass its folder for the real data", "fixed random split, 80 / 20")
+        notes = ("a stand-in: digits, not CIFAR-10", "fixed random split, 80 / 20")
         return SplitDataset(schema, "scikit-learn's digits in colour (not CIFAR-10)", train, test, notes)
+
+    def _source(self, options: Options) -> str:
+        return OptionReader(self.name, options, ("source",)).choice("source", CIFAR, (CIFAR, DIGITS))
 
 
 def coloured_digits() -> tuple[np.ndarray, np.ndarray]:

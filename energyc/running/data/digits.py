@@ -69,8 +69,9 @@ def _open_idx(path: str, side: int, schema: Schema) -> SplitDataset:
 def _idx_split(path: str, part: LabelledImages, side: int) -> ArraySplit:
     rows, columns = part.images.shape[1:]
     if (rows, columns) != (side, side):
-        remedy = f"write side = {rows}" if rows == columns else "give square images"
-        raise wrong_size(path, f"its images are {rows} x {columns} pixels but the spec says side = {side}", remedy)
+        problem = f"its images are {rows} x {columns} pixels but the spec says side = {side}"
+        sizes = {"side": rows} if rows == columns else {}
+        raise wrong_size(path, problem, "" if sizes else "give square images", **sizes)
     if int(np.max(part.labels)) >= CLASSES:
         raise malformed(path, f"it has the label {np.max(part.labels)}", f"labels below {CLASSES}", REMEDY)
     return ArraySplit({"image": part.images.reshape(len(part.images), -1), "label": part.labels})

@@ -6,7 +6,7 @@ fit the spec's sizes or their adapter's schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from energyc.language.diagnostics import UnknownName, UserError, near
 
@@ -39,9 +39,19 @@ def malformed(path: str, problem: str, expected: str, remedy: str) -> UserError:
     return UserError(f"{path}: {problem}; expected {expected}", code="E0914", help=remedy)
 
 
-def wrong_size(path: str, problem: str, remedy: str) -> UserError:
-    """Valid data whose sizes are not those of the spec."""
-    return UserError(f"{path}: {problem}", code="E0915", help=remedy)
+class WrongSize(UserError):
+    """Valid data whose sizes are not those of the spec: the options ``sizes`` would fit, and ``otherwise`` may help."""
+
+    def __init__(self, message: str, sizes: Mapping[str, int], otherwise: str = "") -> None:
+        written = ", ".join(f"{option} = {size}" for option, size in sizes.items())
+        super().__init__(message, code="E0915", help=f"write {written}{otherwise}" if sizes else otherwise)
+        self.sizes = dict(sizes)
+        self.otherwise = otherwise
+
+
+def wrong_size(path: str, problem: str, otherwise: str = "", **sizes: int) -> WrongSize:
+    """Valid data whose sizes are not those of the spec; ``sizes`` are the options that would fit."""
+    return WrongSize(f"{path}: {problem}", {option: int(size) for option, size in sizes.items()}, otherwise)
 
 
 def takes_no_file(adapter: str, path: str) -> UserError:

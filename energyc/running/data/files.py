@@ -67,7 +67,7 @@ def read_bytes(path: Path, expected: str, remedy: str, *, most: int | None = Non
     return data
 
 
-def _up_to(most: int, file: IO[bytes]) -> bytes:
+def _up_to(most: int, file: IO[bytes] | gzip.GzipFile) -> bytes:
     """At most so many bytes, taken piece by piece: ``read(most)`` would allocate ``most`` bytes for a short file."""
     content = io.BytesIO()
     while piece := file.read(min(_PIECE, most - content.tell())):
@@ -109,9 +109,8 @@ def open_npz(path: Path, expected: str, remedy: str) -> Iterator[np.lib.npyio.Np
     """An npz of numbers, whose arrays are read within this context; raises ``UserError``. Pickles are never loaded."""
     check_regular(path, expected, remedy)
     try:
+        _check_npz(path, expected, remedy)
         with np.load(path, allow_pickle=False) as arrays:
-            if not isinstance(arrays, np.lib.npyio.NpzFile) or arrays.zip is None:
-                raise malformed(str(path), "a single array, not an npz", expected, remedy)
             _check_unpacked(path, arrays.zip, expected, remedy)
             held_in(arrays)
             yield arrays
@@ -119,6 +118,15 @@ def open_npz(path: Path, expected: str, remedy: str) -> Iterator[np.lib.npyio.Np
         if is_out_of_memory(error):
             raise
         raise malformed(str(path), f"not a valid npz of numbers ({error})", expected, remedy) from None
+
+
+def _check_npz(path: Path, expected: str, remedy: str) -> None:
+    """Raise ``UserError`` for a file that does not begin as a zip does, which NumPy would take for something else."""
+    with path.open("rb") as file:
+        start = file.read(len(np.lib.format.MAGIC_PREFIX))
+    if not start.startswith(b"PK"):
+        problem = "a single array, not an npz" if start == np.lib.format.MAGIC_PREFIX else "not an npz"
+        raise malformed(str(path), problem, expected, remedy)
 
 
 def held_in(arrays: np.lib.npyio.NpzFile) -> dict[str, Held]:
@@ -135,8 +143,8 @@ def _held(archive: ZipFile, member: ZipInfo) -> Held:
     with archive.open(member) as file:
         try:
             shape, _, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
-        except (KeyError, MemoryError):  # another version, or a header so nested that Python's parser gives up
-            raise ValueError(f"{member.filename} has an unknown header") from None
+        except Exception:  # NumPy reads a header by Python's tokenizer and parser, which may raise anything
+            raise ValueError(f"{member.filename} has no header that NumPy reads") from None
         size = math.prod(shape) * dtype.itemsize
         if not dtype.hasobject and file.tell() + size != member.file_size:
             raise ValueError(f"{member.filename} has {member.file_size:,} bytes, not those of {dtype} {list(shape)}")

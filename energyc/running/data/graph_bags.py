@@ -145,8 +145,8 @@ def _check_room(origin: str, graphs: Sequence[Piece], budget: Budget) -> None:
         tokens = "nodes" if budget.eigenvectors is None else "tokens with CLS"
         problem = f"its largest graph has {nodes:,} {tokens}, and one has {edges:,} directed edges"
         given = f"which nodes = {budget.nodes} (one of them padding) and edges = {budget.edges} have no room for"
-        remedy = f"write nodes = {max(nodes + 1, budget.nodes)}, edges = {max(edges, budget.edges)}, or more"
-        raise wrong_size(origin, f"{problem}, {given}", remedy)
+        sizes = {"nodes": max(nodes + 1, budget.nodes), "edges": max(edges, budget.edges)}
+        raise wrong_size(origin, f"{problem}, {given}", ", or more", **sizes)
 
 
 def fill(graphs: Sequence[Piece], budget: Budget) -> list[list[Piece]]:

@@ -167,16 +167,18 @@ def read_graphs(path: str, layout: Layout) -> tuple[list[Graph], list[str]]:
     if sizes.max() > layout.nodes:
         problem = f"{np.sum(sizes > layout.nodes):,} of its {len(sizes):,} graphs have more than {layout.nodes} nodes"
         bags = "take graph_bags, which pads no graph to the size of the largest"
-        remedy = bags if sizes.max() > LARGEST_GRAPH else f"write nodes = {sizes.max()}, or more; or {bags}"
-        raise wrong_size(tables.path, f"{problem} (nodes = {layout.nodes}), the largest {sizes.max()}", remedy)
+        problem = f"{problem} (nodes = {layout.nodes}), the largest {sizes.max()}"
+        if sizes.max() > LARGEST_GRAPH:
+            raise wrong_size(tables.path, problem, bags)
+        raise wrong_size(tables.path, problem, f", or more; or {bags}", nodes=sizes.max())
     kinds, labels = np.unique(tables.labels, return_inverse=True)
     if len(kinds) > layout.classes:
         problem = f"its graphs have {len(kinds)} labels, more than classes = {layout.classes}"
-        raise wrong_size(tables.path, problem, f"write classes = {len(kinds)}")
+        raise wrong_size(tables.path, problem, classes=len(kinds))
     features, notes = _features(tables)
     if features.shape[1] != layout.inputs:
         problem = f"its nodes have {features.shape[1]} features ({notes[0]}) but the spec says inputs = {layout.inputs}"
-        raise wrong_size(tables.path, problem, f"write inputs = {features.shape[1]}")
+        raise wrong_size(tables.path, problem, inputs=features.shape[1])
     edges = undirected(tables.edges[:, 0], tables.edges[:, 1], len(tables.graph))
     starts = np.concatenate([[0], np.cumsum(sizes)])
     cuts = np.searchsorted(edges.targets, starts)

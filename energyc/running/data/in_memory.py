@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,20 +20,29 @@ from energyc.running.data.validate import check_batch
 HELD_OUT = Fraction(1, 5)
 #: The most samples of a part, whose numbers take 8 bytes each where they are shuffled.
 MOST_SAMPLES = 1 << 28
+_MAP = 'give the name among the data of each input, as map={"x": "images"}'
 _PARTS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Training samples, and those of the other parts where they are given: each arrays by name, or samples."""
+    """Training samples, and those of the other parts where they are given: each arrays by name, or samples.
+
+    ``unread`` are the names of arrays that stand beside these in a file.
+    """
 
     train: Any
     test: Any = None
     validation: Any = None
+    unread: tuple[str, ...] = ()
 
     def given(self) -> Iterator[tuple[str, Any]]:
         """The parts that are there, by name."""
         yield from ((name, part) for name in _PARTS if (part := getattr(self, name)) is not None)
+
+    def mapped(self, names: Mapping[str, str], inputs: Collection[str]) -> Parts:
+        """The same by the names of inputs, of which ``names`` are called otherwise here. Raises UserError E0932."""
+        return replace(self, **{name: _mapped(part, names, inputs) for name, part in self.given()})
 
 
 def parts_of(value: Any, test: Any = None, validation: Any = None) -> Parts:
@@ -46,6 +55,41 @@ def parts_of(value: Any, test: Any = None, validation: Any = None) -> Parts:
             raise _wrong(message, "leave out one of them")
         return Parts(value["train"], value.get("test", test), value.get("validation", validation))
     return Parts(value, test, validation)
+
+
+@dataclass(frozen=True)
+class _Mapped:
+    """Samples that are dicts, by the names of inputs."""
+
+    samples: Any
+    names: Mapping[str, str]
+    inputs: Collection[str]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, number: int) -> Any:
+        return _by_input(self.samples[number], self.names, self.inputs)
+
+
+def _mapped(part: Any, names: Mapping[str, str], inputs: Collection[str]) -> Any:
+    if isinstance(part, Mapping):
+        return _by_input(part, names, inputs)
+    if is_samples(part) and not is_array(part) and not isinstance(part, tuple):
+        return _Mapped(part, names, inputs)
+    kind = type(part).__name__
+    raise _wrong(f"map names arrays, and the data are {kind}, which has no names", "give a dict of arrays by name")
+
+
+def _by_input(named: Any, names: Mapping[str, str], inputs: Collection[str]) -> Any:
+    """Arrays, or the values of a sample, by the names of inputs; the others keep theirs. Raises UserError E0932."""
+    if not isinstance(named, Mapping):
+        raise _wrong(f"map names arrays, and a sample is {type(named).__name__}", "return a dict by names")
+    sources = {name: names.get(name, name) for name in inputs}
+    if absent := [source for name, source in sources.items() if name in names and source not in named]:
+        raise _wrong(f"map names {absent[0]}, and the data have {', '.join(map(str, named)) or 'nothing'}", _MAP)
+    rest = {name: value for name, value in named.items() if name not in sources.values()}
+    return rest | {name: named[source] for name, source in sources.items() if source in named}
 
 
 def is_samples(value: Any) -> bool:
@@ -64,6 +108,7 @@ def dataset_of(name: str, schema: Schema, parts: Parts, origin: str | None = Non
     ``name`` is what messages call it, ``origin`` the file it was read from. Raises UserError E0932.
     """
     notes: dict[str, None] = {}
+    _note_unread(parts.unread, notes)
     splits = {part: _split(f"{name} ({part})", schema, value, notes) for part, value in parts.given()}
     most = max(map(len, splits.values()))
     if most > MOST_SAMPLES:
@@ -94,6 +139,12 @@ def _split(name: str, schema: Schema, value: Any, notes: dict[str, None]) -> Spl
     raise _refused(name, value)
 
 
+def _note_unread(names: Iterable[Any], notes: dict[str, None]) -> None:
+    """Note the arrays that feed nothing."""
+    if shown := ", ".join(map(str, names)):
+        notes[f"not read: {shown}"] = None
+
+
 def _in_order(name: str, schema: Schema, values: Sequence[Any]) -> dict[str, Any]:
     """Arrays without names by the names of the fields, in their order. Raises UserError."""
     names = list(schema.fields)
@@ -117,14 +168,10 @@ class _ArraySplit:
     def of(name: str, schema: Schema, values: Mapping[str, Any], notes: dict[str, None]) -> _ArraySplit:
         """Arrays of a user, checked. Raises UserError."""
         missing = [field for field in schema.fields if field not in values]
-        unknown = [field for field in values if field not in schema.fields]
-        if missing or unknown:
-            said = (
-                f"no {missing[0]} among {', '.join(map(str, values)) or 'nothing'}"
-                if missing
-                else f"no {unknown[0]} here"
-            )
-            raise _wrong(f"{name}: there is {said}", _by_name(list(schema.fields)))
+        if missing:
+            said = f"{name}: there is no {missing[0]} among {', '.join(map(str, values)) or 'nothing'}"
+            raise _wrong(said, _by_name(list(schema.fields)))
+        _note_unread([field for field in values if field not in schema.fields], notes)
         places = {field: f"{name}: {field}" for field in schema.fields}
         given = {field: _array(place, values[field]) for field, place in places.items()}
         shared = _shared(schema, given)

@@ -171,8 +171,10 @@ def _misfit(table: Table, layout: Layout, numeric: int, inputs: int) -> Exceptio
     if not numeric:
         return malformed(table.path, "no column of numbers", EXPECTED, REMEDY)
     wanted = f"inputs = {layout.inputs} and {_targets(layout.targets or 1, layout.classes)}"
-    remedy = f"write inputs = {inputs}" if inputs > 0 else "give a table with more columns"
-    return wrong_size(table.path, f"{inputs} columns are left for x where the spec says {wanted}", remedy)
+    problem = f"{inputs} columns are left for x where the spec says {wanted}"
+    if inputs > 0:
+        return wrong_size(table.path, problem, inputs=inputs)
+    return wrong_size(table.path, problem, "give a table with more columns")
 
 
 def _one_hot(column: Column) -> np.ndarray:
@@ -190,7 +192,7 @@ def _classes(table: Table, label: Column, layout: Layout) -> np.ndarray:
         problem = (
             f"its last column, {label.name}, has {len(kinds)} different values, more than classes = {layout.classes}"
         )
-        raise wrong_size(table.path, problem, f"write classes = {len(kinds)}, or leave classes out for a real target")
+        raise wrong_size(table.path, problem, ", or leave classes out for a real target", classes=len(kinds))
     y = np.full(len(values), np.nan)
     y[~absent] = codes
     return y

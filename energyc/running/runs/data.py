@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from energyc.language.diagnostics import Given, UserError, spoken
+from energyc.language.diagnostics import Given, Spoken, UserError, spoken
 from energyc.language.network import DataInput, Network
 from energyc.running.data import Dataset, FieldSchema
 from energyc.running.training.division import WHOLE, Division
@@ -33,7 +33,9 @@ def feeds_of(
             binding, field = item.source
             if not item.fits and datasets[binding].schema.fields.get(field) != field_of(network, item):
                 message = f"the sizes that were set do not fit {binding}.{field}, which feeds the {kind} {name}"
-                remedy = f"change the options of `data {binding}` in the spec too, or leave the sizes"
+                change = f"set the options of `data {binding}` too,"
+                flags, keywords = f"--set {binding}.OPTION=V", f'settings={{"{binding}.OPTION": V}}'
+                remedy = Spoken(f"{change} {flags}, or leave the sizes", f"{change} {keywords}, or leave the sizes")
                 raise UserError(message, code="E0603", help=remedy)
     sources = {name: item.source for name, item in {**network.clamps, **network.targets}.items()}
     fields: dict[str, Field] = {name: source for name, source in {**sources, **direct}.items() if source is not None}

@@ -6,19 +6,22 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from energyc.language.diagnostics import Given, Option, Source, Spoken, UserError, listed, spoken
+from energyc.language.diagnostics import Given, Mapped, Option, Source, Spoken, UserError, did_you_mean, listed, spoken
 from energyc.language.network import Binding, Network
 from energyc.language.resolve.bindings import Schemas
 from energyc.language.syntax import ast
 from energyc.pipeline import parse
 from energyc.running.data import Adapter, Dataset, Schema, find_adapter, open_dataset, read_schema
+from energyc.running.data.errors import WrongSize
 from energyc.running.data.factory import called, made_by, names_factory
 from energyc.running.data.in_memory import Parts, dataset_of, is_array, is_samples, parts_of
-from energyc.running.data.named_arrays import named_arrays
+from energyc.running.data.named_arrays import described, held_by, lacking, read_arrays, suggested
 from energyc.running.data.validate import check_dataset
 from energyc.running.runs.data import field_of
+from energyc.running.runs.data_flags import DataFlags
 from energyc.running.training.feeds import Field
 
 #: What the samples are called that feed clamps and targets by their own names.
@@ -31,7 +34,8 @@ Item = tuple[str | None, Any]
 class DataArguments:
     """Data by binding: paths, adapters, opened datasets, samples; and samples for inputs by their own names.
 
-    ``adapters_of`` are the names of the adapters of all bindings of the spec; ``arrays`` is the npz of ``direct``.
+    ``adapters_of`` are the names of the adapters of all bindings of the spec. What feeds inputs by their own names is
+    ``direct``, or the npz at ``arrays``; ``names`` are the arrays of inputs that are named otherwise there.
     """
 
     adapters_of: Mapping[str, str] = field(default_factory=dict)
@@ -41,12 +45,18 @@ class DataArguments:
     samples: Mapping[str, Parts] = field(default_factory=dict)
     direct: Parts | None = None
     arrays: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def has_direct(self) -> bool:
+        """Whether something feeds inputs by their own names."""
+        return self.direct is not None or self.arrays is not None
 
     @property
     def origins(self) -> dict[str, str]:
         """The type of what a program gave, by binding; the name of what feeds inputs directly is ``DIRECT``."""
         things = {**self.adapters, **self.datasets, **{name: parts.train for name, parts in self.samples.items()}}
-        direct = {} if self.direct is None or self.arrays else {DIRECT: self.direct.train}
+        direct = {} if self.direct is None else {DIRECT: self.direct.train}
         return {name: type(thing).__name__ for name, thing in {**things, **direct}.items()}
 
     def schemas(self, recorded: Mapping[str, Schema] | None = None) -> Schemas:
@@ -64,48 +74,45 @@ class DataArguments:
 # -------------------------------------------------------------------- reading
 
 
-def of_arguments(source: Source, arguments: Sequence[str]) -> DataArguments:
+def of_arguments(source: Source, flags: DataFlags) -> DataArguments:
     """The values of ``--data``: paths and names of factories, each perhaps after ``binding=``. Raises UserError."""
-    if not arguments:
+    if not flags:
         return DataArguments()
     adapters = adapters_of(source)
     items: list[Item] = []
-    for argument in arguments:
+    for argument in flags.data:
         name, equals, text = argument.partition("=")
         binding, text = (name, text) if equals and name in adapters else (None, argument)
         if not text:
             raise UserError(f"--data {argument or repr(argument)} gives no path", code="E0903", help=_help(adapters))
         items.append((binding, made_by(text) if names_factory(text) else text))
-    return _sorted_out(adapters, items, _inputs_of(source))
+    return _sorted_out(adapters, items, _inputs_of(source), flags.names)
 
 
-def with_arrays(given: DataArguments, source: Source, path: str) -> DataArguments:
-    """Data with the npz of a run beside them, which feeds inputs by their names. Raises UserError E0914."""
-    inputs = _inputs_of(source)
-    if not (arrays := named_arrays(path, inputs)):
-        names = listed(inputs)
-        message = f"{path}: not the npz that the run was made with; expected one with the arrays {names}"
-        raise UserError(message, code="E0914", help=spoken("give it anew: {}", Given(None, python='"PATH"')))
-    return replace(given, direct=parts_of(arrays), arrays=path)
-
-
-def of_program(source: Source, data: Any, test: Any = None, validation: Any = None) -> DataArguments:
-    """The ``data`` of ``energyc.train``. Raises UserError."""
+def of_program(
+    source: Source,
+    data: Any,
+    test: Any = None,
+    validation: Any = None,
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> DataArguments:
+    """The ``data`` of ``energyc.train``, and its ``map`` as ``names``. Raises UserError."""
     if data is None:
         if test is not None or validation is not None:
             raise UserError(
                 "test= is given without data=", code="E0932", help="give the training samples too: data=..."
             )
-        return DataArguments()
+        return _sorted_out(adapters_of(source), [], _inputs_of(source), names)
     adapters = adapters_of(source)
     if not isinstance(data, Mapping) or not data or not set(data) <= set(adapters):
-        return _sorted_out(adapters, [(None, _with(data, test, validation))], _inputs_of(source))
+        return _sorted_out(adapters, [(None, _with(data, test, validation))], _inputs_of(source), names)
     for name, part in (("test", test), ("validation", validation)):
         if part is not None and not (isinstance(part, Mapping) and set(part) <= set(data)):
             message = f"{name} is {type(part).__name__}, and data is by binding"
             raise UserError(message, code="E0932", help=f"give {name}={{binding: ...}}")
     held = [(part or {}) for part in (test, validation)]
-    return _sorted_out(adapters, [(n, _with(value, *(part.get(n) for part in held))) for n, value in data.items()])
+    items = [(name, _with(value, *(part.get(name) for part in held))) for name, value in data.items()]
+    return _sorted_out(adapters, items, _inputs_of(source), names)
 
 
 def _with(value: Any, test: Any, validation: Any) -> Any:
@@ -125,16 +132,24 @@ def _inputs_of(source: Source) -> list[str]:
     return [item.name.text for line in lines for item in line.items]
 
 
-def _sorted_out(adapters: Mapping[str, str], items: Sequence[Item], inputs: Collection[str] = ()) -> DataArguments:
-    """Data by their kinds; an npz without a binding that has an array for each of ``inputs`` feeds these."""
+def _sorted_out(
+    adapters: Mapping[str, str],
+    items: Sequence[Item],
+    inputs: Collection[str] = (),
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> DataArguments:
+    """Data by their kinds, with the arrays of ``inputs`` by ``names`` that differ."""
+    _refuse_other_names(names, inputs)
     paths: dict[str, str] = {}
     arrays: str | None = None
     found: dict[str, dict[str, Any]] = {"adapters": {}, "datasets": {}, "samples": {}}
     direct: Parts | None = None
     for binding, value in items:
         value = called(value, getattr(value, "__name__", "data")) if not isinstance(value, str | PathLike) else value
-        if binding is None and isinstance(value, str | PathLike) and (own := named_arrays(value, inputs)):
-            arrays, value = str(Path(value).absolute()), own
+        if binding is None and isinstance(value, str | PathLike) and _feeds_inputs(adapters, value, inputs, names):
+            _refuse_twice(DIRECT, {DIRECT: None} if arrays is not None else {})
+            arrays = str(Path(value).absolute())
+            continue
         if isinstance(value, str | PathLike):
             name = binding or _only_binding(adapters, fspath(value))
             _refuse_twice(name, paths)
@@ -156,7 +171,36 @@ def _sorted_out(adapters: Mapping[str, str], items: Sequence[Item], inputs: Coll
         else:
             _refuse_twice(DIRECT, {} if direct is None else {DIRECT: direct})
             direct = thing
-    return DataArguments(adapters, paths, **found, direct=direct, arrays=arrays)
+    if direct is not None and arrays is not None:
+        _refuse_twice(DIRECT, {DIRECT: direct})
+    return DataArguments(adapters, paths, **found, direct=direct, arrays=arrays, names=names)
+
+
+def _refuse_other_names(names: Mapping[str, str], inputs: Collection[str]) -> None:
+    """Raise UserError E0903 for a ``--map`` of what is not an input, or not by the name of an array."""
+    for name, array in names.items():
+        if name not in inputs or not isinstance(array, str):
+            message = spoken("{} names no input of this spec", Mapped({name: str(array)}))
+            help_text = did_you_mean(name, inputs, f"the inputs are {listed(inputs)}" if inputs else "it has none")
+            raise UserError(message, code="E0903", help=help_text)
+
+
+def _feeds_inputs(
+    adapters: Mapping[str, str], path: str | PathLike[str], inputs: Collection[str], names: Mapping[str, str]
+) -> bool:
+    """Whether a path without a binding is an npz for the inputs of the spec, and not for an adapter."""
+    if not inputs or _misspells(fspath(path)):
+        return False
+    if names or not adapters:
+        return True
+    held = held_by(path)
+    return bool(held) and (len(adapters) > 1 or set(inputs) <= set(held))
+
+
+def _misspells(text: str) -> bool:
+    """Whether ``foo=PATH`` stands for a binding, since there is no such file."""
+    name, equals, _ = text.partition("=")
+    return bool(equals) and name.isidentifier() and not Path(text).exists()
 
 
 def _refuse_twice(name: str, given: Mapping[str, Any]) -> None:
@@ -188,11 +232,12 @@ def _shown(value: Any) -> str:
 
 def _only_binding(adapters: Mapping[str, str], text: str) -> str:
     """The binding of what is given without one; ``foo=PATH`` is a misspelt binding unless there is such a file."""
-    name, equals, _ = text.partition("=")
-    misspelt = equals and name.isidentifier() and not Path(text).exists()
-    if misspelt or len(adapters) != 1:
+    if _misspells(text) or not adapters:
         message = Spoken(f"--data {text} names no data of this spec", f"data: {text} names no data of this spec")
         raise UserError(message, code="E0903", help=_help(adapters))
+    if len(adapters) > 1:
+        which = f"does not say whether it is the data {listed(adapters, 'or')}"
+        raise UserError(Spoken(f"--data {text} {which}", f"data: {text} {which}"), code="E0903", help=_help(adapters))
     return next(iter(adapters))
 
 
@@ -235,18 +280,30 @@ def _refuse_other_fields(network: Network, datasets: Mapping[str, Dataset], fed:
 
 def _placed(network: Network, given: DataArguments) -> tuple[DataArguments, dict[str, Field]]:
     """Samples without a binding feed inputs by their names, or are the fields of the only binding."""
+    inputs = {**network.clamps, **network.targets}
+    wanted = wanted_by(network)
+    if given.arrays is not None:
+        arrays, unread = read_arrays(given.arrays, wanted, given.names)
+        given = replace(given, direct=Parts(arrays, unread=unread))
+    elif given.direct is not None and given.names:
+        given = replace(given, direct=given.direct.mapped(given.names, inputs))
     if given.direct is None:
+        if given.names:
+            idle = spoken("{} feeds nothing: no data are given without a binding", Mapped(given.names))
+            raise UserError(idle, code="E0903", help=spoken("give them: {}", Given(None, "mine.npz")))
         return given, {}
-    inputs = list({**network.clamps, **network.targets})
     names = _names(given.direct.train)
-    fields = {
-        item.source[1] for item in (*network.clamps.values(), *network.targets.values()) if item.source is not None
-    }
+    fields = {item.source[1] for item in inputs.values() if item.source is not None}
     if names is None:
         return given, {name: (DIRECT, name) for name in inputs}
     known_fields = fields if len(network.bindings) == 1 else set()
     by_input, by_field = set(names) & set(inputs), set(names) & known_fields
     if by_input and len(by_input) >= len(by_field):
+        if (unknown := [name for name in names if name not in inputs]) and by_input != set(inputs):
+            message = (
+                f"the data have {listed(map(str, unknown))}, which feed nothing, and some inputs are not among them"
+            )
+            raise UserError(message, code="E0932", help=f"the inputs are {described(wanted)}")
         return given, {name: (DIRECT, name) for name in inputs if name in names}
     if by_field:
         (binding,) = network.bindings
@@ -283,9 +340,37 @@ def _open(network: Network, name: str, binding: Binding, given: DataArguments, s
     adapter, path = given.adapters.get(name) or find_adapter(binding.adapter), given.paths.get(name)
     try:
         return open_dataset(adapter, binding.options, path, seed=seed)
+    except WrongSize as error:
+        raise _to_be_set(binding, error) from None
     except UserError as error:
-        if path is None or Path(path).suffix.lower() != ".npz" or error.code not in ("E0913", "E0914"):
+        if path is None or error.code not in ("E0913", "E0914"):
             raise
-        names = listed([*network.clamps, *network.targets])
-        own = f"an npz of your own has an array for each input: {names}"
-        raise UserError(error.message, code=error.code, help=f"{own}; for {binding.adapter}, {error.help}") from None
+        raise _or_own(network, binding, path, error) from None
+
+
+def _to_be_set(binding: Binding, error: WrongSize) -> UserError:
+    """The error for data of other sizes, with what sets these: a dim that is an option, or the option itself."""
+    if not error.sizes:
+        return error
+    dims = {dim: size for option, size in error.sizes.items() if (dim := binding.dims.get(option))}
+    options = {f"{binding.name}.{option}": n for option, n in error.sizes.items() if option not in binding.dims}
+    flags = " ".join(f"--set {name}={size}" for name, size in {**dims, **options}.items())
+    keywords = ", ".join(f"{name}={given!r}" for name, given in (("dims", dims), ("settings", options)) if given)
+    help_text = Spoken(f"give {flags}{error.otherwise}", f"give {keywords}{error.otherwise}")
+    return UserError(error.message, code=error.code, help=help_text)
+
+
+def _or_own(network: Network, binding: Binding, path: str, error: UserError) -> UserError:
+    """The error of an adapter for a file; of an npz whose arrays fit the inputs, what would feed these."""
+    wanted = wanted_by(network)
+    own = f"an npz of your own has an array for each input: {described(wanted)}"
+    if not (held := held_by(path)):
+        return error if Path(path).exists() else UserError(error.message, code=error.code, help=f"{error.help}; {own}")
+    if set(suggested(wanted, held, {})) | (set(held) & set(wanted.fields)) >= set(wanted.fields):
+        return lacking(path, [name for name in wanted.fields if name not in held], held, wanted, {})
+    return UserError(error.message, code=error.code, help=f"{own}; for {binding.adapter}, {error.help}")
+
+
+def wanted_by(network: Network) -> Schema:
+    """The fields that the inputs of a network want, by the inputs' names."""
+    return Schema({name: field_of(network, item) for name, item in {**network.clamps, **network.targets}.items()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from energyc.running.ranks.group import ALONE, Group
 from energyc.running.runs.bounds import state_bounds
 from energyc.running.runs.data import feeds_of
 from energyc.running.runs.data_arguments import DataArguments, of_arguments, opened
+from energyc.running.runs.data_flags import NO_DATA, DataFlags
 from energyc.running.runs.resolved import resolved_text
 from energyc.running.runs.saved import load_run
 from energyc.running.runs.sharing import refuse_unshared
@@ -36,7 +37,7 @@ class Request:
     """The flags of ``energyc train``; the spec decides those that are None or empty."""
 
     rule: str | None = None
-    data: tuple[str, ...] = ()
+    data: DataFlags = NO_DATA
     steps: int | None = None
     device: str = "cpu"
     seed: int | None = None
@@ -133,6 +134,7 @@ class Prepared:
             **({"layers": list(self.network.layers)} if self.network.layers else {}),
             "data": dict(self.given.paths),
             **({"arrays": self.given.arrays} if self.given.arrays else {}),
+            **({"map": dict(self.given.names)} if self.given.names else {}),
             **({"given": self.given.origins} if self.given.origins else {}),
             **({"schemas": schemas} if (schemas := self._schemas()) else {}),
             **({"loggers": names} if (names := names_of(self.loggers)) else {}),
@@ -158,8 +160,9 @@ class Prepared:
 
 
 def prepare(source: Source, choices: Choices, request: Request, given: DataArguments | None = None) -> Prepared:
-    """Compile a spec for the rule that trains it, and open its data: those ``given``, or of the request.
+    """Open the data of a spec, those ``given`` or of the request, and compile it for the rule that trains it.
 
+    What the data lack, a file or a library, is said before anything is compiled.
     Raises SpecError; UserError for a missing cost, for a wrong setting, rule, path or data, and for a rule that is
     biased on this network unless that is allowed.
     """
@@ -170,10 +173,10 @@ def prepare(source: Source, choices: Choices, request: Request, given: DataArgum
     if network.cost is None:
         message = f"{network.name} has no cost, so there is nothing to train for"
         raise UserError(message, code="E0516", help="add a line such as: cost mse = 1/2 * sum[k]((y[k] - t[k])^2)")
+    datasets, direct = opened(network, given, options.seed)
     compiled, note, _ = compiled_for(request.target, request.device, network, [rule], choices)
     if not options.allow_biased:
         refuse_biased(network.name, compiled.classes, rule)
-    datasets, direct = opened(network, given, options.seed)
     origin = _origin(source, choices)
     return Prepared(
         source, choices, network, compiled, options, datasets, given, direct, request.device, origin, target_note=note
@@ -186,7 +189,7 @@ def _origin(source: Source, choices: Choices) -> dict[str, Any]:
     return {"spec": source.name, "preset": choices.preset, "overrides": overrides}
 
 
-def to_evaluate(run: Path, split: Part, *, data: Sequence[str] = (), device: str | None = None) -> Session:
+def to_evaluate(run: Path, split: Part, *, data: DataFlags = NO_DATA, device: str | None = None) -> Session:
     """Return the session of a run whose ``split`` is to be evaluated. Raises UserError, SpecError."""
     prepared = reopen(run, data=data, device=device)
     if split == "validation" and not prepared.feeds().has_validation:
@@ -200,7 +203,7 @@ def reopen(
     run: Path,
     *,
     steps: int | None = None,
-    data: Sequence[str] = (),
+    data: DataFlags = NO_DATA,
     device: str | None = None,
     given: DataArguments | None = None,
 ) -> Prepared:
@@ -213,8 +216,8 @@ def reopen(
     network = saved.resolved(given=given)
     options = saved.options if steps is None else saved.options.with_steps(steps)
     run_device = device or saved.info.get("device", "cpu")
-    compiled, note, _ = compiled_for(saved.target_on(run_device), run_device, network, [saved.rule], resumes=True)
     datasets, direct = opened(network, given, options.seed)
+    compiled, note, _ = compiled_for(saved.target_on(run_device), run_device, network, [saved.rule], resumes=True)
     origin = {key: value for key, value in saved.info.items() if key in ("spec", "preset", "overrides")}
     fold = saved.info.get("fold")
     return Prepared(

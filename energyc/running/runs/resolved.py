@@ -27,7 +27,11 @@ def resolved_text(source: Source, choices: Choices, unbound: Collection[str] = (
             values |= {pair.path: source.slice(pair.value.span) for pair in statement.pairs}
     values |= {key: written(value) for key, value in choices.overrides.items()}
     parts = {"": spec.statements, **{f"{layer.name.text}.": layer.body for layer in layers_of(spec.statements)}}
-    edits = [*_sizes(spec, values), *_unbinding(spec, source, unbound)]
+    cut = list(_unbinding(spec, source, unbound))
+    data = [s for s in spec.statements if isinstance(s, ast.Data) and not any(s.span.start == edit[0] for edit in cut)]
+    edits = [*_sizes(spec, values), *_options(data, source, values), *cut]
+    bound = {s.name.text for s in spec.statements if isinstance(s, ast.Data)}
+    values = {path: value for path, value in values.items() if path.partition(".")[0] not in bound or "." not in path}
     added: list[str] = []
     for owner, statements in parts.items():
         own = {path.removeprefix(owner): value for path, value in values.items() if _belongs(path, owner, parts)}
@@ -79,6 +83,24 @@ def _sizes(spec: ast.Spec, values: Mapping[str, str]) -> Iterator[Edit]:
             for item in statement.items:
                 if item.name.text in values:
                     yield item.value.span.start, item.value.span.end, values[item.name.text]
+
+
+def _options(data: Sequence[ast.Data], source: Source, values: Mapping[str, str]) -> Iterator[Edit]:
+    """Yield the options of data that are set."""
+    for statement in data:
+        own = {path.partition(".")[2]: value for path, value in values.items() if path.startswith(_prefix(statement))}
+        for pair in statement.pairs:
+            if pair.path in own:
+                yield pair.value.span.start, pair.value.span.end, own.pop(pair.path)
+        close = source.text.rindex(")", statement.span.start, statement.span.end)
+        end = statement.pairs[-1].span.end if statement.pairs else close
+        text = ", ".join(f"{key} = {value}" for key, value in own.items())
+        if text:
+            yield end, end, f", {text}" if statement.pairs else text
+
+
+def _prefix(statement: ast.Data) -> str:
+    return f"{statement.name.text}."
 
 
 def _replacements(statements: Sequence[ast.Statement], values: Mapping[str, str]) -> Iterator[Edit]:

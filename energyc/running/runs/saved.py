@@ -16,7 +16,7 @@ from energyc.language.network import Network as Resolved
 from energyc.language.settings import TrainOptions
 from energyc.pipeline import Choices, resolve
 from energyc.running.data import FieldSchema, Schema
-from energyc.running.runs.data_arguments import DIRECT, DataArguments, with_arrays
+from energyc.running.runs.data_arguments import DIRECT, DataArguments
 from energyc.running.runs.recorded import refuse_other_record
 from energyc.running.training.checkpoint import Checkpoint, load_best, load_last
 from energyc.running.training.disk import unreadable
@@ -103,11 +103,13 @@ class SavedRun:
         recorded = {name: path for name, path in self.info.get("data", {}).items() if name not in now}
         for name, path in recorded.items():
             self._refuse_moved(name, path)
-        if (arrays := self.info.get("arrays")) and given.direct is None:
+        if (arrays := self.info.get("arrays")) and not given.has_direct:
             self._refuse_moved(None, arrays)
-            given = with_arrays(given, self.source, arrays)
+            given = replace(given, arrays=arrays)
+        if given.has_direct and not given.names:
+            given = replace(given, names=self.info.get("map", {}))
         missing = {name: kind for name, kind in self.info.get("given", {}).items() if name not in now}
-        if missing and given.direct is None:
+        if missing and not given.has_direct:
             shown = listed(f"{name} ({kind})" for name, kind in missing.items())
             message = f"{self.folder.path} was made with data that a program gave, and they are not in the run: {shown}"
             first = next(iter(missing))

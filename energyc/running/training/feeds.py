@@ -66,7 +66,7 @@ class Feeds:
         if self.division.is_that_of_the_data:
             return []
         parts: tuple[Part, ...] = ("train", "validation", "test")
-        counts = {part: len(next(iter(self.splits(part).values()))) for part in parts}
+        counts = {part: self.size(part) for part in parts}
         shown = ", ".join(f"{count:,} {part}" for part, count in counts.items() if count)
         how = "" if self.division.fold is None else f" in each of {self.division.folds} folds, about"
         kept = "" if self._label is None else ", by label"
@@ -83,6 +83,10 @@ class Feeds:
             binding: Portion([splits[binding] for splits in pool], indices, fixed=part != "train")
             for binding in self.bindings
         }
+
+    def size(self, part: Part) -> int:
+        """Return the number of samples of a part, 0 where there is none."""
+        return next((len(split) for split in self.splits(part).values()), 0)
 
     @cached_property
     def _own_validation(self) -> bool:

@@ -154,6 +154,7 @@ class RunInfo(TypedDict, total=False):
     target: str
     data: dict[str, str]
     arrays: str
+    map: dict[str, str]
     given: dict[str, str]
     schemas: dict[str, StoredSchema]
     made_of: MadeOf

@@ -430,6 +430,7 @@ class Training:
             health,
             self._first,
             validation,
+            {part: self.session.feeds.size(part) for part in ("test", "validation")},
         )
 
     def _health(self, best_step: int | None) -> RunHealth:

@@ -15,9 +15,15 @@ def shown(numbers: Mapping[str, T], rests: bool) -> dict[str, T]:
     return {name: value for name, value in numbers.items() if rests or name not in RESTING}
 
 
-def format_numbers(numbers: Mapping[str, float]) -> str:
-    """Return ``cost 0.0123, accuracy 96.10%, residual 1.0e-04``."""
-    return ", ".join(f"{name} {format_number(name, value)}" for name, value in numbers.items())
+def format_numbers(numbers: Mapping[str, float], split: str = "", size: int | None = None) -> str:
+    """Return ``cost 0.0123, accuracy 96.10%, residual 1.0e-04``.
+
+    Of a ``split`` of ``size`` samples that were not all evaluated also ``samples 600 of 10,000 in the test split``.
+    """
+    texts = {name: f"{name} {format_number(name, value)}" for name, value in numbers.items()}
+    if size is not None and numbers.get("samples", size) < size:
+        texts["samples"] = f"samples {numbers['samples']:,.0f} of {size:,} in the {split} split"
+    return ", ".join(texts.values())
 
 
 def format_number(name: str, value: float) -> str:

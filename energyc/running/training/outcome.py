@@ -28,7 +28,8 @@ class Outcome:
 
     ``best`` and ``validation`` are the numbers of the test and of the validation part at the best checkpoint, which the
     validation part decides where there is one. ``warnings`` describe problems that did not stop the run, and ``health``
-    how it settled and learned. ``seconds`` count from update ``first``, at which it began or was resumed.
+    how it settled and learned. ``seconds`` count from update ``first``, at which it began or was resumed. ``sizes`` are
+    the numbers of samples of the splits, of which an evaluation may take fewer.
     """
 
     out: Path
@@ -41,6 +42,7 @@ class Outcome:
     health: RunHealth | None = None
     first: int = 0
     validation: Numbers = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def best_by(self) -> str:

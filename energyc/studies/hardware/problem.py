@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import Choices, emit, instantiate, resolve
 from energyc.running.runs.data import feeds_of
 from energyc.running.runs.data_arguments import of_arguments, opened
+from energyc.running.runs.data_flags import NO_DATA, DataFlags
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.saved import load_run
 from energyc.running.training.division import WHOLE, Division, Part
@@ -147,7 +148,7 @@ def problem(
     *,
     sample: Sample = Sample(),
     clamps: Mapping[str, Any] | None = None,
-    data: Sequence[str] = (),
+    data: DataFlags = NO_DATA,
     seed: int = 0,
     notify: Callable[[str], None] = lambda text: None,
 ) -> Problem:

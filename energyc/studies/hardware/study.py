@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from energyc.language.diagnostics import UserError
+from energyc.running.runs.data_flags import NO_DATA, DataFlags
 from energyc.running.runs.prepare import to_evaluate
 from energyc.running.training.division import Part
 from energyc.running.training.evaluation import evaluate
@@ -65,7 +66,7 @@ def study(
     *,
     split: Part = "test",
     samples: int | None = None,
-    data: Sequence[str] = (),
+    data: DataFlags = NO_DATA,
     device: str | None = None,
     notify: Callable[[str], None] = lambda text: None,
 ) -> list[Row]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from energyc.language.network import Network
 from energyc.language.settings.train import EVAL_SAMPLES
 from energyc.running.runs.data import feeds_of
 from energyc.running.runs.data_arguments import DataArguments, of_arguments, opened
+from energyc.running.runs.data_flags import NO_DATA, DataFlags
 from energyc.running.runs.saved import SavedRun
 from energyc.running.training.division import WHOLE, Division
 from energyc.running.training.feeds import Feed
@@ -42,7 +42,9 @@ class RunSamples(NamedTuple):
     crowd: dict[str, Tensor] | None = None
 
 
-def samples_of(saved: SavedRun, network: Network, configured: Any, log: Record, data: Sequence[str] = ()) -> RunSamples:
+def samples_of(
+    saved: SavedRun, network: Network, configured: Any, log: Record, data: DataFlags = NO_DATA
+) -> RunSamples:
     """Return test samples of a run, from its own data or those of ``--data``, for which it raises UserError."""
     division = Division(saved.options.validation, saved.options.folds, saved.info.get("fold"))
     try:

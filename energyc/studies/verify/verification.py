@@ -18,6 +18,7 @@ from energyc.mathematics.calculus import depends, is_cut
 from energyc.mathematics.ir import walk
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, parse, resolve, training_dtype
 from energyc.running.runs.data_arguments import of_arguments
+from energyc.running.runs.data_flags import NO_DATA, DataFlags
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.saved import SavedRun, Which, load_run
 from energyc.running.training.checkpoint import Checkpoint, steps
@@ -106,7 +107,7 @@ def verify(
     sweep_residual: bool = False,
     checkpoint: Which = "last",
     evaluations: int = EVALUATIONS,
-    data: Sequence[str] = (),
+    data: DataFlags = NO_DATA,
     within: float = WITHIN,
     notify: Callable[[str], None] = lambda text: None,
     progress: Progress = silent,
@@ -129,13 +130,14 @@ def verify(
     network = resolve(source, choices, given.schemas()) if saved is None else saved.resolved(choices)
     _refuse_without_rest(network)
     trained_by = network.train.trained_by if saved is None else saved.rule
+    probe = given_samples(network, given) if data and saved is None else None
     compiled = emit(network, rules or (ALL if saved is None else [trained_by]), choices)
     exact = instantiate(compiled, "cpu", torch.float64, 0).eval()
     weights = None if saved is None else saved.load_into(exact, checkpoint, notify)
     configured = _configured_copy(compiled, exact, gain)
     extreme = extremes(network.relax, network.nudge)
     with stage("verify", source.name), arithmetic("the verification", extreme):
-        probe, measured_checkpoint = (given_samples(network, given) if data and saved is None else None), None
+        measured_checkpoint = None
         if saved is not None and weights is not None:
             probe, measured_checkpoint = _probe_run(saved, weights, configured, network, evaluations, data)
         fidelity, precision, products = _measure(
@@ -146,13 +148,13 @@ def verify(
     return Verification(*head, fidelity, precision, measured_checkpoint, products, inputs)
 
 
-def _described(probe: Probe | None, measured: MeasuredCheckpoint | None, data: Sequence[str]) -> str:
+def _described(probe: Probe | None, measured: MeasuredCheckpoint | None, data: DataFlags) -> str:
     if measured is not None:
         return measured.samples
     if probe is None:
         return Verification.inputs
     count = next(len(x) for x in (*probe.clamps.values(), *probe.targets.values()))
-    return f"{count} test samples of {listed(data)}"
+    return f"{count} test samples of {listed(data.data)}"
 
 
 def _refuse_without_rest(network: Network) -> None:
@@ -163,7 +165,7 @@ def _refuse_without_rest(network: Network) -> None:
 
 
 def _probe_run(
-    saved: SavedRun, weights: Checkpoint, configured: Any, network: Network, evaluations: int, data: Sequence[str]
+    saved: SavedRun, weights: Checkpoint, configured: Any, network: Network, evaluations: int, data: DataFlags
 ) -> tuple[Probe | None, MeasuredCheckpoint]:
     """Return samples of a run (None if its data cannot be opened) and a description of its checkpoint."""
     limits = {"tolerance": configured.relax_tolerance, "gate": saved.options.gate}

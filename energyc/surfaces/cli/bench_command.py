@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from energyc.surfaces.cli.console import Console
-from energyc.surfaces.cli.options import Finite, data_option, output_options, spec_argument, spec_options
+from energyc.surfaces.cli.options import DataCommand, Finite, data_options, output_options, spec_argument, spec_options
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
+    from energyc.running.runs.data_flags import DataFlags
 
 
-@click.command("bench")
+@click.command("bench", cls=DataCommand)
 @spec_argument
-@data_option
+@data_options
 @click.option("--batch", metavar="N", type=click.IntRange(min=1), default=16, help="Samples in a batch.")
 @click.option("--seconds", metavar="X", type=Finite(min=0), default=5.0, help="Time to spend measuring.")
 @click.option("--threads", metavar="N", type=click.IntRange(min=1), default=1, help="Number of torch threads.")
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @output_options
 def command(
     spec: str,
-    data: tuple[str, ...],
+    data: DataFlags,
     batch: int,
     seconds: float,
     threads: int,

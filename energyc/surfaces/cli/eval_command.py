@@ -12,10 +12,12 @@ import click
 from energyc.extras import MATPLOTLIB
 from energyc.surfaces.cli import candidates
 from energyc.surfaces.cli.console import Console
-from energyc.surfaces.cli.options import SEED, data_option, is_writable, needs, output_options, run_argument
+from energyc.surfaces.cli.options import SEED, DataCommand, data_options, is_writable, needs, output_options, run_argument
 
 if TYPE_CHECKING:
+    from energyc.running.runs.data_flags import DataFlags
     from energyc.running.training.evaluation import Evaluation
+    from energyc.running.training.session import Session
     from energyc.studies.hardware.study import Devices, Row
 
 
@@ -36,10 +38,10 @@ def _shares(ctx: click.Context, param: click.Parameter, text: str | None) -> tup
         raise click.BadParameter(f"{text!r} is not a list of shares: write 1%, 0.01 or 1%,5%.", ctx, param) from None
 
 
-@click.command("eval")
+@click.command("eval", cls=DataCommand)
 @needs(MATPLOTLIB, lambda options: options["picture"] is not None)
 @run_argument
-@data_option
+@data_options
 @click.option(
     "--device",
     metavar="D",
@@ -71,7 +73,7 @@ def _shares(ctx: click.Context, param: click.Parameter, text: str | None) -> tup
 @output_options
 def command(
     run: str,
-    data: tuple[str, ...],
+    data: DataFlags,
     device: str | None,
     split: Literal["train", "validation", "test"],
     samples: int | None,
@@ -103,19 +105,19 @@ def command(
         _report_study(run, split, devices, rows, picture, console)
         return
 
-    def evaluated(folder: Path) -> tuple[Evaluation, bool]:
+    def evaluated(folder: Path) -> tuple[Evaluation, Session]:
         session = to_evaluate(folder, split, data=data, device=device)
-        return evaluate(session, split=split, samples=samples, notify=console.note), session.rests
+        return evaluate(session, split=split, samples=samples, notify=console.note), session
 
     if RunFolder(Path(run)).of_several:
         _evaluate_several(Path(run), split, lambda folder: evaluated(folder)[0], console)
         return
-    evaluation, rests = evaluated(Path(run))
-    numbers, warnings = evaluation.numbers, _warnings(evaluation, split)
-    lines = [f"best {CHOSEN_BY[evaluation.best_by]}, {format_numbers(shown(numbers, rests))}"]
-    lines += [f"  warning: {warning}" for warning in warnings]
+    evaluation, session = evaluated(Path(run))
+    numbers, warnings, size = evaluation.numbers, _warnings(evaluation, split), session.feeds.size(split)
+    text = format_numbers(shown(numbers, session.rests), split, size)
+    lines = [f"best {CHOSEN_BY[evaluation.best_by]}, {text}", *(f"  warning: {warning}" for warning in warnings)]
     units = {} if evaluation.saturated is None else {"saturated": evaluation.saturated.to_json()}
-    head = {"run": run, "split": split, "best_by": evaluation.best_by}
+    head = {"run": run, "split": split, "split_size": size, "best_by": evaluation.best_by}
     console.result({**head, **numbers, **units, "warnings": warnings}, "\n".join(lines))
 
 

@@ -12,7 +12,8 @@ from energyc.surfaces.cli.console import Console, Exit
 from energyc.surfaces.cli.failures import UNFAITHFUL
 from energyc.surfaces.cli.options import (
     SEED,
-    data_option,
+    DataCommand,
+    data_options,
     is_writable,
     output_options,
     spec_options,
@@ -22,13 +23,14 @@ from energyc.surfaces.cli.options import (
 if TYPE_CHECKING:
     from energyc.language.network import Network
     from energyc.pipeline import Choices
+    from energyc.running.runs.data_flags import DataFlags
     from energyc.studies.hardware.problem import Problem
 
 #: The endings of each kind of file.
 JSON_ENDINGS = (".json",)
 
 
-@click.command("export")
+@click.command("export", cls=DataCommand)
 @spec_or_run_argument
 @click.option("--to", "kind", type=click.Choice(["spice", "ising", "sympy"]), required=True, help="What to write.")
 @click.option(
@@ -47,7 +49,7 @@ JSON_ENDINGS = (".json",)
 )
 @click.option("--check", is_flag=True, help="Solve the netlist with ngspice and compare it with the network's rest.")
 @click.option("--seed", metavar="N", type=SEED, default=0, help="The seed of the first weights of a SPEC.")
-@data_option
+@data_options
 @spec_options
 @output_options
 def command(
@@ -58,7 +60,7 @@ def command(
     split: Literal["train", "validation", "test"],
     check: bool,
     seed: int,
-    data: tuple[str, ...],
+    data: DataFlags,
     choices: Choices,
     console: Console,
 ) -> None:
@@ -81,7 +83,7 @@ def command(
         _write_ising(given, out, console)
 
 
-def _network(spec: str, data: tuple[str, ...], choices: Choices) -> Network:
+def _network(spec: str, data: DataFlags, choices: Choices) -> Network:
     """Return the network of a spec, or that which a run was made with. Raises SpecError, UserError."""
     from energyc.pipeline import resolve
     from energyc.running.runs.data_arguments import of_arguments

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import math
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -140,7 +142,7 @@ def spec_options(function: Command) -> Command:
         "settings",
         metavar="K=V",
         multiple=True,
-        help="Set a dim, a const, or a setting as in relax.step=0.1.",
+        help="Set a dim, a const, a setting (relax.step=0.1) or an option of data (digits.side=16).",
         shell_complete=candidates.settings,
     )
     @wraps(function)
@@ -188,11 +190,49 @@ device_option = click.option(
     help="The device: cpu, cuda, cuda:1.",
     shell_complete=candidates.devices,
 )
-data_option = click.option(
-    "--data",
-    metavar="D",
-    multiple=True,
-    help="A path, an npz with an array for each input, or module:factory (file.py:factory); BINDING=... if the spec has"
-    " several bindings.",
-    shell_complete=candidates.paths,
-)
+
+
+def data_options(function: Command) -> Command:
+    """Add ``--data`` and ``--map``, and pass the command ``data``."""
+
+    @click.option(
+        "--data",
+        metavar="D",
+        multiple=True,
+        help="A path, an npz with an array for each input, or module:factory (file.py:factory); BINDING=... if the spec"
+        " has several bindings.",
+        shell_complete=candidates.paths,
+    )
+    @click.option("--map", "pairs", metavar="INPUT=ARRAY..", multiple=True, help="The array of --data for an input.")
+    @wraps(function)
+    def command(*args: Any, data: tuple[str, ...], pairs: tuple[str, ...], **options: Any) -> Any:
+        from energyc.running.runs.data_flags import DataFlags
+
+        return function(*args, data=DataFlags.of(data, pairs), **options)
+
+    return command  # type: ignore[return-value]
+
+
+class DataCommand(click.Command):
+    """A command whose ``--map`` takes all pairs that follow it: ``--map x=X label=y``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse a line in which ``--map`` stands before each of its pairs."""
+        return super().parse_args(ctx, list(_map_before_each(args)))
+
+
+def _map_before_each(args: Iterable[str]) -> Iterator[str]:
+    arguments, follows = iter(args), False
+    for argument in arguments:
+        if argument == "--map":
+            yield argument
+            yield from islice(arguments, 1)
+        elif follows and _PAIR.fullmatch(argument) and not os.path.lexists(argument):
+            yield from ("--map", argument)
+        else:
+            yield argument
+        follows = argument.startswith("--map") or (follows and _PAIR.fullmatch(argument) is not None)
+
+
+#: An input and the name of its array.
+_PAIR = re.compile(r"[A-Za-z_]\w*=.+")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from energyc.extras import MATPLOTLIB
 from energyc.surfaces.cli.console import Console
-from energyc.surfaces.cli.options import data_option, needs, output_options, run_argument
+from energyc.surfaces.cli.options import DataCommand, data_options, needs, output_options, run_argument
 from energyc.surfaces.report.kinds import KINDS
+
+if TYPE_CHECKING:
+    from energyc.running.runs.data_flags import DataFlags
 
 
 def _places(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
@@ -20,10 +24,10 @@ def _places(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     return tuple(tuple(int(part) for part in value.split(",")) for value in values)
 
 
-@click.command("plot")
+@click.command("plot", cls=DataCommand)
 @needs(MATPLOTLIB)
 @run_argument
-@data_option
+@data_options
 @click.option("--kind", "kinds", type=click.Choice(KINDS), multiple=True, help="What to draw; may be repeated.")
 @click.option("--samples", metavar="N", type=click.IntRange(min=1), default=16, help="Number of test samples to draw.")
 @click.option("--sample", metavar="N", type=click.IntRange(min=0), default=0, help="The test sample of attention.")
@@ -34,7 +38,7 @@ def _places(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 @output_options
 def command(
     run: str,
-    data: tuple[str, ...],
+    data: DataFlags,
     kinds: tuple[str, ...],
     samples: int,
     sample: int,

@@ -15,16 +15,27 @@ from energyc.code.targets import TARGETS
 from energyc.extras import TENSORBOARD
 from energyc.surfaces.cli import candidates
 from energyc.surfaces.cli.console import Console
-from energyc.surfaces.cli.options import SEED, data_option, is_run, is_spec, needs, output_options, spec_options
+from energyc.surfaces.cli.options import (
+    SEED,
+    DataCommand,
+    data_options,
+    is_run,
+    is_spec,
+    needs,
+    output_options,
+    spec_options,
+)
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
+    from energyc.running.loggers.protocol import Logger
     from energyc.running.ranks.group import Group
+    from energyc.running.runs.data_flags import DataFlags
     from energyc.running.runs.prepare import Prepared
     from energyc.running.training.outcome import Outcome
 
 
-@click.command("train")
+@click.command("train", cls=DataCommand)
 @needs(TENSORBOARD, lambda options: "tensorboard" in options["log"])
 @click.argument(
     "spec",
@@ -39,7 +50,7 @@ if TYPE_CHECKING:
 )
 @click.option("--rule", metavar="R", help="The learning rule.", shell_complete=candidates.rules)
 @click.option("--allow-biased", is_flag=True, help="Allow a rule that is biased on this network.")
-@data_option
+@data_options
 @click.option(
     "--log",
     "log",
@@ -111,12 +122,13 @@ def _begin(
     from energyc.running.runs.target import usual_target
 
     request = Request(**{**flags, "device": flags["device"] or "cpu", "target": flags["target"] or usual_target()})
-    prepared = prepare(read(Path(spec)), choices, request)
+    loggers = _chosen(log) if group.is_first else ()  # before anything is compiled
+    prepared = replace(prepare(read(Path(spec)), choices, request), loggers=loggers)
     folds = prepared.options.folds
     if folds is not None and seeds is not None:
         raise click.UsageError(f"--seeds and train.folds = {folds} exclude each other: give --set train.folds=none")
-    if group.is_first or folds is not None or seeds is not None:
-        prepared = _logged(prepared, log)
+    if not group.is_first and (folds is not None or seeds is not None):
+        prepared = replace(prepared, loggers=_chosen(log))
     _note_run(prepared, console)
     with _folder(out, prepared.network.name, group) as folder:
         if folds is not None:
@@ -142,10 +154,10 @@ def _folder(out: str | None, name: str, group: Group) -> Iterator[Path]:
         yield group.announced(Path())
 
 
-def _logged(prepared: Prepared, names: tuple[str, ...]) -> Prepared:
+def _chosen(names: tuple[str, ...]) -> tuple[Logger, ...]:
     from energyc.running.loggers.chosen import chosen
 
-    return replace(prepared, loggers=chosen(names))
+    return chosen(names)
 
 
 def _logged_as_before(prepared: Prepared, run: Path, names: tuple[str, ...], console: Console) -> Prepared:
@@ -154,7 +166,7 @@ def _logged_as_before(prepared: Prepared, run: Path, names: tuple[str, ...], con
     from energyc.running.runs.saved import load_run
 
     if names:
-        return _logged(prepared, names)
+        return replace(prepared, loggers=_chosen(names))
     return replace(prepared, loggers=continued(load_run(run).info.get("loggers", []), console.note))
 
 
@@ -165,7 +177,7 @@ def _resume(
     *,
     log: tuple[str, ...],
     steps: int | None,
-    data: tuple[str, ...],
+    data: DataFlags,
     device: str | None,
     **_: Any,
 ) -> None:
@@ -269,13 +281,13 @@ def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resum
         return
     rests = outcome.health is None or outcome.health.rests
     console.write(f"{outcome.out}: {_duration(outcome)}")
-    if outcome.final:
-        console.write(f"  at the end: {format_numbers(shown(outcome.final, rests))}")
-    if outcome.best:
-        chosen = f"best {CHOSEN_BY[outcome.best_by]}, step {outcome.best_step}"
-        console.write(f"  {chosen}: {format_numbers(shown(outcome.best, rests))}")
-    if outcome.validation:
-        console.write(f"  its validation part: {format_numbers(shown(outcome.validation, rests))}")
+    for said, split, measured in (
+        ("at the end", "test", outcome.final),
+        (f"best {CHOSEN_BY[outcome.best_by]}, step {outcome.best_step}", "test", outcome.best),
+        ("its validation part", "validation", outcome.validation),
+    ):
+        if measured:
+            console.write(f"  {said}: {format_numbers(shown(measured, rests), split, outcome.sizes.get(split))}")
     if outcome.health:
         console.write(f"  health: {outcome.health}")
     _write_warnings(outcome.warnings, console)

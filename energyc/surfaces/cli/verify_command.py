@@ -12,8 +12,9 @@ import click
 from energyc.surfaces.cli.console import Console, Exit
 from energyc.surfaces.cli.failures import UNFAITHFUL
 from energyc.surfaces.cli.options import (
+    DataCommand,
     Finite,
-    data_option,
+    data_options,
     output_options,
     rule_option,
     spec_options,
@@ -22,6 +23,7 @@ from energyc.surfaces.cli.options import (
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
+    from energyc.running.runs.data_flags import DataFlags
     from energyc.running.runs.saved import Which
     from energyc.studies.verify import Verification
 
@@ -30,7 +32,7 @@ LARGEST_GAIN = 1e6
 GAIN = Finite(min=0, min_open=True, max=LARGEST_GAIN)
 
 
-@click.command("verify")
+@click.command("verify", cls=DataCommand)
 @spec_or_run_argument
 @rule_option
 @click.option("--gain", metavar="X", type=GAIN, default=1.0, help="Multiply the weights by X, at most 1e6.")
@@ -48,7 +50,7 @@ GAIN = Finite(min=0, min_open=True, max=LARGEST_GAIN)
     type=click.IntRange(min=1),
     help="Evaluations of the force that each measurement may take; 250,000 by default.",
 )
-@data_option
+@data_options
 @click.option(
     "--reference",
     metavar="FOLDER",
@@ -64,7 +66,7 @@ def command(
     checkpoint: Which | None,
     within: float | None,
     budget: int | None,
-    data: tuple[str, ...],
+    data: DataFlags,
     reference: str | None,
     choices: Choices,
     console: Console,

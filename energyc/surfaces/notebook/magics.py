@@ -44,7 +44,7 @@ class EnergyMagics(Magics):
     @argument("name", nargs="?", help="The variable for the network; by default the name of the network.")
     @argument("--spec", metavar="NAME", help="A variable for the text of the spec, as energyc.train and check take it.")
     @argument("--preset", metavar="P", help="Use a preset of the spec.")
-    @argument("--set", metavar="K=V", action="append", default=[], help="Set a dim, a const, or a setting.")
+    @argument("--set", metavar="K=V", action="append", default=[], help="Set a dim, const, setting or option of data.")
     @argument("--seed", metavar="N", type=int, default=0, help="The seed of the first weights.")
     @argument("--device", metavar="D", default="cpu", help="The device: cpu, cuda, cuda:1.")
     @argument("--target", choices=TARGETS, help="What the phases run as: kernels in C++ where they build by default.")

@@ -19,6 +19,7 @@ from energyc.running.loggers.chosen import continued, given
 from energyc.running.loggers.protocol import Logger
 from energyc.running.ranks.group import ALONE
 from energyc.running.runs.data_arguments import of_program
+from energyc.running.runs.data_flags import NO_DATA
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.prepare import Prepared, Request, prepare, reopen
 from energyc.running.runs.saved import load_run
@@ -39,7 +40,7 @@ class Run:
     """A finished run: its folder, the updates done, held-out numbers at the end and at the best checkpoint.
 
     It is a path: ``energyc.load(run)``, ``open(run / "run.json")``. ``notes`` say how the data were read, ``warnings``
-    what did not stop the run, ``health`` how it settled and learned.
+    what did not stop the run, ``health`` how it settled and learned, ``sizes`` the numbers of samples of the splits.
     """
 
     folder: Path
@@ -52,6 +53,7 @@ class Run:
     warnings: tuple[str, ...]
     health: RunHealth | None = field(repr=False)
     notes: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     @property
     def best_by(self) -> str:
@@ -97,12 +99,12 @@ class Run:
     def __repr__(self) -> str:
         rests = self.health is None or self.health.rests
         lines = [f"Run({self.folder}: {self.steps} steps in {self.seconds:.1f} s"]
-        lines += (
-            [f"  best {CHOSEN_BY[self.best_by]}, step {self.best_step}: {format_numbers(shown(self.best, rests))}"]
-            if self.best
-            else []
-        )
-        lines += [f"  its validation part: {format_numbers(shown(self.validation, rests))}"] if self.validation else []
+        for said, split, numbers in (
+            (f"best {CHOSEN_BY[self.best_by]}, step {self.best_step}", "test", self.best),
+            ("its validation part", "validation", self.validation),
+        ):
+            shown_numbers = format_numbers(shown(numbers, rests), split, self.sizes.get(split))
+            lines += [f"  {said}: {shown_numbers}"] if numbers else []
         lines += [f"  health: {self.health}"] if self.health else []
         lines += [f"  warning: {warning}" for warning in self.warnings]
         return "\n".join(lines) + ")"
@@ -114,6 +116,7 @@ def train(
     *,
     test: Any = None,
     validation: Any = None,
+    map: Mapping[str, str] | None = None,
     rule: str | None = None,
     allow_biased: bool = False,
     steps: int | None = None,
@@ -135,7 +138,8 @@ def train(
     clamps and targets, or of the fields of the only binding; a torch ``Dataset`` whose samples are tuples in the order
     of clamps and targets, or dicts by their names; an adapter, a dataset of ``energyc.data``, a path, a function that
     returns one of these; or a dict of any of them by binding. ``test`` and ``validation`` are held-out samples, given
-    alike; without ``test`` a fixed fifth is held out. ``out`` is the folder, ``runs/NAME-N`` by default.
+    alike; without ``test`` a fixed fifth is held out. ``map`` says what inputs are called among the data,
+    ``{"x": "images"}``. ``out`` is the folder, ``runs/NAME-N`` by default.
 
     ``callback`` is given the row of each update, a dict with ``step``, ``cost``, ``residual`` and more; where it
     returns False, the run ends there. What it raises is raised, after the run was saved. ``dims``, ``consts``,
@@ -148,12 +152,13 @@ def train(
     """
     if is_run(spec):
         raise UserError(f"{spec} is a run, or a folder", code="E0930", help="energyc.resume continues a run")
-    _check(rule=rule, steps=steps, seed=seed, callback=callback, target=target, out=out)
+    _check(rule=rule, steps=steps, seed=seed, callback=callback, target=target, out=out, map=map)
     choices = Choices.of(preset, dims, consts, settings)
-    request = Request(rule, (), _whole(steps), str(device), _whole(seed), allow_biased, target or usual_target())
+    request = Request(rule, NO_DATA, _whole(steps), str(device), _whole(seed), allow_biased, target or usual_target())
     source = read_spec(spec)
-    prepared = prepare(source, choices, request, of_program(source, data, test, validation))
-    prepared = replace(prepared, loggers=given(loggers))
+    told = given(loggers)
+    prepared = prepare(source, choices, request, of_program(source, data, test, validation, map or {}))
+    prepared = replace(prepared, loggers=told)
     prepared.feeds()
     with _folder(out, prepared.network.name) as folder:
         return _trained(prepared, folder, callback, quiet, resume=False)
@@ -165,6 +170,7 @@ def resume(
     *,
     test: Any = None,
     validation: Any = None,
+    map: Mapping[str, str] | None = None,
     steps: int | None = None,
     callback: Callable[[dict[str, Any]], object] | None = None,
     device: Any = None,
@@ -179,10 +185,10 @@ def resume(
     """
     if not is_run(run):
         raise UserError(f"there is no folder {run}", code="E0511", help="give the folder of a run")
-    _check(steps=steps, callback=callback)
+    _check(steps=steps, callback=callback, map=map)
     folder = Path(fspath(run))
     saved = load_run(folder)
-    samples = of_program(saved.source, data, test, validation)
+    samples = of_program(saved.source, data, test, validation, map or {})
     prepared = reopen(folder, steps=_whole(steps), device=None if device is None else str(device), given=samples)
     told = given(loggers) or continued(saved.info.get("loggers", []), reporter(quiet).message)
     prepared = replace(prepared, loggers=told)
@@ -195,6 +201,7 @@ def _check(**arguments: Any) -> None:
         "rule": (str, 'the name of a rule, as rule="centered-ep"'),
         "steps": (Integral, "a number of updates, as steps=1000"),
         "seed": (Integral, "a whole number, as seed=0"),
+        "map": (Mapping, 'a dict of names, as map={"x": "images"}'),
         "target": (str, listed([f'"{name}"' for name in TARGETS], "or")),
         "out": ((str, PathLike), "the path of a folder that is not there yet"),
     }
@@ -251,6 +258,7 @@ def _run(outcome: Outcome, notes: tuple[str, ...]) -> Run:
         outcome.warnings,
         outcome.health,
         notes,
+        outcome.sizes,
     )
 
 

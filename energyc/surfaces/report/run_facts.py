@@ -100,6 +100,8 @@ class RunFacts:
         words += ["--rule", self.run.rule, "--steps", str(self.total), "--seed", str(options.seed)]
         for name, path in info.get("data", {}).items():
             words += ["--data", f"{name}={path}"]
+        words += ["--data", str(info["arrays"])] if info.get("arrays") else []
+        words += ["--map", *(f"{name}={array}" for name, array in info["map"].items())] if info.get("map") else []
         words += [] if info.get("device", "cpu") == "cpu" else ["--device", str(info["device"])]
         words += [] if info.get("target", "torch") == "torch" else ["--target", str(info["target"])]
         return shlex.join(words)
