@@ -106,7 +106,7 @@ def test_sizes_of_a_file_are_said(tmp_path: Path, capfd: Capture) -> None:
     done = energyc(capfd, "train", path, "--data", tmp_path / "g.npz", "--set", "E=60", "--out", tmp_path / "run")
     assert done.status == 0, done.err  # the nodes beyond the 30 are isolated
     done = energyc(capfd, "train", path, "--data", tmp_path / "g.npz", "--set", "N=30", "--out", tmp_path / "other")
-    assert done.status == 1 and "write nodes = 30, edges = 60, or nodes = 31" in done.err
+    assert done.status == 1 and "give --set N=30 --set E=60, or nodes = 31" in done.err
 
 
 def test_wrong_metrics_are_errors_of_the_spec(tmp_path: Path, capfd: Capture) -> None:

@@ -198,6 +198,10 @@ MUTATIONS: tuple[Mutation, ...] = (
 )
 
 
+#: Options of data in the specs that are mutated, and of none.
+OPTIONS = ("digits.side", "text.context", "graph.nodes", "pictures.source", "digits.kind", "digits.side.x")
+
+
 def settings(seed: int) -> list[str]:
     """Settings from outside, as ``--set`` takes them; none for most seeds."""
     random = Random(seed)
@@ -206,6 +210,6 @@ def settings(seed: int) -> list[str]:
     names = "relax.step relax.steps relax.solver relax.exit relax.measure nudge.beta nudge.steps train.rule train.lr"
     further = "train.ema train.eval_exit relax.step.z mem.nudge.beta mem.relax.solver relax.tolerance relax.chunk"
     others = "train.dtype train.batch mem.relax.steps D N L gamma nothing.at.all relax."
-    chosen = random.sample([*names.split(), *further.split(), *others.split()], random.randint(1, 3))
+    chosen = random.sample([*names.split(), *further.split(), *others.split(), *OPTIONS], random.randint(1, 3))
     values = (*NUMBERS, "auto", "none", "newton", "blocks", "certified", "spec", "early", "gradient", "", "[1]")
     return [f"{name}={random.choice(values)}" for name in chosen]

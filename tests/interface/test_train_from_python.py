@@ -126,6 +126,40 @@ def test_the_same_samples_in_any_form_make_the_same_run() -> None:
     assert runs[0].final["samples"] == 12
 
 
+def rows(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Samples one by one, each a dict."""
+    return [dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True)]
+
+
+@pytest.mark.slow
+def test_data_by_other_names_are_mapped() -> None:
+    """A dict, samples that are dicts, a part with test samples, an npz; a run that resumes knows the mapping."""
+    data, held = arrays(), arrays(12, seed=1)
+    other, other_held = ({"label": part["x"], "y": part["label"], "id": part["label"]} for part in (data, held))
+    np.savez("other.npz", **other)
+    names = {"x": "label", "label": "y"}
+    expected = energyc.train(SPEC, data, test=held, out="expected", **OPTIONS)
+    forms: list[tuple[Any, Any]] = [
+        (other, other_held),
+        (rows(other), rows(other_held)),
+        ({"train": other, "test": other_held}, None),
+    ]
+    for k, (one, two) in enumerate(forms):
+        run = energyc.train(SPEC, one, test=two, map=names, out=f"run-{k}", **OPTIONS)
+        assert run.final == expected.final
+        assert energyc.resume(run, one, test=two, steps=7, **{"quiet": True}).steps == 7
+    whole = energyc.train(SPEC, data, out="whole", **OPTIONS)
+    run = energyc.train(SPEC, "other.npz", map=names, out="npz", **OPTIONS)
+    assert run.final == whole.final and any("not read: id" in note for note in run.notes)
+    assert energyc.resume(run, steps=7, quiet=True).steps == 7
+
+
+def test_some_inputs_from_data_by_name_and_others_bound_leave_no_name_unread() -> None:
+    """A misspelt name would leave an input to the data of the spec."""
+    with pytest.raises(energyc.UserError, match="the data have lable, which feeds nothing, and lack label"):
+        energyc.train(TABLE, {"x": arrays()["x"], "lable": arrays()["label"]}, **OPTIONS)
+
+
 @pytest.mark.slow
 def test_a_fifth_is_held_out_and_said_so() -> None:
     run = energyc.train(SPEC, arrays(), **OPTIONS)
@@ -369,7 +403,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         r"data \(test\): x has shape \[9, 3\]",
     ),
     "only held out": ({"test": arrays()}, "test= is given without data="),
-    "a path without a binding": ({"data": "somewhere.csv"}, "names no data of this spec"),
+    "a path without a binding": (
+        {"data": "somewhere.csv"},
+        "somewhere.csv: not found or not readable; expected an npz",
+    ),
     "an adapter without a binding": ({"data": Waves()}, "the spec has no data line"),
     "a function that fails": ({"data": lambda: 1 / 0}, "raised ZeroDivisionError: division by zero"),
     "rule": ({"data": arrays(), "rule": "backprop"}, "backprop"),

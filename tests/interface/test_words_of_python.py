@@ -44,7 +44,7 @@ def test_a_message_is_said_in_both_words() -> None:
 @pytest.mark.parametrize(
     ("data", "help_text"),
     [
-        (Path("a.csv"), "the spec has no data line"),
+        (Path("a.csv"), "expected an npz with an array for each input: x float32 [samples, 4], t float32"),
         ({"x": torch.zeros(10, 4)}, "give it: data={"),
         ({"x": torch.zeros(10, 3), "t": torch.zeros(10, 2)}, "set the dims of the spec: dims={...}"),
     ],

@@ -300,9 +300,8 @@ def _placed(network: Network, given: DataArguments) -> tuple[DataArguments, dict
     by_input, by_field = set(names) & set(inputs), set(names) & known_fields
     if by_input and len(by_input) >= len(by_field):
         if (unknown := [name for name in names if name not in inputs]) and by_input != set(inputs):
-            message = (
-                f"the data have {listed(map(str, unknown))}, which feed nothing, and some inputs are not among them"
-            )
+            lack = listed(name for name in inputs if name not in names)
+            message = f"the data have {listed(map(str, unknown))}, which feeds nothing, and lack {lack}"
             raise UserError(message, code="E0932", help=f"the inputs are {described(wanted)}")
         return given, {name: (DIRECT, name) for name in inputs if name in names}
     if by_field:

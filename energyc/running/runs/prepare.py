@@ -28,6 +28,7 @@ from energyc.running.runs.sharing import refuse_unshared
 from energyc.running.runs.target import compiled_for
 from energyc.running.training.division import Division, Part
 from energyc.running.training.feeds import Feeds, Field
+from energyc.running.training.scores import check_installed
 from energyc.running.training.session import Session
 from energyc.version import __version__
 
@@ -173,6 +174,7 @@ def prepare(source: Source, choices: Choices, request: Request, given: DataArgum
     if network.cost is None:
         message = f"{network.name} has no cost, so there is nothing to train for"
         raise UserError(message, code="E0516", help="add a line such as: cost mse = 1/2 * sum[k]((y[k] - t[k])^2)")
+    check_installed(options.scores)
     datasets, direct = opened(network, given, options.seed)
     compiled, note, _ = compiled_for(request.target, request.device, network, [rule], choices)
     if not options.allow_biased:

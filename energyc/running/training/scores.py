@@ -6,7 +6,7 @@ F1 and AUC of a split are not means of those of its batches, so scores and label
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 
@@ -65,6 +65,13 @@ class Gathered:
             else:
                 numbers[score.name] = {"auc": _auc, "rmse": _rmse}[score.name](scores, labels)
         return numbers
+
+
+def check_installed(scores: Iterable[Score]) -> None:
+    """Raise UserError E0913 for metrics over a split where the library that computes them is not installed."""
+    for score in scores:
+        if score.compares:
+            _scikit_learn(score.name)
 
 
 def best_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
