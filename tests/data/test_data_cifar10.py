@@ -201,7 +201,7 @@ def test_without_files_it_is_an_error() -> None:
     with pytest.raises(UserError) as raised:
         find_adapter("cifar10").open({}, None)
     assert raised.value.code == "E0913" and "cifar-10-python.tar.gz" in str(raised.value.help)
-    assert "cifar10(source = digits) needs no files" in str(raised.value.help)
+    assert "--set BINDING.source=digits needs no files" in str(raised.value.help)
 
 
 def test_the_stand_in_reads_no_files(tmp_path: Path) -> None:

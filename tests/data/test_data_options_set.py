@@ -104,7 +104,7 @@ def test_files_of_other_sizes_name_the_setting_that_fits(data: str, flag: str, t
     ("spec", "arguments", "said"),
     [
         ("cet", ["--preset", "small"], "images need Pillow, which is not installed"),
-        ("hopfield_conv", [], "cifar10(source = digits) needs no files"),
+        ("hopfield_conv", [], "--set BINDING.source=digits needs no files"),
         ("hopfield", ["--data", "missing"], "missing"),
         ("hopfield", ["--log", "wandb"], "there is no logger wandb"),
         ("hopfield", ["--log", "tensorboard"], "TensorBoard"),

@@ -562,6 +562,10 @@ def test_an_npz_with_an_array_for_each_input(capfd: pytest.CaptureFixture[str]) 
         ({"x": np.zeros((40, 4)), "label": np.array([None] * 40)}, "label is objects [40], which are never unpickled"),
         ({"x": np.zeros((40, 4)), "label": np.zeros(39, int)}, "differ in their number of samples"),
         ({"X": np.zeros((40, 4)), "y": np.zeros(40, int)}, "perhaps --map x=X label=y"),
+        (
+            {"X": np.zeros((40, 3)), "y": np.zeros(40, int)},
+            "it holds X float64 [40, 3], y int64 [40]; an npz",
+        ),
     ],
 )
 def test_an_npz_that_is_not_the_data(

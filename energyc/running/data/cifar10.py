@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from energyc.language.diagnostics import Spoken
 from energyc.running.data.arrays import ArraySplit, SplitDataset, fixed_split, resize_square
 from energyc.running.data.cifar10_batch import CLASSES, LARGEST_BATCH, Batch, read_binary, read_pickle
 from energyc.running.data.errors import malformed, missing_file, takes_no_file
@@ -21,6 +22,10 @@ from energyc.running.data.shipped import load_digits
 SHAPE, TEST_SHARE = (3, 32, 32), 0.2
 EXPECTED = "a folder with data_batch_1 .. data_batch_5 and test_batch (python version), or the same with .bin"
 REMEDY = "unpack cifar-10-python.tar.gz or cifar-10-binary.tar.gz (cs.toronto.edu/~kriz/cifar.html) and pass its folder"
+WITHOUT_FILES = Spoken(
+    f"{REMEDY}; --set BINDING.source=digits needs no files",
+    f'{REMEDY}; settings={{"BINDING.source": "digits"}} needs no files',
+)
 CIFAR, DIGITS = "cifar", "digits"  # the sources
 TRAIN, TEST = tuple(f"data_batch_{number}" for number in range(1, 6)), ("test_batch",)
 
@@ -46,7 +51,7 @@ class Cifar10:
         schema = self.schema(options)
         if self._source(options) == CIFAR:
             if path is None:
-                raise missing_file(self.name, EXPECTED, f"{REMEDY}; cifar10(source = digits) needs no files")
+                raise missing_file(self.name, EXPECTED, WITHOUT_FILES)
             return SplitDataset(schema, path, read_batches(path, TRAIN), read_batches(path, TEST), ("its own split",))
         if path is not None:
             raise takes_no_file("cifar10(source = digits)", path)

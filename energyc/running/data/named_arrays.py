@@ -49,7 +49,7 @@ def lacking(
     path: str, absent: Collection[str], held: Mapping[str, Held], wanted: Schema, names: Mapping[str, str]
 ) -> UserError:
     """The error E0914 for arrays that are not there: what is there, what is wanted, and what may feed what."""
-    message = f"{path} has no array {listed(absent, 'or')}: it holds {_shown(held)}; the inputs are {described(wanted)}"
+    message = f"{path} has no array {listed(absent, 'or')}: it holds {shown(held)}; the inputs are {described(wanted)}"
     known = {name: array for name, array in names.items() if array in held}
     found = known | suggested(wanted, held, names)
     mapping = {name: found[name] for name in wanted.fields if name in found}
@@ -90,7 +90,8 @@ def _field(name: str, field: FieldSchema) -> str:
     return f"{name} {DTYPES[field.kind]} [{', '.join(map(str, ('samples', *field.shape)))}]{values}"
 
 
-def _shown(held: Mapping[str, Held]) -> str:
-    shown: Iterable[str] = (f"{name} {about}" for name, about in list(held.items())[:MOST_NAMED])
+def shown(held: Mapping[str, Held]) -> str:
+    """``X float64 [50, 64], y int64 [50]``: the arrays of an npz, up to ``MOST_NAMED``."""
+    named: Iterable[str] = (f"{name} {about}" for name, about in list(held.items())[:MOST_NAMED])
     more = f" and {len(held) - MOST_NAMED:,} more" if len(held) > MOST_NAMED else ""
-    return (", ".join(shown) or "nothing") + more
+    return (", ".join(named) or "nothing") + more

@@ -18,7 +18,7 @@ from energyc.running.data import Adapter, Dataset, Schema, find_adapter, open_da
 from energyc.running.data.errors import WrongSize
 from energyc.running.data.factory import called, made_by, names_factory
 from energyc.running.data.in_memory import Parts, dataset_of, is_array, is_samples, parts_of
-from energyc.running.data.named_arrays import described, held_by, lacking, read_arrays, suggested
+from energyc.running.data.named_arrays import described, held_by, lacking, read_arrays, shown, suggested
 from energyc.running.data.validate import check_dataset
 from energyc.running.runs.data import field_of
 from energyc.running.runs.data_flags import DataFlags
@@ -367,7 +367,11 @@ def _or_own(network: Network, binding: Binding, path: str, error: UserError) -> 
         return error if Path(path).exists() else UserError(error.message, code=error.code, help=f"{error.help}; {own}")
     if set(suggested(wanted, held, {})) | (set(held) & set(wanted.fields)) >= set(wanted.fields):
         return lacking(path, [name for name in wanted.fields if name not in held], held, wanted, {})
-    return UserError(error.message, code=error.code, help=f"{own}; for {binding.adapter}, {error.help}")
+    return UserError(
+        error.message,
+        code=error.code,
+        help=f"it holds {shown(held)}; {own}; for {binding.adapter}, {error.help}",
+    )
 
 
 def wanted_by(network: Network) -> Schema:

@@ -16,6 +16,7 @@ from energyc.surfaces.cli.options import SEED, DataCommand, data_options, is_wri
 
 if TYPE_CHECKING:
     from energyc.running.runs.data_flags import DataFlags
+    from energyc.running.training.division import Part
     from energyc.running.training.evaluation import Evaluation
     from energyc.running.training.session import Session
     from energyc.studies.hardware.study import Devices, Row
@@ -110,7 +111,7 @@ def command(
         return evaluate(session, split=split, samples=samples, notify=console.note), session
 
     if RunFolder(Path(run)).of_several:
-        _evaluate_several(Path(run), split, lambda folder: evaluated(folder)[0], console)
+        _evaluate_several(Path(run), split, evaluated, console)
         return
     evaluation, session = evaluated(Path(run))
     numbers, warnings, size = evaluation.numbers, _warnings(evaluation, split), session.feeds.size(split)
@@ -163,20 +164,25 @@ def _refuse_idle(
         raise click.UsageError("--levels says what the levels of --bits span, which is not given")
 
 
-def _evaluate_several(folder: Path, split: str, evaluated: Callable[[Path], Evaluation], console: Console) -> None:
+def _evaluate_several(
+    folder: Path, split: Part, evaluated: Callable[[Path], tuple[Evaluation, Session]], console: Console
+) -> None:
     """Evaluate every seed or fold; write mean and deviation, and the health that training wrote down."""
     from energyc.running.training.seeds import read_summary, run_folders, spread
     from energyc.surfaces.report.seeds_text import print_evaluation
 
     summary = read_summary(folder)
     found = {path.name: evaluated(path) for path in run_folders(folder, summary).values()}
-    numbers = spread([evaluation.numbers for evaluation in found.values()])
-    warnings = [f"{name}: {text}" for name, own in found.items() for text in _warnings(own, split)]
+    numbers = spread([evaluation.numbers for evaluation, _ in found.values()])
+    warnings = [f"{name}: {text}" for name, (own, _) in found.items() for text in _warnings(own, split)]
+    first, session = next(iter(found.values()))
+    taken, size = first.numbers["samples"], session.feeds.size(split)
     if console.is_json:
         numbered: dict[str, object] = {kind: summary[kind] for kind in ("seeds", "folds") if kind in summary}
-        head: dict[str, object] = {"run": str(folder), "split": split, **numbered}
+        head: dict[str, object] = {"run": str(folder), "split": split, "split_size": size, **numbered}
         console.write_json({**head, "numbers": numbers, "health": summary.get("health"), "warnings": warnings})
-    else:
-        print_evaluation(split, numbers, summary, color=console.colors(sys.stdout))
-        for warning in warnings:
-            console.write(f"  warning: {warning}")
+        return
+    part = f"{taken:,.0f} of {size:,} samples of the {split} split" if taken < size else f"{split} split"
+    print_evaluation(part, numbers, summary, color=console.colors(sys.stdout))
+    for warning in warnings:
+        console.write(f"  warning: {warning}")

@@ -46,12 +46,12 @@ def spread_table(title: str, columns: Mapping[str, Mapping[str, Any]]) -> Table:
 
 
 def print_evaluation(
-    split: str, numbers: Mapping[str, Any], summary: Mapping[str, Any], *, color: bool = False
+    samples: str, numbers: Mapping[str, Any], summary: Mapping[str, Any], *, color: bool = False
 ) -> None:
-    """Write numbers of each run's best checkpoint on a split, and the health of each run."""
+    """Write numbers of each run's best checkpoint on some ``samples``, and the health of each run."""
     console = Console(no_color=not color, highlight=False)
     columns = {f"at the best checkpoint{_chosen(summary)}": shown(numbers, _rests(summary))}
-    console.print(spread_table(f"{split} split, {_count(summary)}", columns))
+    console.print(spread_table(f"{samples}, {_count(summary)}", columns))
     console.print("\n".join(health_lines(summary)), soft_wrap=True)
 
 
