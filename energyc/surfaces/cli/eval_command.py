@@ -12,7 +12,15 @@ import click
 from energyc.extras import MATPLOTLIB
 from energyc.surfaces.cli import candidates
 from energyc.surfaces.cli.console import Console
-from energyc.surfaces.cli.options import SEED, DataCommand, data_options, is_writable, needs, output_options, run_argument
+from energyc.surfaces.cli.options import (
+    SEED,
+    DataCommand,
+    data_options,
+    is_writable,
+    needs,
+    output_options,
+    run_argument,
+)
 
 if TYPE_CHECKING:
     from energyc.running.runs.data_flags import DataFlags
