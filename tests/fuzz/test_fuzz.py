@@ -59,7 +59,7 @@ def test_params_without_a_gradient_are_named() -> None:
 
 @pytest.mark.slow
 def test_params_without_a_gradient_are_named_at_length() -> None:
-    warnings_without_finds(range(SEEDS, SEEDS + draws(500)))
+    warnings_without_finds(range(SEEDS, SEEDS + draws(200)))
 
 
 @pytest.mark.slow
