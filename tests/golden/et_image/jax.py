@@ -1,7 +1,7 @@
 """et_image: Energy Transformer, image completion (Hoover et al. 2023, appendix A, algorithm 1).
 
 Made by energyc 0.2.0 from et_image.energy
-SHA-256 of the spec: a9434ede5680996f1f1fd1f0e17d89979cc53cba10761e0d1c89e0c47767521a
+SHA-256 of the spec: 1fa8d4395f443198b49503d20ee6fd1f2666affd5c25f7e83e0555fdddde5d76
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments
 """
