@@ -244,6 +244,8 @@ def test_seeds(tmp_path: Path, capfd: Capture) -> None:
     assert found["seeds"] == [0, 1] and found["numbers"]["cost"]["values"][1] == of_run["cost"]
     assert found["health"] == done.json["health"] and found["health"][0]["gradient"] > 0
     assert "seed 1: 85% of samples settled" in energyc(capfd, "eval", run).out
+    assert found["split_size"] == 359
+    assert "7 of 359 samples of the test split" in " ".join(energyc(capfd, "eval", run, "--samples", "7").out.split())
     measured = energyc(capfd, "verify", run, "--format", "json")
     assert measured.json["passed"] and list(measured.json["seeds"]) == ["0", "1"], measured.err
     assert measured.json["seeds"]["1"]["checkpoint"]["health"]["settled"] == found["health"][1]["settled"]
