@@ -330,8 +330,10 @@ class SpecMaker:
         return f" | {self.condition(env, 1)}" if self.maybe(chance) else ""
 
     def place(self, dim: str, env: Env) -> str | None:
-        """A plain index over dim, or a fixed place."""
+        """A plain index over dim, the number of the step where it is known, or a fixed place."""
         plain = [i for i, d in env.items() if d == dim]
+        if self.tick in self.wholes and self.tick.over == dim and self.maybe(0.5):
+            return self.tick.name
         if plain and self.maybe(0.9):
             return self.random.choice(plain)
         return self.random.choice(("0", f"{dim} - 1"))

@@ -40,7 +40,8 @@ def prepare() -> None:
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
     os.environ.setdefault("ENERGYC_TARGET", "torch")
-    os.environ.setdefault("CXXFLAGS", "-O0")  # kernels are built once for each spec
+    os.environ.setdefault("CXXFLAGS", "-O0")  # kernels are built once for each spec, and so are functions by XLA
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
     if not any(Path("/dev").glob("nvidia[0-9]*")):
         os.environ.setdefault("TRITON_INTERPRET", "1")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from random import Random
 
 from tests.fuzz.expressions import (
     BINARY,
     SIGNS,
+    STEP,
     UNARY,
     Access,
     Along,
@@ -29,7 +31,9 @@ from tests.fuzz.expressions import (
 )
 from tests.fuzz.networks import Declared, Flow, Relaxing, Spec, State, dim_of
 
-DIMS = ("N", "D", "K", "H", "M")
+#: The dim that steps run over where they are numbered; others may have it too.
+TIME = "T"
+DIMS = ("N", "D", "K", "H", TIME)
 CONSTANTS = (("1/2", 0.5), ("0.3", 0.3), ("2", 2.0), ("-1.5", -1.5), ("gamma", 0.7), ("tau", 1 / 3))
 LAWS = (" ~ normal(0.5)", " ~ uniform(-0.5, 0.5)", " = 0.2", " ~ glorot", " ~ kaiming", " = 1", " ~ normal")
 RULES = (
@@ -49,7 +53,17 @@ class Maker:
         self.sizes = {dim: self.random.choice((1, 2, 2, 3, 3, 4)) for dim in DIMS}
         self.reals: list[Declared] = []
         self.wholes: list[Declared] = []
+        self.counting = False
         self._count = 0
+
+    @contextmanager
+    def in_a_step(self, numbered: bool) -> Iterator[None]:
+        """Where expressions may read the number of the step, if steps are numbered."""
+        self.counting = numbered
+        try:
+            yield
+        finally:
+            self.counting = False
 
     # ------------------------------------------------------------ choices
 
@@ -66,14 +80,28 @@ class Maker:
         """Some dims, none twice."""
         return tuple(self.random.sample(DIMS, self.random.randint(least, most)))
 
+    def timed(self, dims: tuple[str, ...]) -> tuple[str, ...]:
+        """The dims with that of the steps among them, in the place of the last where there are two."""
+        if TIME in dims:
+            return dims
+        kept = dims[:1]
+        return (*kept, TIME) if self.maybe(0.5) else (TIME, *kept)
+
     def indices(self, dims: Sequence[str]) -> Scope:
         """A fresh index for each dim."""
         return tuple(self.index(dim) for dim in dims)
+
+    def over(self, dim: str, scope: Scope) -> list[str]:
+        """The indices over a dim that are there, the number of the step among them."""
+        step = [STEP] if self.counting and dim == TIME else []
+        return [*(index for index, _ in scope if dim_of(index) == dim), *step]
 
     # ------------------------------------------------------------ expressions
 
     def expression(self, scope: Scope, depth: int) -> Expression:
         """A real expression over the indices of a scope."""
+        if self.tokens and self.maybe(0.3):
+            return self.token(scope, depth)
         if depth <= 0:
             return self.leaf(scope)
         often = (self.unary, self.binary, self.reduced)
@@ -82,33 +110,59 @@ class Maker:
 
     def leaf(self, scope: Scope) -> Expression:
         """A number, or an element of what can be read; what it has more dims of is added up."""
+        if self.counting and self.maybe(0.1):
+            return Ramp((STEP,))
         if not self.reals or self.maybe(0.1):
             return Constant(*self.random.choice(CONSTANTS))
         return self.element(self.random.choice(self.reals), scope)
 
-    def element(self, tensor: Declared, scope: Scope) -> Expression:
-        """An element of a tensor."""
+    def element(self, tensor: Declared, scope: Scope, row: Declared | None = None) -> Expression:
+        """An element of a tensor; in the row that an element of an integer clamp says, where one is given."""
         binders: list[tuple[str, str, int]] = []
-        slots = [self.slot(dim, scope, binders) for dim in tensor.dims]
+        slots = [
+            self.gathered(row, scope, binders) if row and dim == row.over else self.slot(dim, scope, binders)
+            for dim in tensor.dims
+        ]
         access = Access(tensor.name, tuple(slots))
         if not binders:
             return access
         return Reduced(self.random.choice(("sum", "sum", "mean")), tuple(binders), access)
 
+    @property
+    def tokens(self) -> list[Declared]:
+        """The integer clamps that have an element for each step, where the number of the step is known."""
+        return [whole for whole in self.wholes if self.counting and TIME in whole.dims]
+
+    def token(self, scope: Scope, depth: int) -> Expression:
+        """What an integer clamp says in this step: which row of a tensor is read, or which of two sides."""
+        chosen = self.random.choice(self.tokens)
+        tables = [tensor for tensor in self.reals if chosen.over in tensor.dims]
+        if tables and self.maybe(0.6):
+            return self.element(self.random.choice(tables), scope, row=chosen)
+        fresh = [dim for dim in chosen.dims if not self.over(dim, scope)]
+        inner = (*scope, *self.indices(fresh))
+        condition = self.edge(self.random.choice(tuple(SIGNS)), inner, [chosen])
+        found: Expression = Selected(condition, self.expression(inner, depth - 1), self.leaf(inner))
+        bound = tuple((index, dim_of(index), size) for index, size in inner[len(scope) :])
+        return Reduced("mean", bound, found) if bound else found
+
     def slot(self, dim: str, scope: Scope, binders: list[tuple[str, str, int]]) -> Whole:
-        """A place along a dim: an index that is there, a fixed place, an element of a clamp, or a new index."""
-        known = [index for index, _ in scope if dim_of(index) == dim]
+        """A place along a dim: an index or step that is there, a fixed place, an element of a clamp, a new index."""
+        known = self.over(dim, scope)
         if known and self.maybe(0.8):
             return Whole({self.random.choice(known): 1})
         gathered = [whole for whole in self.wholes if whole.over == dim]
         if gathered and self.maybe(0.5):
-            chosen = self.random.choice(gathered)
-            return Whole({}, gathered=Access(chosen.name, tuple(self.slot(d, scope, binders) for d in chosen.dims)))
+            return self.gathered(self.random.choice(gathered), scope, binders)
         if self.maybe(0.15):
             return Whole({}, self.random.randrange(self.sizes[dim]))
         index, size = self.index(dim)
         binders.append((index, dim, size))
         return Whole({index: 1})
+
+    def gathered(self, whole: Declared, scope: Scope, binders: list[tuple[str, str, int]]) -> Whole:
+        """An element of an integer clamp as a place."""
+        return Whole({}, gathered=Access(whole.name, tuple(self.slot(dim, scope, binders) for dim in whole.dims)))
 
     def unary(self, scope: Scope, depth: int) -> Expression:
         """A function of one number."""
@@ -172,21 +226,33 @@ class Maker:
         if self.maybe(0.1):
             return InTraining()
         sign = self.random.choice(tuple(SIGNS))
-        if not scope:
-            return Compared(sign, Whole({}, 1), Whole({}, self.random.randint(0, 2)))
-        edges = [whole for whole in self.wholes if all(any(dim_of(i) == d for i, _ in scope) for d in whole.dims)]
+        edges = [whole for whole in self.wholes if all(self.over(dim, scope) for dim in whole.dims)]
         if edges and self.maybe(0.5):
-            chosen = self.random.choice(edges)
-            at = [self.random.choice([i for i, _ in scope if dim_of(i) == d]) for d in chosen.dims]
-            left = Whole({}, gathered=Access(chosen.name, tuple(Whole({index: 1}) for index in at)))
-            same = [index for index, _ in scope if dim_of(index) == chosen.over]
-            return Compared(sign, left, Whole({self.random.choice(same): 1}) if same else Whole({}, 1))
-        index, _ = self.random.choice(scope)
-        same = [other for other, _ in scope if dim_of(other) == dim_of(index) and other != index]
+            return self.edge(sign, scope, edges)
+        places = [*(index for index, _ in scope), *self.over(TIME, ())]
+        if not places:
+            return Compared(sign, Whole({}, 1), Whole({}, self.random.randint(0, 2)))
+        index = self.random.choice(places)
+        same = [other for other in self.over(dim_of(index), scope) if other != index]
         if same and self.maybe(0.6):
             right = Whole({self.random.choice(same): 1}, self.random.choice((0, 0, 1)))
             return Compared(sign, Whole({index: 1}), right)
         return Compared(sign, Whole({index: self.random.choice((1, 1, 2))}), Whole({}, self.random.randint(0, 2)))
+
+    def edge(self, sign: str, scope: Scope, edges: Sequence[Declared]) -> Condition:
+        """An element of an integer clamp, beside an index, another element or a number of its dim; on either side."""
+        chosen = self.random.choice(edges)
+        left = self.read(chosen, scope)
+        others = [self.read(whole, scope) for whole in edges if whole is not chosen and whole.over == chosen.over]
+        assert chosen.over is not None
+        rights = [*(Whole({index: 1}) for index in self.over(chosen.over, scope)), *others[:1]]
+        right = self.random.choice(rights) if rights else Whole({}, self.random.randrange(self.sizes[chosen.over]))
+        return Compared(sign, left, right) if self.maybe(0.6) else Compared(sign, right, left)
+
+    def read(self, whole: Declared, scope: Scope) -> Whole:
+        """An element of an integer clamp at indices that are there."""
+        at = (Whole({self.random.choice(self.over(dim, scope)): 1}) for dim in whole.dims)
+        return Whole({}, gathered=Access(whole.name, tuple(at)))
 
     # ------------------------------------------------------------ quantities
 
@@ -201,30 +267,40 @@ class Maker:
         return Definition(made.indices, Unary("tanh({})", made.right))
 
 
-def random_spec(seed: int, layered: bool | None = None) -> Spec:
-    """The spec of a seed."""
+def random_spec(seed: int, layered: bool | None = None, resting: bool = False) -> Spec:
+    """The spec of a seed; one that is ``resting`` has no ``next`` values, and steps without numbers."""
     make = Maker(seed)
     layered = make.maybe(0.3) if layered is None else layered
+    numbered = make.maybe(0.4) and not resting
     spec = Spec(f"fuzz{seed % 100}", make.sizes, Relaxing())
-    _inputs(make, spec, noisy=not layered and make.maybe(0.2))
+    _inputs(make, spec, noisy=not layered and make.maybe(0.2), numbered=numbered)
+    recurrent = 0.0 if resting else 0.6 if numbered else 0.1
     for k in range(make.random.randint(0, 2)):
         name, dims = f"outer{k}", make.dims()
         spec.lets[name] = make.quantity(dims, 2)
         make.reals.append(Declared(name, dims))
     if layered:
-        _around(make, spec)
+        _around(make, spec, numbered, recurrent)
     else:
-        _relaxing(make, spec.relaxing, spec.params)
+        _relaxing(make, spec.relaxing, spec.params, numbered, recurrent)
         make.reals += spec.relaxing.states
         answered(make, spec)
     return spec
 
 
-def _inputs(make: Maker, spec: Spec, noisy: bool) -> None:
-    spec.clamps = [Declared(f"x{k}", make.dims(2, 1)) for k in range(make.random.randint(1, 2))]
-    wholes = [Declared(f"at{k}", make.dims(1), make.random.choice(DIMS)) for k in range(make.random.randint(0, 2))]
-    spec.noises = [Declared("eps", make.dims(2, 1), law=" ~ normal(0.1)")] if noisy else []
-    spec.params = [_param(make, f"w{k}") for k in range(make.random.randint(1, 3))]
+def _inputs(make: Maker, spec: Spec, noisy: bool, numbered: bool) -> None:
+    """Clamps, noise and params; with numbered steps the first of a kind mostly has an element for each step."""
+
+    def dims(first: bool, most: int = 2, least: int = 1) -> tuple[str, ...]:
+        found = make.dims(most, least)
+        return make.timed(found) if numbered and first and make.maybe(0.7) else found
+
+    spec.clamps = [Declared(f"x{k}", dims(k == 0)) for k in range(make.random.randint(1, 2))]
+    count = make.random.randint(int(numbered), 2)
+    shapes = [make.timed(()) if k == 0 and numbered and make.maybe(0.6) else make.dims(2) for k in range(count)]
+    wholes = [Declared(f"at{k}", shape, make.random.choice(DIMS)) for k, shape in enumerate(shapes)]
+    spec.noises = [Declared("eps", dims(True), law=" ~ normal(0.1)")] if noisy else []
+    spec.params = [_param(make, f"w{k}", timed=numbered and make.maybe(0.3)) for k in range(make.random.randint(1, 3))]
     for param in [p for p in spec.params if len(p.dims) == 2 and make.maybe(0.3)][:1]:
         spec.ties["tied"] = param.name
         make.reals.append(Declared("tied", param.dims[::-1]))
@@ -233,9 +309,10 @@ def _inputs(make: Maker, spec: Spec, noisy: bool) -> None:
     spec.clamps = [*spec.clamps, *wholes]
 
 
-def _param(make: Maker, name: str, least: int = 0) -> Declared:
-    """A param, now and then in a set that its dims allow."""
+def _param(make: Maker, name: str, least: int = 0, timed: bool = False) -> Declared:
+    """A param, now and then in a set that its dims allow; with an element for each step where it is ``timed``."""
     dims, law = make.dims(2, least), make.random.choice(LAWS)
+    dims = make.timed(dims) if timed else dims
     sets = ["[-1, 1]", "nonnegative"]
     if dims and make.sizes[dims[-1]] > 1 and "=" not in law:
         sets.append(f"sphere[{dims[-1]}]")
@@ -245,8 +322,11 @@ def _param(make: Maker, name: str, least: int = 0) -> Declared:
     return Declared(name, dims, law=f"{law} in {make.random.choice(sets)}" if make.maybe(0.25) else law)
 
 
-def _relaxing(make: Maker, made: Relaxing, params: Sequence[Declared]) -> None:
-    """Fill what relaxes: its params are ``params`` and its own, each of which an energy reads."""
+def _relaxing(make: Maker, made: Relaxing, params: Sequence[Declared], numbered: bool, recurrent: float) -> None:
+    """Fill what relaxes: its params are ``params`` and its own, each of which a term reads.
+
+    A share of the states that is ``recurrent`` have a ``next`` value.
+    """
     outside = list(make.reals)
     for k in range(make.random.randint(1, 3)):
         made.states.append(_state(make, f"z{k}"))
@@ -255,22 +335,56 @@ def _relaxing(make: Maker, made: Relaxing, params: Sequence[Declared]) -> None:
         name, dims = f"q{k}", make.dims()
         made.lets[name] = make.quantity(dims, 3)
         make.reals.append(Declared(name, dims))
-    for state in made.states:
+    falling = [state for state in made.states if not make.maybe(recurrent)]
+    _energies(make, made, falling, [*params, *made.params])
+    made.step, made.steps = make.random.choice((0.1, 0.2, 0.25)), make.random.randint(1, 4)
+    if numbered:
+        made.numbered, made.steps = TIME, make.sizes[TIME]
+    with make.in_a_step(numbered):
+        _motions(make, made, falling, [] if falling else [*params, *made.params])
+    make.reals = outside
+
+
+def _energies(make: Maker, made: Relaxing, falling: Sequence[State], params: Sequence[Declared]) -> None:
+    """Energies of the states that fall, by which each param is read."""
+    if not falling:
+        return
+    for state in falling:
         indices = make.indices(state.dims)
         square = Binary("({} * {})", *[Access(state.name, tuple(Whole({i: 1}) for i, _ in indices))] * 2)
         half = Binary("({} * {})", Constant("1/2", 0.5), square)
         made.energies[f"leak_{state.name}"] = Definition((), summed(half, indices))
     for k in range(make.random.randint(1, 2)):
-        made.energies[f"e{k}"] = _energy(make, make.random.choice(made.states))
-    for param in [*params, *made.params]:
-        made.energies[f"reads_{param.name}"] = _reading(make, param, make.random.choice(made.states))
-    if make.maybe(0.3):
-        _flow(make, made)
-    elif make.maybe(0.4):
-        state = make.random.choice(made.states)
+        made.energies[f"e{k}"] = _energy(make, make.random.choice(falling))
+    for param in params:
+        made.energies[f"reads_{param.name}"] = _reading(make, param, make.random.choice(falling))
+
+
+def _motions(make: Maker, made: Relaxing, falling: Sequence[State], params: Sequence[Declared]) -> None:
+    """Next values of the states that do not fall, of which the first reads the params; flows or a force of others."""
+    if make.counting and make.maybe(0.3):
+        dims = make.dims()
+        made.lets["beat"] = make.quantity(dims, 2)
+        make.reals.append(Declared("beat", dims))
+    for state in [state for state in made.states if state not in falling]:
+        made.nexts[state.name] = _next(make, state, () if made.nexts else params)
+        if make.maybe(0.2):
+            made.paces[state.name] = 0.5
+    if falling and make.maybe(0.3):
+        _flow(make, made, falling)
+    elif falling and make.maybe(0.8 if make.counting else 0.4):
+        state = make.random.choice(falling)
         made.forces["pushed"] = (state.name, make.bounded(state.dims, 2))
-    make.reals = outside
-    made.step, made.steps = make.random.choice((0.1, 0.2, 0.25)), make.random.randint(1, 4)
+
+
+def _next(make: Maker, state: State, params: Sequence[Declared]) -> Definition:
+    """``tanh(0.7 * z + ...)``, with an element of each param beside what is drawn."""
+    indices = make.indices(state.dims)
+    own = Access(state.name, tuple(Whole({index: 1}) for index, _ in indices))
+    right: Expression = Binary("({} * {})", Constant("gamma", 0.7), own)
+    for param in params:
+        right = Binary("({} + {})", right, make.element(param, indices))
+    return Definition(indices, Unary("tanh({})", Binary("({} + {})", right, make.expression(indices, 2))))
 
 
 def _state(make: Maker, name: str) -> State:
@@ -311,9 +425,9 @@ def _reading(make: Maker, param: Declared, state: State) -> Definition:
     return Definition((), Binary("({} * {})", small, _some(state.name, state.dims, "tanh({})", make)))
 
 
-def _flow(make: Maker, made: Relaxing) -> None:
-    """Flows for all states, each down all energies, by the state or by a let of it."""
-    for state in made.states:
+def _flow(make: Maker, made: Relaxing, falling: Sequence[State]) -> None:
+    """Flows of the states that fall, each down all energies, by the state or by a let of it."""
+    for state in falling:
         drive = make.bounded(state.dims, 2)
         drive = Definition(drive.indices, Binary("({} * {})", Constant("0.3", 0.3), drive.right))
         made.flows[state.name] = Flow("0.5", tuple(made.energies), state.name, drive)
@@ -333,7 +447,7 @@ def answered(make: Maker, spec: Spec) -> None:
     spec.further = _settings(make, spec)
 
 
-def _around(make: Maker, spec: Spec) -> None:
+def _around(make: Maker, spec: Spec, numbered: bool, recurrent: float) -> None:
     """A layer, in a ``repeat`` or by itself, and answers of what is read of it."""
     spec.layer, repeated = "mem", make.maybe(0.6)
     outside = list(make.reals)
@@ -342,9 +456,9 @@ def _around(make: Maker, spec: Spec) -> None:
         spec.copies, start = "L", make.bounded(dims, 2)
         spec.sizes = {**spec.sizes, "L": make.random.choice((1, 2, 3))}
         make.reals.append(Declared("h", dims))
-    own = Relaxing(params=[_param(make, "v", 1)])
+    own = Relaxing(params=[_param(make, "v", 1, timed=numbered and make.maybe(0.3))])
     spec.relaxing = own
-    _relaxing(make, own, spec.params)
+    _relaxing(make, own, spec.params, numbered, recurrent)
     read = [Declared(f"mem.{state.name}", state.dims) for state in own.states]
     if repeated:
         make.reals = [*outside, *read, Declared("h", dims)]
@@ -364,7 +478,9 @@ def _with(made: Definition, read: Declared, make: Maker) -> Definition:
 
 def _settings(make: Maker, spec: Spec) -> list[str]:
     rule = make.random.choice(THROUGH_LAYERS if spec.layer else RULES)
-    nudge = f"nudge {{ beta = {make.random.choice(('auto', '0.1', '1/2'))}, steps = {make.random.randint(1, 5)} }}"
+    rule = "bptt" if spec.relaxing.numbered else rule
+    spec.back = make.random.randint(1, 5)
+    nudge = f"nudge {{ beta = {make.random.choice(('auto', '0.1', '1/2'))}, steps = {spec.back} }}"
     if spec.layer and make.maybe(0.7):
         spec.relaxing.nudge = nudge
     found = [] if spec.layer else [nudge]

@@ -16,19 +16,22 @@ from torch import Tensor
 
 #: The indices in scope, each with its size, in the order of their axes.
 Scope = tuple[tuple[str, int], ...]
+#: The index that is the number of the step, of ``relax tick in T``.
+STEP = "tick"
 
 
 @dataclass
 class Environment:
     """The tensors by name, [samples or 1, ...] each; ``held`` those that ``frozen(...)`` reads, ``lets`` what follows.
 
-    A let that is read is evaluated once.
+    A let that is read is evaluated once. ``step`` is the number of the step.
     """
 
     tensors: Mapping[str, Tensor]
     held: Mapping[str, Tensor]
     lets: Mapping[str, Definition]
     training: bool = True
+    step: int = 0
     known: dict[str, Tensor] = field(default_factory=dict)
 
     def tensor(self, name: str) -> Tensor:
@@ -88,7 +91,7 @@ class Constant(Expression):
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number at a place: indices with factors and an offset, or an element of an integer clamp."""
+    """A whole number at a place: indices (or the step) with factors, an offset; or an element of an integer clamp."""
 
     factors: Mapping[str, int]
     offset: int = 0
@@ -106,7 +109,7 @@ class Whole:
         """A long tensor over the scope."""
         if self.gathered is not None:
             return self.gathered.value(at, scope)
-        total = torch.full((1,) * (len(scope) + 1), self.offset)
+        total = torch.full((1,) * (len(scope) + 1), self.offset + self.factors.get(STEP, 0) * at.step)
         for axis, (name, size) in enumerate(scope):
             if name in self.factors:
                 shape = [1] * (len(scope) + 1)
@@ -342,10 +345,14 @@ class Reduced(Expression):
         found = self.body.value(at, inner)
         mask = torch.tensor(True) if self.guard is None else self.guard.value(at, inner)
         sizes = [size for _, _, size in self.binders]
-        shape = torch.broadcast_shapes(found.shape, mask.shape)
-        shape = torch.Size([*shape[: len(scope) + 1], *sizes])
+        shape = [*_joint(found, mask)[: len(scope) + 1], *sizes]
         axes = tuple(range(len(scope) + 1, len(shape)))
         return _reduce(self.word, found.expand(shape), mask.expand(shape), axes)
+
+
+def _joint(x: Tensor, mask: Tensor) -> list[int]:
+    """The shape of a tensor and its mask, which has all axes or none."""
+    return [max(pair) for pair in zip(x.shape, mask.shape, strict=True)] if mask.dim() else list(x.shape)
 
 
 def _reduce(word: str, x: Tensor, mask: Tensor, axes: tuple[int, ...]) -> Tensor:
@@ -385,7 +392,7 @@ class Along(Expression):
         size = scope[axis - 1][1]
         x = self.body.value(at, scope)
         mask = torch.tensor(True) if self.guard is None else self.guard.value(at, scope)
-        shape = list(torch.broadcast_shapes(x.shape, mask.shape))
+        shape = _joint(x, mask)
         shape[axis] = size
         x, mask = x.expand(shape), mask.expand(shape)
         if self.word == "softmax":

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
-from tests.fuzz.expressions import DECLARED, Definition, Environment, Scope
+from tests.fuzz.expressions import DECLARED, STEP, Definition, Environment, Scope
 
 Tensors = dict[str, Tensor]
 
@@ -81,7 +81,11 @@ class Flow:
 
 @dataclass
 class Relaxing:
-    """States and the terms that move them, in the file or in a layer."""
+    """States and the terms that move them, in the file or in a layer.
+
+    ``paces`` are the steps of states with a ``next`` value, where that is not 1. Steps that are ``numbered`` run over a
+    dim, whose size is ``steps``.
+    """
 
     states: list[State] = field(default_factory=list)
     params: list[Declared] = field(default_factory=list)
@@ -89,6 +93,9 @@ class Relaxing:
     energies: dict[str, Definition] = field(default_factory=dict)
     forces: dict[str, tuple[str, Definition]] = field(default_factory=dict)
     flows: dict[str, Flow] = field(default_factory=dict)
+    nexts: dict[str, Definition] = field(default_factory=dict)
+    paces: dict[str, float] = field(default_factory=dict)
+    numbered: str = ""
     step: float | str = 0.2
     steps: int = 3
     settings: str = ""
@@ -111,8 +118,18 @@ class Relaxing:
             indices = flow.drive.indices
             gradient = f"-{flow.rate} * grad({' + '.join(flow.energies)}, {_left(flow.by, indices)})"
             found.append(f"flow {_left(state, indices)} = {gradient} + {flow.drive.right.text()}")
-        found.append(f"relax {{ step = {self.step}, steps = {self.steps}, proximal = off{self.settings} }}")
+        for state, made in self.nexts.items():
+            found.append(f"next {_left(state, made.indices)} = {made.right.text()}")
+        found.append(self._settings())
         return [*found, self.nudge] if self.nudge else found
+
+    def _settings(self) -> str:
+        """The block ``relax``: a step that no state takes is left out, and a number of steps that a dim gives."""
+        word = f"relax {STEP} in {self.numbered}" if self.numbered else "relax"
+        settings = [f"step = {self.step}"] if len(self.nexts) < len(self.states) else []
+        settings += [] if self.numbered else [f"steps = {self.steps}"]
+        settings += [f"step.{state} = {pace}" for state, pace in self.paces.items()]
+        return f"{word} {{ {', '.join([*settings, 'proximal = off'])}{self.settings} }}"
 
     # ------------------------------------------------------------ what it does
 
@@ -126,52 +143,66 @@ class Relaxing:
             found[state.name] = state.projected(value.expand(samples, *value.shape[1:]))
         return found
 
-    def _at(self, states: Tensors, given: Tensors, lets: Mapping[str, Definition], training: bool) -> Environment:
-        return Environment({**given, **states}, states, {**lets, **self.lets}, training)
-
     def energy(
         self, states: Tensors, given: Tensors, lets: Mapping[str, Definition], training: bool = True
     ) -> dict[str, Tensor]:
         """The energies, [samples or 1] each."""
-        at = self._at(states, given, lets, training)
+        at = Environment({**given, **states}, states, {**lets, **self.lets}, training)
         return {name: _sample_sums(made.value(at)) for name, made in self.energies.items()}
 
-    def force(self, states: Tensors, given: Tensors, lets: Mapping[str, Definition], training: bool = True) -> Tensors:
-        """How each state moves; differentiable."""
+    def force(
+        self,
+        states: Tensors,
+        given: Tensors,
+        lets: Mapping[str, Definition],
+        training: bool = True,
+        number: int | None = None,
+    ) -> Tensors:
+        """How each state moves in the step of a number, by default the last; differentiable."""
+        number = self.steps - 1 if number is None else number
         with torch.enable_grad():
             own = {name: (x if x.requires_grad else x.clone().requires_grad_()) for name, x in states.items()}
             active = {name: x.clone() for name, x in own.items()}
-            at = Environment({**given, **active}, own, {**lets, **self.lets}, training)
+            every = {**lets, **self.lets}
+            at = Environment({**given, **active}, own, every, training, number)
+            at_rest = Environment({**given, **own}, own, every, training, number)
             named = {energy for flow in self.flows.values() for energy in flow.energies}
             acting = [made for name, made in self.energies.items() if name not in named]
             total = sum((made.value(at).sum() for made in acting), torch.zeros(()))
             found = {}
             for name, x in active.items():
+                if name in self.nexts:
+                    found[name] = self.nexts[name].value(at_rest) - own[name]
+                    continue
                 flow = self.flows.get(name)
-                moved = -_slope(total, x) if flow is None else self._flowing(flow, name, own, given, lets, training)
-                at_rest = Environment({**given, **own}, own, {**lets, **self.lets}, training)
+                moved = -_slope(total, x) if flow is None else self._flowing(flow, own, at_rest)
                 for state, made in self.forces.values():
                     moved = moved + (made.value(at_rest) if state == name else 0.0)
                 found[name] = moved
         return found
 
-    def _flowing(
-        self, flow: Flow, state: str, own: Tensors, given: Tensors, lets: Mapping[str, Definition], training: bool
-    ) -> Tensor:
-        every = {**lets, **self.lets}
-        plain = Environment({**given, **own}, own, every, training)
+    def _flowing(self, flow: Flow, own: Tensors, plain: Environment) -> Tensor:
         by = plain.tensor(flow.by).clone()
         by = by if by.requires_grad else by.requires_grad_()
-        at = Environment({**given, **own, flow.by: by}, {**own, flow.by: plain.tensor(flow.by)}, every, training)
+        held = {**own, flow.by: plain.tensor(flow.by)}
+        at = replace(plain, tensors={**plain.tensors, flow.by: by}, held=held, known={})
         total = sum((self.energies[name].value(at).sum() for name in flow.energies), torch.zeros(()))
         return -float(flow.rate) * _slope(total, by) + flow.drive.value(plain)
 
-    def relaxed(self, states: Tensors, given: Tensors, lets: Mapping[str, Definition], training: bool) -> Tensors:
-        """The states after all steps."""
-        for _ in range(self.steps):
-            force = self.force(states, given, lets, training)
-            states = {s.name: s.projected(states[s.name] + float(self.step) * force[s.name]) for s in self.states}
+    def relaxed(
+        self, states: Tensors, given: Tensors, lets: Mapping[str, Definition], training: bool, back: int | None = None
+    ) -> Tensors:
+        """The states after all steps; differentiable through the last ``back``, by default through the start too."""
+        for number in range(self.steps):
+            if back is not None and number == max(0, self.steps - back):
+                states = {name: x.detach() for name, x in states.items()}
+            force = self.force(states, given, lets, training, number)
+            states = {s.name: s.projected(states[s.name] + self.pace(s.name) * force[s.name]) for s in self.states}
         return states
+
+    def pace(self, state: str) -> float:
+        """The step size of a state."""
+        return self.paces.get(state, 1.0) if state in self.nexts else float(self.step)
 
 
 def _slope(total: Tensor, by: Tensor) -> Tensor:
@@ -183,7 +214,10 @@ def _slope(total: Tensor, by: Tensor) -> Tensor:
 
 @dataclass
 class Spec:
-    """A network: one that relaxes, or one around a layer, maybe in a ``repeat`` of ``copies``."""
+    """A network: one that relaxes, or one around a layer, maybe in a ``repeat`` of ``copies``.
+
+    ``back`` is the number of steps that ``tbptt`` goes through.
+    """
 
     name: str
     sizes: dict[str, int]
@@ -197,6 +231,7 @@ class Spec:
     readouts: dict[str, Definition] = field(default_factory=dict)
     cost: str = ""
     further: list[str] = field(default_factory=list)
+    back: int = 1
     layer: str = ""
     copies: str = ""
     stream: tuple[str, tuple[str, ...], Definition, Definition] | None = None
@@ -240,13 +275,18 @@ class Spec:
         """The tensors with ties among them."""
         return {**given, **{tie: given[param].transpose(-1, -2) for tie, param in self.ties.items()}}
 
-    def at_rest(self, given: Tensors, samples: int, training: bool = True) -> tuple[Tensors, Tensors]:
-        """The states where they end, [samples, copies, ...] in a repeat, and all that answers may read."""
+    def at_rest(
+        self, given: Tensors, samples: int, training: bool = True, back: int | None = None
+    ) -> tuple[Tensors, Tensors]:
+        """The states where they end, [samples, copies, ...] in a repeat, and all that answers may read.
+
+        Without layers they are differentiable through the last ``back`` steps, by default through all and the start.
+        """
         given = self.tied(given)
         if not self.layer:
             relaxing = self.relaxing
             states = relaxing.starts(given, self.lets, samples, training)
-            states = relaxing.relaxed(states, given, self.lets, training)
+            states = relaxing.relaxed(states, given, self.lets, training, back)
             return states, {**given, **states}
         copies = self.sizes[self.copies] if self.copies else 1
         found: list[Tensors] = []

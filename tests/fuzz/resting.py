@@ -12,12 +12,20 @@ from random import Random
 from typing import Any
 
 import torch
-from torch import Tensor
 
 import energyc
 from energyc import pipeline
 from energyc.language.diagnostics import SpecError
-from tests.fuzz.differential import SAMPLES, Inputs, by_autograd, difference, fill, quiet, slopes
+from tests.fuzz.differential import (
+    Inputs,
+    batches,
+    by_autograd,
+    difference,
+    fill,
+    in_host,
+    quiet,
+    slopes_of_host,
+)
 from tests.fuzz.drawing_specs import Maker, answered, random_spec, summed
 from tests.fuzz.expressions import Access, Binary, Constant, Definition, Expression, Scope, Unary, Whole
 from tests.fuzz.networks import Declared, Relaxing, Spec, State, Tensors
@@ -50,7 +58,7 @@ def random_resting(seed: int) -> Spec:
 
 def _weakened(seed: int) -> Spec:
     """Any spec, its forces and energies a fifth of what was drawn."""
-    spec = random_spec(seed)
+    spec = random_spec(seed, resting=True)
     own = spec.relaxing
     for name, made in own.energies.items():
         if not name.startswith("leak_"):
@@ -117,10 +125,15 @@ def _coupled(make: Maker, spec: Spec, first: Declared, second: Declared, bent: b
 # -------------------------------------------------------------------- what is compared
 
 
+def drawn(spec: Spec, seed: int) -> Inputs:
+    """Random values for as many samples as a dim of the spec is long."""
+    return Inputs.drawn(spec, seed, batches(spec, seed)[0])
+
+
 def disagreements(seed: int, target: str = "torch") -> dict[str, float]:
     """Gradients by exact rules that are not those at rest, and solvers that rest where nothing rests."""
     spec = random_resting(seed)
-    given = Inputs.drawn(spec, seed)
+    given = drawn(spec, seed)
     expected = by_autograd(spec, given)
     if not _rests(spec, given, expected):
         return {}
@@ -128,44 +141,12 @@ def disagreements(seed: int, target: str = "torch") -> dict[str, float]:
         return {**_by_rules(spec, given, expected, target), **({} if spec.layer else _by_solvers(spec, given, target))}
 
 
-def _loss(answers: Tensors) -> Tensor:
-    """What a host makes of readouts."""
-    return sum((value.sin().sum() for value in answers.values()), torch.zeros(()))
-
-
-def _slopes_of_host(spec: Spec, given: Inputs) -> Tensors:
-    """The slopes of the loss of a host by all real clamps and params, by autograd through all steps."""
-    inputs = _leaves(spec, {**given.clamps, **given.params})
-    _, read = spec.at_rest(dict(inputs), SAMPLES)
-    answers = {name: value.expand(SAMPLES, *value.shape[1:]) for name, value in spec.answers(read).items()}
-    leaves = {name: value for name, value in inputs.items() if value.requires_grad}
-    return slopes(_loss(answers), leaves)
-
-
-def _leaves(spec: Spec, values: Tensors) -> Tensors:
-    """The tensors, of which real ones but noise are to be differentiated."""
-    constant = {noise.name for noise in spec.noises}
-    return {
-        name: value if name in constant or not value.is_floating_point() else value.clone().requires_grad_()
-        for name, value in values.items()
-    }
-
-
-def _in_host(net: Any, spec: Spec, given: Inputs, rule: str) -> Tensors:
-    """The same of a module inside of a host."""
-    clamps = _leaves(spec, given.clamps)
-    leaves = {name: value for name, value in clamps.items() if value.requires_grad}
-    leaves |= {name: net.params[name] for name in given.params}
-    found = slopes(_loss(net(clamps, rule=rule)), leaves)
-    return {name: value[None] if name in given.params else value for name, value in found.items()}
-
-
 def _rests(spec: Spec, given: Inputs, expected: Tensors) -> bool:
     """Whether all values are finite and the states no longer move."""
     if not all(bool(value.isfinite().all()) for value in expected.values()):
         return False
     spec.relaxing.steps = 2 * STEPS // 3
-    earlier, _ = spec.at_rest({**given.clamps, **given.params}, SAMPLES)
+    earlier, _ = spec.at_rest(given.every, given.samples)
     spec.relaxing.steps = STEPS
     return all(difference(value.detach(), expected[f"state {name}"]) < RESTING for name, value in earlier.items())
 
@@ -178,12 +159,12 @@ def _by_rules(spec: Spec, given: Inputs, expected: Tensors, target: str) -> dict
     net = energyc.load(text, dtype=torch.float64, target=target, rules=exact)
     fill(net, given.params)
     gradients = {name.removeprefix("gradient "): g for name, g in expected.items() if name.startswith("gradient ")}
-    by_host = _slopes_of_host(spec, given)
+    by_host = slopes_of_host(spec, given)
     for rule in exact:
         computed = net.gradients(given.clamps, given.targets, rule=rule).params
         found |= _errors(f"{target} {rule}", computed, gradients)
         if spec.layer or rule in ("implicit", "bptt"):
-            found |= _errors(f"{target} {rule} in a host", _in_host(net, spec, given, rule), by_host)
+            found |= _errors(f"{target} {rule} in a host", in_host(net, spec, given, rule), by_host)
     return found
 
 
@@ -220,7 +201,7 @@ def _moved(spec: Spec, given: Inputs, target: str, settings: str, pace: str = ""
     relaxed: Any = net.relax(given.clamps)
     if not float(relaxed.residual.max()) <= RESTING:
         return None
-    inputs = spec.tied({**given.clamps, **given.params})
+    inputs = spec.tied(given.every)
     states = {name: value.contiguous() for name, value in relaxed.states.items()}
     after = replace(spec.relaxing, steps=1).relaxed(states, inputs, spec.lets, True)
     return max(difference(after[name].detach(), value) for name, value in states.items())
@@ -231,6 +212,6 @@ def settled_share(seeds: Sequence[int]) -> float:
     rests = 0
     for seed in seeds:
         spec = random_resting(seed)
-        given = Inputs.drawn(spec, seed)
+        given = drawn(spec, seed)
         rests += _rests(spec, given, by_autograd(spec, given))
     return rests / len(seeds)

@@ -30,6 +30,11 @@ class Access:
         return [label for axis, label in sorted(self.axis_label.items()) if label != self.head]
 
     @property
+    def rest_as_read(self) -> list[int]:
+        """The same in the order in which the index expression reads them."""
+        return list(dict.fromkeys(self.axis_label[e.args[0]] for e in self.index.walk() if e.op == "axis"))  # type: ignore[index]
+
+    @property
     def gathers(self) -> bool:
         """Whether the head is summed over (an access); else it is a result (a scatter)."""
         return self.head not in self.node.out and self.head in self.source.axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from energyc.code.targets.arrays.code import ALL, Code, tree
+from energyc.code.targets.arrays.code import ALL, Code, Part, tree
 from energyc.code.tree.expressions import Binary, Comparison, Unary
 from energyc.mathematics.ir import IndexExpr, Node
 from energyc.mathematics.ir.indexing import Affine
@@ -61,25 +61,43 @@ class IndexWriter:
         node = expr.args[0]
         assert isinstance(node, Node)
         name = self.read(node)
-        rank = len(self.extents)
         if not expr.parts and not node.batched:
             return name
-        places = [number_of(part) if part.op == "axis" else None for part in expr.parts]
-        plain = [p for p in places if p is not None]
-        if len(plain) == len(places) and plain == sorted(set(plain)):
-            return name if len(plain) == rank else name.at(ALL, *(ALL if k in plain else None for k in range(rank)))
-        if not all(self._inside(part, size) for part, size in zip(expr.parts, self._sizes(node), strict=True)):
-            at = [self._of_a_sample(part, code) for part, code in zip(expr.parts, parts, strict=True)]
-            return self.kind.called("element", name, *at)
-        moving = any(part.axes() for part in expr.parts) or any(part.inputs for part in expr.parts)
-        return name.at(ALL, *parts, *([] if moving else [None] * rank))
+        if (slots := self._slots(expr, parts, node)) is not None:
+            return name.at(ALL, *slots) if any(slot is not ALL for slot in slots) else name
+        if all(self._inside(part, size) for part, size in zip(expr.parts, self._sizes(node), strict=True)):
+            return name.at(ALL, *parts)
+        at = [self._of_a_sample(part, code) for part, code in zip(expr.parts, parts, strict=True)]
+        return self.kind.called("element", name, *at)
+
+    def _slots(self, expr: IndexExpr, parts: Sequence[Code], node: Node) -> list[Part] | None:
+        """The subscripts, behind the batch, of whole axes in their order and of places that are numbers.
+
+        An axis that the input does not have is inserted with size 1. None where another place is among them.
+        """
+        slots: list[Part] = []
+        following = 0
+        for part, code, dim in zip(expr.parts, parts, node.dims, strict=True):
+            size = self.size_of(dim)
+            if part.op == "axis" and following <= (at := number_of(part)) and self.extents[at] == size:
+                slots += [*[None] * (at - following), ALL]
+                following = at + 1
+            elif self._is_step(part, dim) or (not part.axes() and self._inside(part, size)):
+                slots.append(code)
+            else:
+                return None
+        return [*slots, *[None] * (len(self.extents) - following)]
+
+    def _is_step(self, place: IndexExpr, dim: str) -> bool:
+        """Whether a place is the number of the step, which runs over the dim."""
+        return place.op == "read" and all(read.kind == "step" and read.over == dim for read in place.inputs)
 
     def _of_a_sample(self, place: IndexExpr, code: Code) -> Code:
-        """A place with the batch in front, of size 1 where it is the same for all samples."""
+        """A place with the batch in front, of size 1 where it is the same for all samples; the step is a number."""
         if (known := constant(place, self.size_of)) is not None:
             shape = (1,) * (1 + len(self.extents))
             return self.kind.full(shape, known, "int")
-        return code if place.inputs else code.at(None)
+        return code.at(None) if place.axes() and not any(read.batched for read in place.inputs) else code
 
     def _sizes(self, node: Node) -> list[int]:
         return [self.size_of(dim) for dim in node.dims]

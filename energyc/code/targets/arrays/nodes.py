@@ -14,7 +14,7 @@ import numpy as np
 from energyc.code.module.context import Context
 from energyc.code.module.symbols import Symbols
 from energyc.code.targets.arrays import functions
-from energyc.code.targets.arrays.access import AccessWriter, access_of
+from energyc.code.targets.arrays.access import Access, AccessWriter, access_of
 from energyc.code.targets.arrays.code import Code, one_or_all, product, scaled, tree
 from energyc.code.targets.arrays.einsum import (
     BATCH,
@@ -242,6 +242,10 @@ class ArrayWriter:
     def kernel_gradient(self, node: Einsum) -> Code | None:
         """An einsum summed over the batch where it is the slope of a convolution by its kernel."""
         return None
+
+    def places_read(self, access: Access, labels: Sequence[int]) -> Code:
+        """The places that an access reads: [batch, an axis for each of the labels]."""
+        return self._access.index(access, labels)
 
     def _over(self, node: Einsum, code: Code) -> Code:
         """Tells a sum which dims its labels have; one of another product knows them already."""

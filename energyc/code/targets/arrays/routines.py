@@ -188,24 +188,20 @@ class RoutineWriter:
         """The adjoint of a gather: each sample's slopes are added to the rows that it read."""
         access = access_of(node)
         assert access is not None
-        if not access.scatters or access.index.op != "read" or any(p.op != "axis" for p in access.index.parts):
+        if not access.scatters or access.index.op != "read":
             return None
-        read = [access.axis_label[p.args[0]] for p in access.index.parts]  # type: ignore[index]
-        axes = list(access.source.axes)
+        if not access.source.node.batched or not any(read.batched for read in access.index.inputs):
+            return None
+        read, axes = access.rest_as_read, list(access.source.axes)
         others = [a for a in axes if a not in read]
-        if not access.source.node.batched or len(set(read)) != len(read) or not set(read) <= set(axes):
-            return None
-        if len(set(axes)) != len(axes):
-            return None  # a diagonal
+        if len(set(axes)) != len(axes) or not set(read) <= set(axes):
+            return None  # a diagonal; or an entry for each place, whatever the source
         if set(read) & set(node.out) or not set(others) <= set(node.out):
-            return None
-        reading = access.index.args[0]
-        assert isinstance(reading, Node)
-        if not reading.batched:
             return None
         source = reduction(self.writer.code(access.source.node), [BATCH, *axes], [BATCH, *read, *others])
         size = self.writer.sizes[node.labels[access.head]]
-        code = self.writer.kind.called("scatter_add", source, self.writer.code(reading), size, fresh=True)
+        index = self.writer.places_read(access, read)
+        code = self.writer.kind.called("scatter_add", source, index, size, fresh=True)
         return reduction(code, [access.head, *others], list(node.out))
 
 
