@@ -309,7 +309,7 @@ def _of_jax(net: Any, spec: Spec, given: Inputs) -> dict[str, Any]:
         found |= {f"tbptt {name}": x for name, x in zip(net.names["params"], last.params, strict=True)}
         trains = len(signature(module.prepare).parameters) == 3  # with training
         fixed, states = module.prepare(params, clamps, *[True] * trains), module.States(*starts)
-        found["energy"] = module.energy(params, states, fixed)
+        found |= {"energy": module.energy(params, states, fixed)} if spec.relaxing.energies else {}
         forces = module.force(params, states, fixed)
         return found | {f"force {name}": x for name, x in zip(net.names["states"], forces, strict=True)}
 

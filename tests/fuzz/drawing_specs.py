@@ -114,7 +114,8 @@ class Maker:
             return Ramp((STEP,))
         if not self.reals or self.maybe(0.1):
             return Constant(*self.random.choice(CONSTANTS))
-        return self.element(self.random.choice(self.reals), scope)
+        timed = [tensor for tensor in self.reals if self.counting and TIME in tensor.dims]
+        return self.element(self.random.choice(timed if timed and self.maybe(0.4) else self.reals), scope)
 
     def element(self, tensor: Declared, scope: Scope, row: Declared | None = None) -> Expression:
         """An element of a tensor; in the row that an element of an integer clamp says, where one is given."""
@@ -273,7 +274,7 @@ def random_spec(seed: int, layered: bool | None = None, resting: bool = False) -
     layered = make.maybe(0.3) if layered is None else layered
     numbered = make.maybe(0.4) and not resting
     spec = Spec(f"fuzz{seed % 100}", make.sizes, Relaxing())
-    _inputs(make, spec, noisy=not layered and make.maybe(0.2), numbered=numbered)
+    _inputs(make, spec, noisy=not layered and make.maybe(0.4 if numbered else 0.2), numbered=numbered)
     recurrent = 0.0 if resting else 0.6 if numbered else 0.1
     for k in range(make.random.randint(0, 2)):
         name, dims = f"outer{k}", make.dims()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from functools import partial
@@ -13,7 +14,7 @@ import pytest
 
 from energyc import pipeline
 from energyc.language.diagnostics import SpecError
-from tests.drawing import draws
+from tests.drawing import SEED, draws
 from tests.emit.kernels import needs_compiler
 from tests.fuzz import cases, certificates, differential, folders, mutations, requests, resting, untrained
 from tests.fuzz.drawing_specs import random_spec
@@ -102,7 +103,6 @@ def test_torch_and_the_interpreter_do_what_autograd_does_at_length() -> None:
 
 @pytest.mark.slow
 def test_jax_does_what_autograd_does() -> None:
-    """Draws of which one reads training in a negation, one adds up nothing over its steps."""
     pytest.importorskip("jax")
     agree(range(7000, 7000 + draws(12)), "jax")
 
@@ -144,6 +144,35 @@ def test_random_specs_are_right() -> None:
             pipeline.resolve(pipeline.read(text))
         except SpecError as error:
             pytest.fail(f"seed {seed}: {error}\n{text}")
+
+
+#: What random specs have of steps that are numbered: next to each word a piece of text that shows it.
+OF_STEPS = {
+    "a recurrence": r"^next z\d.*\nrelax tick in T",
+    "an integer compared at the step": r"(at\d\[tick\] [=!<>]|[=!<>]=? at\d\[tick\])",
+    "a row that an integer names at the step": r"[\[ ][^ ]*at\d\[tick\][,\]]",
+    "an integer at the step and an index": r"at\d\[(tick, [a-z]+\d+|[a-z]+\d+, tick)\]",
+    "a clamp at the step": r"\bx\d\[(\S+ )?tick\b",
+    "a param at the step": r"\bw\d\[(\S+ )?tick\b",
+    "noise at the step": r"\beps\[(\S+ )?tick\b",
+    "the number of the step in a condition": r"\btick [=!<>]",
+    "a scalar integer compared": r"\bat\d [=!<>]",
+    "steps of a layer": r"^  relax tick in T",
+}
+
+
+def test_random_specs_read_the_number_of_the_step() -> None:
+    texts = [random_spec(seed).text() for seed in range(SEED, SEED + 500)]
+    missing = [what for what, piece in OF_STEPS.items() if not any(re.search(piece, t, re.MULTILINE) for t in texts)]
+    assert not missing, f"ENERGYC_SEED={SEED}: {missing}"
+
+
+def test_a_batch_is_as_large_as_a_dim() -> None:
+    for seed in range(SEED, SEED + 20):
+        spec = random_spec(seed)
+        first, *others = differential.batches(spec, seed)
+        assert first in spec.sizes.values() or set(spec.sizes.values()) == {1}
+        assert others[0] == 1 and others[1] not in spec.sizes.values()
 
 
 # -------------------------------------------------------------------- the fuzzer notices
