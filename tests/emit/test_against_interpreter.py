@@ -96,6 +96,25 @@ cost c = sum[{read.rpartition(",")[0]}](detach(s[{read}]) * p[name[m]]) - t
     assert disagreements(judged(network, np.random.default_rng(0))) == {}
 
 
+def test_an_element_outside_of_an_integer_clamp_is_no_place() -> None:
+    """It was -1 as an index of a gather, wherever a condition left it out."""
+    network = resolved(
+        """
+network outside
+dim N = 3, T = 2
+clamp x[N], at[N, N] : N, by[T, N] : N
+target y[N]
+param e[N] ~ normal(1)
+state s[N]
+energy leak = 1/2 * sum[i](s[i]^2) - sum[i](s[i] * where(i <= 1, x[at[i + 1, i]] + e[at[i + 1, i]], 0.3))
+force push on s[i] = where(i >= 1, e[by[t, i - 1]] * x[by[t, i - 1]] * s[i], 0)
+cost c = mean[i]((s[i] - y[i])^2)
+relax t in T { }
+"""
+    )
+    assert disagreements(judged(network, np.random.default_rng(0))) == {}
+
+
 @pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("seed", few(range(20), range(6)))
 def test_every_routine_of_what_the_runtime_sets(seed: int) -> None:

@@ -15,7 +15,7 @@ def positions(size: int, axis: int, rank: int, device: torch.device) -> Tensor:
 
 
 def element(table: Tensor, *places: Tensor) -> Tensor:
-    """Each sample's integers at its places, which have the batch (or 1) in front; -1 outside of the table."""
+    """Each sample's integers at places: numbers, or tensors with the batch (or 1) in front; -1 outside of the table."""
     at = torch.broadcast_tensors(*places)
     sizes = table.shape[1:]
     inside = torch.stack([(p >= 0) & (p < n) for p, n in zip(at, sizes)]).all(0)

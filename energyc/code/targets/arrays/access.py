@@ -95,7 +95,7 @@ class AccessWriter:
     def write(self, access: Access) -> Code | None:
         """The access, or None where only the dense form is right."""
         source_labels = list(access.source.axes)
-        if len(set(source_labels)) != len(source_labels):
+        if len(set(source_labels)) != len(source_labels) or not self.is_certain(access):
             return None
         if access.gathers and access.index.op != "read" and any(a in source_labels for a in access.rest):
             return None
@@ -176,10 +176,20 @@ class AccessWriter:
 
     def index(self, access: Access, labels: Sequence[int]) -> Code:
         """The places that a gather reads: the batch, then labels in this order, all that the index runs over."""
+        writer, place = self._place(access, labels)
+        return writer.write(place)
+
+    def is_certain(self, access: Access) -> bool:
+        """Whether what is read as a place is sure to be one; an affine index is zero outside by itself."""
+        writer, place = self._place(access, access.rest)
+        return place.op != "read" or writer.is_certain(place, access.node.labels[access.head])
+
+    def _place(self, access: Access, labels: Sequence[int]) -> tuple[IndexWriter, IndexExpr]:
+        """The index over labels, and what writes it."""
         number = {label: k for k, label in enumerate(labels)}
         extents = [self._extent(access, label) for label in labels]
         place = access.index.renumbered({axis: number[a] for axis, a in access.axis_label.items() if a in number})
-        return IndexWriter(extents, self.sizes.__getitem__, self.code, self.kind).write(place)
+        return IndexWriter(extents, self.sizes.__getitem__, self.code, self.kind), place
 
     def _aligned(self, access: Access, labels: Sequence[int]) -> Code:
         """The index with an axis for each of the labels, of size 1 for those that it does not run over."""

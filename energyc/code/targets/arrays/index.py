@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from energyc.code.targets.arrays.code import ALL, Code, Part, tree
 from energyc.code.tree.expressions import Binary, Comparison, Unary
-from energyc.mathematics.ir import IndexExpr, Node
+from energyc.mathematics.ir import IndexExpr, Input, Node
 from energyc.mathematics.ir.indexing import Affine
 from energyc.mathematics.ir.interpreter import INDEX_OPERATIONS
 
@@ -87,6 +87,14 @@ class IndexWriter:
             else:
                 return None
         return [*slots, *[None] * (len(self.extents) - following)]
+
+    def is_certain(self, place: IndexExpr, dim: str) -> bool:
+        """Whether a place is sure to be in its dim: an element read outside of its input is -1."""
+        if place.op != "read":
+            return self._inside(place, self.size_of(dim))
+        source = place.args[0]
+        assert isinstance(source, Input)
+        return source.over == dim and all(map(self.is_certain, place.parts, source.dims))
 
     def _is_step(self, place: IndexExpr, dim: str) -> bool:
         """Whether a place is the number of the step, which runs over the dim."""

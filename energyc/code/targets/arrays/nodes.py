@@ -243,9 +243,9 @@ class ArrayWriter:
         """An einsum summed over the batch where it is the slope of a convolution by its kernel."""
         return None
 
-    def places_read(self, access: Access, labels: Sequence[int]) -> Code:
-        """The places that an access reads: [batch, an axis for each of the labels]."""
-        return self._access.index(access, labels)
+    def places_read(self, access: Access, labels: Sequence[int]) -> Code | None:
+        """The places that an access reads, [batch, an axis for each of the labels]; None where one may be none."""
+        return self._access.index(access, labels) if self._access.is_certain(access) else None
 
     def _over(self, node: Einsum, code: Code) -> Code:
         """Tells a sum which dims its labels have; one of another product knows them already."""

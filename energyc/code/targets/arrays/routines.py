@@ -198,9 +198,10 @@ class RoutineWriter:
             return None  # a diagonal; or an entry for each place, whatever the source
         if set(read) & set(node.out) or not set(others) <= set(node.out):
             return None
+        if (index := self.writer.places_read(access, read)) is None:
+            return None
         source = reduction(self.writer.code(access.source.node), [BATCH, *axes], [BATCH, *read, *others])
         size = self.writer.sizes[node.labels[access.head]]
-        index = self.writer.places_read(access, read)
         code = self.writer.kind.called("scatter_add", source, index, size, fresh=True)
         return reduction(code, [access.head, *others], list(node.out))
 

@@ -63,7 +63,7 @@ def window_places(offset: int, counts: tuple[int, ...], strides: tuple[int, ...]
 
 
 def element(table: Array, *places: Array) -> Array:
-    """Each sample's integers at its places, which have the batch (or 1) in front; -1 outside of the table."""
+    """Each sample's integers at places: numbers, or tensors with the batch (or 1) in front; -1 outside of the table."""
     at = jnp.broadcast_arrays(*places)
     inside = jnp.stack([(p >= 0) & (p < n) for p, n in zip(at, table.shape[1:], strict=True)]).all(0)
     samples = jnp.arange(len(table)).reshape(-1, *[1] * (at[0].ndim - 1))
