@@ -7,20 +7,22 @@ from collections.abc import Collection, Iterator, Sequence
 from energyc.code.loops.affine import labels_of
 from energyc.code.loops.arrange import arranged
 from energyc.code.loops.blocks import blocks_of
+from energyc.code.loops.expressions import unless
 from energyc.code.loops.lower import NotLowered
 from energyc.code.loops.nest import Block, Buffer, Expr, Kernel, Load, Scalar
 from energyc.code.loops.phases import Builder, Equations
 from energyc.code.loops.sets import projected, projected_back
 from energyc.code.loops.waiting import Step
 from energyc.language.network import State
-from energyc.mathematics.expressions import Product, Sum
+from energyc.mathematics.expressions import ZERO, Sum
 from energyc.mathematics.ir import Input, Node, walk
 
 
 def adjoint_solve(equations: Equations) -> Kernel:
-    """a <- seed + P a + J^T (step P a), J at states that are given.
+    """a <- seed + P (a + J^T (step a)), J at states that are given.
 
-    P is the derivative of the proximal step: an entry moves or is held. Raises NotLowered where it is no diagonal.
+    P is the derivative of the proximal step: an entry moves or is held at 0, J being infinite there or not. Raises
+    NotLowered where it is no diagonal.
     """
     adjoint = equations.adjoint
     assert adjoint is not None
@@ -28,14 +30,9 @@ def adjoint_solve(equations: Equations) -> Kernel:
     for name, state in network.states.items():
         _check_diagonal(name, state, equations)
     at = builder.states("_back")
-    projected: dict[str, Expr] = {}
-    for name, buffer in at.items():
-        parts = [Load(buffer, labels_of(len(buffer.sizes)))]
-        if name in adjoint.moving:
-            parts.append(Load(passed(builder, adjoint.moving[name], buffer), parts[0].place))
-        projected[name] = Product(1.0, tuple(parts)) if len(parts) > 1 else parts[0]
+    entries = {name: Load(buffer, labels_of(len(buffer.sizes))) for name, buffer in at.items()}
     pushed = {
-        name: builder.put(f"{name}_pushed", buffer.sizes, Scalar(f"step_{name}") * projected[name])
+        name: builder.put(f"{name}_pushed", buffer.sizes, Scalar(f"step_{name}") * entries[name])
         for name, buffer in at.items()
     }
     lowering = builder.lowering({})
@@ -48,9 +45,13 @@ def adjoint_solve(equations: Equations) -> Kernel:
     builder.asked |= dict(lowering.asked)
     after = []
     for name, buffer in at.items():
-        seed = Load(passed(builder, adjoint.seeds[name], buffer), labels_of(len(buffer.sizes)))
-        terms = (seed, projected[name], *([found[name]] if name in found else []))
-        after.append(builder.put(f"next_{buffer.name}", buffer.sizes, Sum(terms)))
+        place = entries[name].place
+        seed = Load(passed(builder, adjoint.seeds[name], buffer), place)
+        through: Expr = Sum((entries[name], found[name])) if name in found else entries[name]
+        if name in adjoint.moving:
+            moves = Load(passed(builder, adjoint.moving[name], buffer), place)
+            through = unless(moves, 0.0, through, ZERO)
+        after.append(builder.put(f"next_{buffer.name}", buffer.sizes, Sum((seed, through))))
     return _kernel(builder, [*at.values()], after)
 
 

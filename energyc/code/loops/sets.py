@@ -173,7 +173,7 @@ def projected_back(put: Put, moved: Buffer, seed: Buffer, constraint: Constraint
         reached = scalar_function("reached", None)
         tests = [applied(reached, Load(moved, place) - low)] if low is not None else []
         tests += [applied(reached, high - Load(moved, place))] if high is not None else []
-        return Product(1.0, (Load(seed, place), *tests))
+        return unless(Product(1.0, tuple(tests)), 0.0, Load(seed, place), ZERO)
     projection = Projection(put, f"{seed.name}_on_set", moved.sizes, constraint.axes)
     by_kind = {"sphere": projection.sphere_back, "standardized": projection.standardized_back}
     return by_kind[constraint.kind](moved, seed) if constraint.kind in by_kind else None

@@ -9,6 +9,7 @@ from energyc.code.plan.features import Features
 from energyc.code.plan.outer import OuterNetwork
 from energyc.code.plan.passes import Passes
 from energyc.code.plan.planner import Plan, plan
+from energyc.code.plan.rims import off_rims
 from energyc.code.plan.routines import BLOCK, REPEATED, Prepared, prepare
 from energyc.code.plan.shared import Block, shared_block
 from energyc.derivation.derive import Derivation, derive
@@ -49,12 +50,13 @@ def plan_module(
         return _layered(network, rules, passes, unproved, without)
     derivation = derive(network, unproved, descends)
     features = replace(features_of(network, rules), proximal=bool(derivation.proximal))
-    routines = [prepared for prepared in prepare(derivation, features) if prepared.signature.name not in without]
+    wanted = [prepared for prepared in prepare(derivation, features) if prepared.signature.name not in without]
+    routines, names = off_rims(network, wanted, derivation.names)
     made = plan(
         network.graph,
         [prepared.routine for prepared in routines],
         sizes=network.extents,
-        names=derivation.names,
+        names=names,
         passes=passes,
         repeated=[n for n in (r.routine.name for r in routines) if n in REPEATED or n.startswith(BLOCK)],
     )

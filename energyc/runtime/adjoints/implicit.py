@@ -24,6 +24,8 @@ def solve_adjoint(
 ) -> list[Tensor]:
     """step P^T lambda, where lambda = cotangents + (I + step J)^T P^T lambda, by its iteration or by GMRES.
 
+    Both solve for P^T lambda, which is 0 in the entries that P holds.
+
     With products in bfloat16 the iteration begins with them, and ends without where rounding leaves as much.
 
     Raises RuntimeError where the system is singular, the solve stalls or the dtype is too coarse for one.
@@ -47,11 +49,11 @@ def solve_adjoint(
             finite = worst < float("inf")
             why = "there may be no isolated equilibrium here" if finite else "a derivative here is not finite"
             raise RuntimeError(f"the implicit solve stopped at a relative residual of {worst:.1e}; {why}")
-        return system.project(flat)[1]
+        return system.stepped(flat)
 
 
 def solved(system: Transposed, goal: float) -> tuple[Tensor, Tensor]:
-    """lambda [batch, entries] and its relative residual [batch]; GMRES goes on where steps did not lead to the goal."""
+    """P^T lambda [batch, entries] and its relative residual [batch]; by GMRES where steps do not reach the goal."""
     flat, residual = iterate(system, goal)
     if bool((residual <= goal).all()):
         return flat, residual

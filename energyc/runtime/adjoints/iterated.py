@@ -13,7 +13,7 @@ TOLD_AFTER = 8
 
 
 def iterate(system: Transposed, goal: float) -> tuple[Tensor, Tensor]:
-    """a <- seeds + (I + step J)^T P^T a, until the last change of each sample is ``goal`` of its seeds.
+    """a <- seeds + P^T (I + step J)^T a, until the last change of each sample is ``goal`` of its seeds.
 
     Returns a [batch, entries] and that change as a part of the seeds: [batch]. It ends before where that would take
     more than ``MOST`` steps.

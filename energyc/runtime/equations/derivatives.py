@@ -36,7 +36,7 @@ class Derivatives(Flow):
         change: Tensor,
         most: int,
     ) -> bool:
-        """Whether a kernel repeated ``a <- seeds + (I + step J)^T P^T a`` in place; P is that of ``moved``.
+        """Whether a kernel repeated ``a <- seeds + P^T (I + step J)^T a`` in place; P is that of ``moved``.
 
         Each sample goes on, ``most`` steps at most, until one changes it by no more than ``change`` [batch], which
         becomes how far the last one led.

@@ -51,7 +51,7 @@ def at_corners(x: Tensor, corners: Sequence[Corner]) -> Tensor:
 def corners_adjoint(x: Tensor, seed: Tensor, corners: Sequence[Corner]) -> Tensor:
     """The seed, 0 where the operator leads onto a corner; at its edge it is that of what moves."""
     for corner, away, _ in thresholds(x, corners):
-        seed = seed * ((away >= corner.above) | (-away >= corner.below))
+        seed = torch.where((away >= corner.above) | (-away >= corner.below), seed, 0.0)
     return seed
 
 

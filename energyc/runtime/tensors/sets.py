@@ -54,9 +54,9 @@ def simplex_(x: Tensor, axes: tuple[int, ...]) -> None:
 def simplex_adjoint(x: Tensor, seed: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The seed less its mean over the support, on the support."""
     x = x - x.amax(axes, keepdim=True)
-    support = (x > simplex_threshold(x, axes)).to(x.dtype)
-    mean = (seed * support).sum(axes, keepdim=True) / support.sum(axes, keepdim=True)
-    return (seed - mean) * support
+    support = x > simplex_threshold(x, axes)
+    seed = torch.where(support, seed, 0.0)
+    return torch.where(support, seed - seed.sum(axes, keepdim=True) / support.sum(axes, keepdim=True), 0.0)
 
 
 def simplex_threshold(x: Tensor, axes: tuple[int, ...]) -> Tensor:

@@ -275,7 +275,12 @@ class NBlocksEquations:
 
     def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
         """P^T cotangents, P the derivative of the projection at a point."""
-        return [cotangents[0] * ((at[0] >= 0) & (at[0] <= 1)), cotangents[1], cotangents[2], cotangents[3]]
+        return [
+            torch.where((at[0] >= 0) & (at[0] <= 1), cotangents[0], 0.0),
+            cotangents[1],
+            cotangents[2],
+            cotangents[3],
+        ]
 
     def _block(self, number: int, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """The force on each state of a block, then D of those for which it is not a number."""

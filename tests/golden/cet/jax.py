@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from jax.custom_derivatives import linear_call
 from jax.scipy.sparse.linalg import gmres
 from jax.typing import DTypeLike
 

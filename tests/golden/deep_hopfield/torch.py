@@ -224,9 +224,9 @@ class DeepHopfieldEquations:
     def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
         """P^T cotangents, P the derivative of the projection at a point."""
         return [
-            cotangents[0] * ((at[0] >= 0) & (at[0] <= 1)),
-            cotangents[1] * ((at[1] >= 0) & (at[1] <= 1)),
-            cotangents[2] * ((at[2] >= -1) & (at[2] <= 2)),
+            torch.where((at[0] >= 0) & (at[0] <= 1), cotangents[0], 0.0),
+            torch.where((at[1] >= 0) & (at[1] <= 1), cotangents[1], 0.0),
+            torch.where((at[2] >= -1) & (at[2] <= 2), cotangents[2], 0.0),
         ]
 
 

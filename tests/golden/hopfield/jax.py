@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from jax.custom_derivatives import linear_call
 from jax.scipy.sparse.linalg import gmres
 from jax.typing import DTypeLike
 
@@ -222,7 +223,10 @@ def project(states: States) -> States:
 
 def project_vjp(at: States, cotangents: States) -> States:
     """P^T cotangents, P the derivative of the projection at a point."""
-    return States(cotangents.s * ((at.s >= 0) & (at.s <= 1)), cotangents.y * ((at.y >= -1) & (at.y <= 2)))
+    return States(
+        jnp.where((at.s >= 0) & (at.s <= 1), cotangents.s, 0.0),
+        jnp.where((at.y >= -1) & (at.y <= 2), cotangents.y, 0.0),
+    )
 
 
 def energy_slopes(params: Params, plus: States, minus: States, fixed: Fixed) -> list[Slopes]:

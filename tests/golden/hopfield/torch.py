@@ -200,7 +200,10 @@ class HopfieldEquations:
 
     def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
         """P^T cotangents, P the derivative of the projection at a point."""
-        return [cotangents[0] * ((at[0] >= 0) & (at[0] <= 1)), cotangents[1] * ((at[1] >= -1) & (at[1] <= 2))]
+        return [
+            torch.where((at[0] >= 0) & (at[0] <= 1), cotangents[0], 0.0),
+            torch.where((at[1] >= -1) & (at[1] <= 2), cotangents[1], 0.0),
+        ]
 
 
 class Hopfield(HopfieldEquations, EnergyNetwork):

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from jax.custom_derivatives import linear_call
 from jax.scipy.sparse.linalg import gmres
 from jax.typing import DTypeLike
 
@@ -419,9 +420,9 @@ def project(states: States) -> States:
 def project_vjp(at: States, cotangents: States) -> States:
     """P^T cotangents, P the derivative of the projection at a point."""
     return States(
-        cotangents.s1 * ((at.s1 >= 0) & (at.s1 <= 1)),
-        cotangents.s2 * ((at.s2 >= 0) & (at.s2 <= 1)),
-        cotangents.y * ((at.y >= -1) & (at.y <= 2)),
+        jnp.where((at.s1 >= 0) & (at.s1 <= 1), cotangents.s1, 0.0),
+        jnp.where((at.s2 >= 0) & (at.s2 <= 1), cotangents.s2, 0.0),
+        jnp.where((at.y >= -1) & (at.y <= 2), cotangents.y, 0.0),
     )
 
 

@@ -192,7 +192,7 @@ class MonotoneEquations:
 
     def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
         """P^T cotangents, P the derivative of the projection at a point."""
-        return [cotangents[0] * (at[0] >= 0)]
+        return [torch.where(at[0] >= 0, cotangents[0], 0.0)]
 
 
 class Monotone(MonotoneEquations, EnergyNetwork):

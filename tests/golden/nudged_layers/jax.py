@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from jax.custom_derivatives import linear_call
 from jax.scipy.sparse.linalg import gmres
 from jax.typing import DTypeLike
 
@@ -618,19 +619,26 @@ class Layer:
     def solved(self, params: Record, states: Record, fixed: Record, seeds: Record) -> Record:
         """``step P^T lambda`` of the adjoint equation, by repeating the transposed step, then by GMRES.
 
+        Both solve for P^T lambda, in which the entries that P holds are 0: J may be infinite there.
+
         NaN of all samples where neither comes to rest: there may be no isolated equilibrium.
         """
         goal = 1e-12 if states[0].dtype == jnp.float64 else 1e-5
-        at, size = self.moved(fixed, states, self.force(params, states, fixed)), norm(seeds)
+        at = self.moved(fixed, states, self.force(params, states, fixed))
+        seeds = self.advanced_vjp(params, at, fixed, seeds)
+        size = norm(seeds)
 
         def back(a: Record) -> Record:
-            """(I + step J)^T P^T a."""
-            projected = self.advanced_vjp(params, at, fixed, a)
-            pushed = self.force_vjp(params, states, fixed, self.along(fixed, projected))[0]
-            return jax.tree.map(jnp.add, projected, pushed)
+            """P^T (I + step J)^T a."""
+            pushed = self.force_vjp(params, states, fixed, self.along(fixed, a))[0]
+            return self.advanced_vjp(params, at, fixed, jax.tree.map(jnp.add, a, pushed))
 
         def rest(a: Record) -> Record:
             return jax.tree.map(jnp.subtract, a, back(a))
+
+        def operator(a: Record) -> Record:
+            """``rest`` for GMRES, which transposes it and uses nothing of that: tests for 0 in it have no transpose."""
+            return linear_call(lambda _, v: rest(v), lambda _, v: jax.tree.map(lambda x: jnp.nan * x, v), (), a)
 
         def goes_on(run: tuple[Record, Array, Array]) -> Array:
             _, left, count = run
@@ -646,12 +654,12 @@ class Layer:
         first = jax.tree.map(lambda x, s: jnp.where(near, x, s), a, seeds)
 
         def by_gmres(_: Record) -> Record:
-            a = gmres(rest, seeds, first, tol=goal / 10, restart=60, maxiter=40)[0]
+            a = gmres(operator, seeds, first, tol=goal / 10, restart=60, maxiter=40)[0]
             wrong = norm(jax.tree.map(jnp.subtract, rest(a), seeds)) > 1e3 * goal * size
             return jax.tree.map(lambda x: jnp.where(wrong.any(), jnp.nan, x), a)
 
         a = lax.cond((left <= goal * size).all(), lambda x: x, by_gmres, first)
-        return self.along(fixed, self.advanced_vjp(params, at, fixed, a))
+        return self.along(fixed, a)
 
     def project(self, states: Record) -> Record:
         """The states are in no set."""

@@ -182,7 +182,7 @@ class SetsEquations:
 
     def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
         """P^T cotangents, P the derivative of the projection at a point."""
-        return [cotangents[0] * ((at[0] >= -1) & (at[0] <= 1))]
+        return [torch.where((at[0] >= -1) & (at[0] <= 1), cotangents[0], 0.0)]
 
 
 class Sets(SetsEquations, EnergyNetwork):

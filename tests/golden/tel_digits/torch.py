@@ -291,7 +291,10 @@ class TelDigitsEquations:
 
     def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
         """P^T cotangents, P the derivative of the projection at a point."""
-        return [cotangents[0], cotangents[1] * ((at[1] >= -2.995732273553991) & (at[1] <= -0.09541018480465818))]
+        return [
+            cotangents[0],
+            torch.where((at[1] >= -2.995732273553991) & (at[1] <= -0.09541018480465818), cotangents[1], 0.0),
+        ]
 
 
 class TelDigits(TelDigitsEquations, EnergyNetwork):

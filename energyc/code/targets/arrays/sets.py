@@ -40,7 +40,7 @@ def projections(context: Context, library: str) -> Body:
     for name, state in states.items():
         z, at, cotangent = (Attribute(Name(owner), context.local[name]) for owner in ("states", "at", "cotangents"))
         projected.append(z if state.constraint is None else _projection(z, state.constraint, library))
-        back.append(cotangent if state.constraint is None else _adjoint(at, cotangent, state.constraint))
+        back.append(cotangent if state.constraint is None else _adjoint(at, cotangent, state.constraint, library))
     return quote_body(_PROJECT, projected=call("States", *projected), back=call("States", *back))
 
 
@@ -66,15 +66,16 @@ def _projection(state: Expr, constraint: ConstraintSet, library: str) -> Expr:
             return call(kind, state, _axes(constraint))
 
 
-def _adjoint(at: Expr, cotangent: Expr, constraint: ConstraintSet) -> Expr:
-    """On the face of a box it is the inside's."""
+def _adjoint(at: Expr, cotangent: Expr, constraint: ConstraintSet, library: str) -> Expr:
+    """0 of what is held, whatever its cotangent; on the face of a box it is the inside's."""
     match constraint.kind:
         case "box":
             ends = ((">=", constraint.low), ("<=", constraint.high))
             tests: list[Expr] = [Comparison(sign, at, number(end)) for sign, end in ends if end is not None]
-            return Binary("*", cotangent, tests[0] if len(tests) == 1 else Binary("&", *tests))
+            inside = tests[0] if len(tests) == 1 else Binary("&", *tests)
+            return call(f"{library}.where", inside, cotangent, Number(0.0))
         case "nonnegative":
-            return Binary("*", cotangent, Comparison(">=", at, Number(0)))
+            return call(f"{library}.where", Comparison(">=", at, Number(0)), cotangent, Number(0.0))
         case kind:
             return call(f"{kind}_vjp", at, cotangent, _axes(constraint))
 

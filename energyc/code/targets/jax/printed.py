@@ -31,6 +31,7 @@ IMPORTS: Mapping[str, tuple[str, bool]] = {
     "Array": ("jax", True),
     "lax": ("jax", True),
     "gmres": ("jax.scipy.sparse.linalg", True),
+    "linear_call": ("jax.custom_derivatives", True),
     "DTypeLike": ("jax.typing", True),
 }
 _STANDARD = frozenset({"math", "collections.abc", "functools", "typing"})

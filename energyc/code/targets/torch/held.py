@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from energyc.code.plan import plan, reached, statements_for
+from energyc.code.plan.rims import off_rims
 from energyc.code.plan.routines import correction
 from energyc.code.targets.torch.classes import record
 from energyc.code.targets.torch.methods import MethodWriter
@@ -14,12 +15,13 @@ from energyc.mathematics.ir import Node
 def held_methods(methods: MethodWriter) -> tuple[list[Function], Class]:
     """``_hold`` and ``_held_correction``, and the record that passes between them."""
     context = methods.context
-    prepared = correction(context.derivation, held=True)
+    derivation = context.derivation
+    (prepared,), named = off_rims(context.network, [correction(derivation, held=True)], derivation.names)
     planned = plan(
         context.network.graph,
         [prepared.routine],
         sizes=context.network.extents,
-        names=context.derivation.names,
+        names=named,
         passes=context.options.passes,
         repeated=[prepared.signature.name],
         moving=frozenset({"direction"}),

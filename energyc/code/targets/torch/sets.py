@@ -1,6 +1,7 @@
 """Projections on constraint sets in PyTorch, and the adjoints of their derivatives.
 
-Each kind has a call that projects in place, and an expression for ``P^T seed`` at the point before projection.
+Each kind has a call that projects in place, and an expression for ``P^T seed`` at the point before projection. What is
+held passes nothing on, whatever its seed: a slope may be infinite on the rim of a set.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ def adjoint(at: Expr, seed: Expr, constraint: ConstraintSet) -> Expr:
         case "box":
             ends = ((">=", constraint.low), ("<=", constraint.high))
             tests: list[Expr] = [Comparison(sign, at, number(end)) for sign, end in ends if end is not None]
-            return Binary("*", seed, tests[0] if len(tests) == 1 else Binary("&", *tests))
+            return call("torch.where", tests[0] if len(tests) == 1 else Binary("&", *tests), seed, Number(0.0))
         case "nonnegative":
-            return Binary("*", seed, Comparison(">=", at, Number(0)))
+            return call("torch.where", Comparison(">=", at, Number(0)), seed, Number(0.0))
         case kind:
             return call(f"{kind}_adjoint", at, seed, axes)
 

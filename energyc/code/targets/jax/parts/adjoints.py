@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
+from jax.custom_derivatives import linear_call
 from jax.scipy.sparse.linalg import gmres
 
 from energyc.code.targets.jax.parts.free_run import free_run
@@ -36,19 +37,26 @@ def implicit(params: Params, clamps: Clamps, targets: Targets) -> Gradients:
 def solved(params: Params, states: States, fixed: Fixed, seeds: States) -> States:
     """``step P^T lambda`` of the adjoint equation, by repeating the transposed step, then by GMRES.
 
+    Both solve for P^T lambda, in which the entries that P holds are 0: J may be infinite there.
+
     NaN of all samples where neither comes to rest: there may be no isolated equilibrium.
     """
     goal = 1e-12 if states[0].dtype == jnp.float64 else 1e-5
-    at, size = moved(fixed, states, force(params, states, fixed)), norm(seeds)
+    at = moved(fixed, states, force(params, states, fixed))
+    seeds = advanced_vjp(params, at, fixed, seeds)
+    size = norm(seeds)
 
     def back(a: States) -> States:
-        """(I + step J)^T P^T a."""
-        projected = advanced_vjp(params, at, fixed, a)
-        pushed = force_vjp(params, states, fixed, along(fixed, projected))[0]
-        return jax.tree.map(jnp.add, projected, pushed)
+        """P^T (I + step J)^T a."""
+        pushed = force_vjp(params, states, fixed, along(fixed, a))[0]
+        return advanced_vjp(params, at, fixed, jax.tree.map(jnp.add, a, pushed))
 
     def rest(a: States) -> States:
         return jax.tree.map(jnp.subtract, a, back(a))
+
+    def operator(a: States) -> States:
+        """``rest`` for GMRES, which transposes it and uses nothing of that: tests for 0 in it have no transpose."""
+        return linear_call(lambda _, v: rest(v), lambda _, v: jax.tree.map(lambda x: jnp.nan * x, v), (), a)
 
     def goes_on(run: tuple[States, Array, Array]) -> Array:
         _, left, count = run
@@ -64,12 +72,12 @@ def solved(params: Params, states: States, fixed: Fixed, seeds: States) -> State
     first = jax.tree.map(lambda x, s: jnp.where(near, x, s), a, seeds)
 
     def by_gmres(_: States) -> States:
-        a = gmres(rest, seeds, first, tol=goal / 10, restart=60, maxiter=40)[0]
+        a = gmres(operator, seeds, first, tol=goal / 10, restart=60, maxiter=40)[0]
         wrong = norm(jax.tree.map(jnp.subtract, rest(a), seeds)) > 1e3 * goal * size
         return jax.tree.map(lambda x: jnp.where(wrong.any(), jnp.nan, x), a)
 
     a = lax.cond((left <= goal * size).all(), lambda x: x, by_gmres, first)
-    return along(fixed, advanced_vjp(params, at, fixed, a))
+    return along(fixed, a)
 
 
 def norm(states: States) -> Array:

@@ -77,7 +77,7 @@ def at_corners(x: Array, corners: Sequence[Corner]) -> Array:
 def corners_vjp(x: Array, cotangent: Array, corners: Sequence[Corner]) -> Array:
     """The cotangent, 0 where the operator leads onto a corner; at its edge it is that of what moves."""
     for (_, below, above), away, _ in thresholds(x, corners):
-        cotangent = cotangent * ((away >= above) | (-away >= below))
+        cotangent = jnp.where((away >= above) | (-away >= below), cotangent, 0.0)
     return cotangent
 
 

@@ -52,8 +52,9 @@ def simplex_vjp(x: Array, cotangent: Array, axes: tuple[int, ...]) -> Array:
     """The cotangent less its mean over the support, on the support."""
     x = x - x.max(axes, keepdims=True)
     support = x > simplex_threshold(x, axes)
-    mean = (cotangent * support).sum(axes, keepdims=True) / support.sum(axes, keepdims=True)
-    return (cotangent - mean) * support
+    cotangent = jnp.where(support, cotangent, 0.0)
+    mean = cotangent.sum(axes, keepdims=True) / support.sum(axes, keepdims=True)
+    return jnp.where(support, cotangent - mean, 0.0)
 
 
 def simplex_threshold(x: Array, axes: tuple[int, ...]) -> Array:
