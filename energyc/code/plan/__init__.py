@@ -2,8 +2,8 @@
 
 It knows statements and their order, not the language they are printed in.
 
-Imports: ``calculus``, ``conservativeness``, ``derive``, ``diagnostics``, ``enclosures``, ``fields``, ``ir``, ``network``,
-``rules``, ``settings``, ``sparse``.
+Imports: ``calculus``, ``conservativeness``, ``derive``, ``diagnostics``, ``enclosures``, ``fields``, ``ir``,
+``network``, ``rules``, ``settings``, ``sparse``.
 """
 
 from energyc.code.plan.module import ModulePlan, features_of, plan_module

@@ -52,7 +52,7 @@ def _steep_edges_of(network: Network, owner: str, root: Node) -> Iterator[SteepE
     moving = depends([root], {state.node for state in network.states.values()})
     for node in walk([root]):
         if node in moving and isinstance(node, Map) and not node.function.bodies and _is_steep(node.function.entry):
-            for state, edge in _zeros_on_edges(network, node.argument, ranges):
+            for state, edge in zeros_on_edges(network, node.argument, ranges):
                 yield SteepEdge(owner, _name(node.function.entry), state, edge)
 
 
@@ -68,7 +68,7 @@ def _name(function: ScalarFunction) -> str:
     return function.name if function.exponent is None else f"the power {function.exponent}"
 
 
-def _zeros_on_edges(network: Network, argument: Node, ranges: Mapping[Input, Bounds]) -> Iterator[tuple[str, float]]:
+def zeros_on_edges(network: Network, argument: Node, ranges: Mapping[Input, Bounds]) -> Iterator[tuple[str, float]]:
     """Each state and edge of its set at which an argument that is positive inside the sets is 0."""
     generator, sizes = np.random.default_rng(0), _affordable(argument, network)
     inputs = [node for node in walk([argument]) if isinstance(node, Input)]

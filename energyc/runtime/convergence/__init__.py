@@ -2,3 +2,9 @@
 
 Imports: ``equations``, ``relaxation``, ``tensors``; libraries: ``torch``.
 """
+
+from __future__ import annotations
+
+from energyc.runtime.convergence import short_nudges
+
+__all__ = ["short_nudges"]

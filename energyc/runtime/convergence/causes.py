@@ -138,6 +138,14 @@ def large_step(factor: float, steps: int, settings: str) -> NonConvergence:
     return NonConvergence("step", why, settings)
 
 
+def curvature_steps(step: float, steps: int, settings: str) -> NonConvergence:
+    """With steps that follow the curvature, down to ``step``, all samples settled; ``settings`` choose them."""
+    why = f"relax.step is too large for the curvature there, of up to about {1 / step:.2g}"
+    return NonConvergence(
+        "step", f"{why}: with steps of {step:.2g} by the curvature they settle in {steps} steps", settings
+    )
+
+
 def settles_slowly(steps: int, settings: str) -> NonConvergence:
     """All samples settled in more steps; ``settings`` allow them."""
     return NonConvergence("slow", f"it settles slowly: in {steps} steps", settings)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from energyc.runtime.convergence.causes import (
     NonConvergence,
+    curvature_steps,
     force_jumps,
     in_vain,
     large_step,
@@ -18,7 +19,7 @@ from energyc.runtime.convergence.causes import (
 )
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.inputs import free_phase, starting_states
-from energyc.runtime.equations.parts import chosen, part
+from energyc.runtime.equations.parts import carries, chosen, part
 from energyc.runtime.equations.records import Fixed, FreePhase, Phase
 from energyc.runtime.relaxation.free_phase import settle
 from energyc.runtime.relaxation.measures import energy
@@ -171,18 +172,34 @@ class Trials:
                 steps = int(end.steps.max())
                 yield large_step(factor, steps, self.smaller(factor, steps))
                 return
+        yield from self.steps_by_curvature()
+
+    def steps_by_curvature(self) -> Iterator[NonConvergence]:
+        """Whether all samples settle with steps that the relaxation chooses by the curvature."""
+        if self.net.relax_auto or not carries("step size", "auto") or min(self.phase.step) <= 0:
+            return
+        phase = self.phase._replace(auto=True, max_steps=LONGER * self.phase.max_steps)
+        end = settle(self.net, [x.clone() for x in self.start], self.fixed, phase)
+        if bool((end.residual <= (self.phase.tolerance or LOOSE)).all()):
+            steps, factor = int(end.steps.max()), min(h / own for h, own in zip(end.step, self.phase.step))
+            longer = self.longer_nudges(factor)
+            settings = f"relax.step = auto with {self.limit(steps)}{longer}, or {self.step_sizes(factor)}"
+            yield curvature_steps(factor * max(self.phase.step), steps, settings)
 
     def smaller(self, factor: float, steps: int) -> str:
         """The settings of a smaller step."""
+        return f"{self.step_sizes(factor)} with {self.limit(steps)}{self.longer_nudges(factor)}"
+
+    def step_sizes(self, factor: float) -> str:
+        """The settings of ``factor`` times the step of each state."""
         names, sizes = self.net.state_names, self.phase.step
-        same = len(set(sizes)) == 1
-        each = (
-            [f"relax.step = {factor * sizes[0]:.3g}"]
-            if same
-            else [f"relax.step.{name} = {factor * h:.3g}" for name, h in zip(names, sizes)]
-        )
-        longer = "" if self.net.nudge_steps is None else f", nudge.steps = {round(self.net.nudge_steps / factor)}"
-        return f"{', '.join(each)} with {self.limit(steps)}{longer}"
+        if len(set(sizes)) == 1:
+            return f"relax.step = {factor * sizes[0]:.3g}"
+        return ", ".join(f"relax.step.{name} = {factor * h:.3g}" for name, h in zip(names, sizes))
+
+    def longer_nudges(self, factor: float) -> str:
+        """The setting of nudged phases that go as far with ``factor`` times the step."""
+        return "" if self.net.nudge_steps is None else f", nudge.steps = {round(self.net.nudge_steps / factor)}"
 
     def limit(self, steps: int) -> str:
         """The settings that allow half as many steps again."""

@@ -47,6 +47,8 @@ class NetworkFacts(nn.Module):
         self.warned: set[str] = set()
         if carries("recorder", "cuda"):
             self.graphs = chosen("recorder", "cuda")()
+        if carries("diagnosis", "short nudges"):
+            self.nudges: dict[str, int] = {}  # how many gradients each rule has given
 
     def __repr__(self) -> str:
         """Sizes, shapes and rules."""

@@ -25,7 +25,7 @@ from energyc.runtime.equations.inputs import (
     rule_settings,
     starting_states,
 )
-from energyc.runtime.equations.parts import chosen
+from energyc.runtime.equations.parts import carries, chosen
 from energyc.runtime.equations.records import Estimate, Fixed, Gradients, Relaxed
 from energyc.runtime.equations.rule import Estimator
 from energyc.runtime.networks.answers import Answering
@@ -204,9 +204,12 @@ class EnergyNetwork(Answering):
         are the circle of holomorphic rules. A rule that is biased on this network needs ``allow_biased``.
         ``penalty`` and ``residual_defence`` weigh what keeps training healthy; their slopes are added. Without
         ``contrast`` they are all there is, as for samples that did not settle. The penalty looks along ``directions``,
-        shaped like the states and drawn at random by default.
+        shaped like the states and drawn at random by default. NotSettledWarning says, once for a rule, that its nudged
+        phases end before they converge, and how many steps would do; it is looked for at the first gradient, the
+        second, the fourth and so on.
         """
-        estimate = self.learning_rules[admitted(self, rule, allow_biased)]
+        rule = admitted(self, rule, allow_biased)
+        estimate = self.learning_rules[rule]
         with torch.no_grad():
             phase = free_phase(self, steps, step, tolerance)
             settings = rule_settings(self, phase, beta, nudge_steps, points, radius)
@@ -217,7 +220,10 @@ class EnergyNetwork(Answering):
             aims = ordered_targets(self, targets, fixed)
             start = starting_states(self, states, fixed, aims)
             if contrast:
-                return averaged(self, estimate(self, start, fixed, aims, settings), fixed, aims, settings)
+                found = estimate(self, start, fixed, aims, settings)
+                if carries("diagnosis", "short nudges"):
+                    chosen("diagnosis", "short nudges")(self, rule, estimate, found, fixed, aims, settings)
+                return averaged(self, found, fixed, aims, settings)
             free = settle(self, start, fixed, phase)
             return averaged(self, Estimate(free, [], torch.ones_like(free.frozen)), fixed, aims, settings)
 

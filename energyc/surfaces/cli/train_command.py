@@ -210,10 +210,13 @@ def _resume(
 
 
 def _warnings_before(prepared: Prepared) -> list[str]:
-    from energyc.surfaces.report.notes import rule_warnings, spec_warnings
+    from energyc.surfaces.report.notes import rule_warnings, spec_warnings, stiffness_notes
 
     network, trained_by = prepared.network, prepared.options.trained_by
-    return [*spec_warnings(network, trained_by), *rule_warnings(network, prepared.compiled.classes, trained_by)]
+    relaxing = [layer.network for layer in network.layers.values()] or [network]
+    steps = (note for each in relaxing for note in stiffness_notes(each))
+    rules = rule_warnings(network, prepared.compiled.classes, trained_by)
+    return [*spec_warnings(network, trained_by), *rules, *steps]
 
 
 def _note_rule(prepared: Prepared, console: Console) -> None:

@@ -23,9 +23,11 @@ from energyc.surfaces.report.notes import (
     block_notes,
     chosen_rule,
     idle_settings,
+    infinite_notes,
     kink_notes,
     missing_cost,
     steep_notes,
+    stiffness_notes,
 )
 
 
@@ -258,3 +260,5 @@ def _notes(network: Network) -> Iterable[str]:
     if nudge.beta is not None:
         yield f"beta = {nudge.beta:g}: energyc verify shows whether it is well above rounding in float32"
     yield from steep_notes(network)
+    yield from infinite_notes(network)
+    yield from stiffness_notes(network)

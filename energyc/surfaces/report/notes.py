@@ -10,6 +10,7 @@ from energyc.language.diagnostics import listed
 from energyc.language.network import Network
 from energyc.language.resolve import BY_RULE, untrained_by
 from energyc.proofs.claims.classes import Classes
+from energyc.proofs.claims.stiffness import Stiff, certified_step, infinite_curvatures, moves_exactly, stiff_states
 from energyc.proofs.conservativeness.edges import steep_edges
 
 
@@ -61,6 +62,38 @@ def chosen_rule(network: Network, classes: Classes) -> Iterator[str]:
 def steep_notes(network: Network) -> Iterator[str]:
     """Yield a sentence for each infinite slope at the edge of a state's set."""
     yield from map(str, steep_edges(network))
+
+
+def infinite_notes(network: Network) -> Iterator[str]:
+    """Yield a sentence for each place where the force is finite and its slope is not."""
+    if network.states and not network.layers:
+        yield from map(str, infinite_curvatures(network))
+
+
+def stiffness_notes(network: Network) -> Iterator[str]:
+    """Yield a sentence for each state that steps of the size that is set leave where the curvature is largest."""
+    alike: dict[Stiff, list[str]] = {}
+    for each in stiff_states(network):
+        alike.setdefault(replace(each, state=""), []).append(each.state)
+    for stiff, states in alike.items():
+        along, rim = listed(states), stiff.edge is not None
+        at = f"where {'it is' if len(states) == 1 else 'they are'} {stiff.edge:g}" if rim else "everywhere"
+        curvature = f"the curvature of {listed(stiff.terms)} along {along} is at least {stiff.least:,.4g} {at}"
+        besides = f", to which {listed(stiff.others)} adds what the weights decide" if stiff.others else ""
+        leaves = "states that rest near there" if rim else "every state of rest"
+        step = f"relax.step = {stiff.step:g} is above 2/L: {curvature}{besides}"
+        yield f"{step}, and steps above {stiff.limit:.3g} leave {leaves}; {_smaller(network, stiff, states)}"
+
+
+def _smaller(network: Network, stiff: Stiff, states: list[str]) -> str:
+    """Say which steps and solvers settle stiff states."""
+    ways = [f"relax.step = {stiff.short:g} with more steps", "relax.step = auto", "relax.solver = newton"]
+    certified = certified_step(network)
+    if certified is not None:
+        ways.insert(1, f"relax.step = certified (which is {certified:.3g})")
+    if all(moves_exactly(network, state) for state in states):
+        ways.append("relax.solver = blocks")
+    return f"what helps: {listed(ways, 'or')}"
 
 
 def kink_notes(derivation: Derivation) -> Iterator[str]:
