@@ -45,6 +45,10 @@ class State(Declared):
         match self.kept:
             case "[-1, 1]":
                 return x.clamp(-1, 1)
+            case "[0, 1]":
+                return x.clamp(0, 1)
+            case "[0.01, 0.99]":
+                return x.clamp(0.01, 0.99)
             case "nonnegative":
                 return x.clamp(min=0)
             case "sphere":

@@ -6,12 +6,15 @@ one that an own plain step does not leave.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 import torch
+from torch import Tensor
 
 import energyc
 from energyc import pipeline
@@ -27,11 +30,13 @@ from tests.fuzz.differential import (
     slopes_of_host,
 )
 from tests.fuzz.drawing_specs import Maker, answered, random_spec, summed
-from tests.fuzz.expressions import Access, Binary, Constant, Definition, Expression, Scope, Unary, Whole
+from tests.fuzz.expressions import Access, Binary, Constant, Definition, Environment, Expression, Scope, Unary, Whole
 from tests.fuzz.networks import Declared, Relaxing, Spec, State, Tensors
 
 #: Rules that claim the gradient of the cost at rest, where ``check`` calls them exact.
 RULES = "ep centered-ep vf aep tracking-aep adjoint holomorphic-ep holomorphic-aep dyadic-ep implicit bptt".split()
+#: Rules whose nudged phases are made too short.
+SHORTENED = ("centered-ep", "adjoint", "ep")
 SOLVERS = ("blocks", "newton", "anderson", "anderson(memory = 2, damping = 0.5)")
 PACES = ("auto", "certified")
 STEPS = 90
@@ -42,12 +47,94 @@ TOLERANCE = 2e-5
 #: Of a plain step at the rest of a solver, which ends at a tolerance of 1e-9.
 MOVED = 1e-6
 WEAK = Constant("0.2", 0.2)
+SETS = ("", "[-1, 1]", "nonnegative", "[-1, 1]")
+SETS_WITH_RIMS = ("[0, 1]", "nonnegative", "simplex", "[0.01, 0.99]")
+#: Functions with infinite slopes or curvature at 0; on a simplex those whose curvature alone is infinite there.
+FORMS = ("({})^(3/2)", "({})^(5/4)", "sqrt({})", "(({}) * log({}))", "(-log({}))")
+RIMS = {
+    "[0, 1]": (0.0, 1.0),
+    "nonnegative": (0.0, float("inf")),
+    "simplex": (0.0, 2.0),
+    "[0.01, 0.99]": (0.01, 0.99),
+}
+#: How far an entry rests from a rim, or the force pushes it beyond one, where gradients are compared.
+MARGIN = 0.02
+WEIGHTS = (("0.2", 0.2), ("0.05", 0.05), ("(-0.05)", -0.05))
+#: A gradient by nudged phases that is off by more is to be warned of; with the steps that are named it is off by less.
+OFF, NAMED = 0.2, 0.03
+
+
+class _Absorbed(torch.autograd.Function):
+    """The product of two numbers, 0 where one is 0 whatever the other is, and so in its derivatives."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a, b)
+        return torch.where((a == 0) | (b == 0), 0.0, a * b)
+
+    @staticmethod
+    def backward(ctx: Any, *given: Tensor) -> tuple[Tensor, Tensor]:
+        (g,), (a, b) = given, ctx.saved_tensors
+        return _Absorbed.apply(g, b), _Absorbed.apply(g, a)
+
+
+class _Power(torch.autograd.Function):
+    """A power whose slope times 0 is 0."""
+
+    @staticmethod
+    def forward(ctx: Any, u: Tensor, exponent: float) -> Tensor:
+        ctx.save_for_backward(u)
+        ctx.exponent = exponent
+        return u**exponent
+
+    @staticmethod
+    def backward(ctx: Any, *given: Tensor) -> tuple[Tensor, None]:
+        (g,), (u,), p = given, ctx.saved_tensors, ctx.exponent
+        return _Absorbed.apply(g, p * _Power.apply(u, p - 1)), None
+
+
+class _Log(torch.autograd.Function):
+    """A logarithm whose slope times 0 is 0."""
+
+    @staticmethod
+    def forward(ctx: Any, u: Tensor) -> Tensor:
+        ctx.save_for_backward(u)
+        return u.log()
+
+    @staticmethod
+    def backward(ctx: Any, *given: Tensor) -> Tensor:
+        (g,), (u,) = given, ctx.saved_tensors
+        return _Absorbed.apply(g, _Power.apply(u, -1.0))
+
+
+RIM_VALUES: dict[str, Callable[[Tensor], Tensor]] = {
+    "({})^(3/2)": lambda u: _Power.apply(u, 1.5),
+    "({})^(5/4)": lambda u: _Power.apply(u, 1.25),
+    "sqrt({})": lambda u: _Power.apply(u, 0.5),
+    "(({}) * log({}))": lambda u: u * _Log.apply(u),
+    "(-log({}))": lambda u: -_Log.apply(u),
+}
+
+
+@dataclass(frozen=True)
+class AtRim(Expression):
+    """A function of ``FORMS`` of an element."""
+
+    form: str
+    part: Expression
+
+    def text(self) -> str:
+        return self.form.replace("{}", self.part.text())
+
+    def value(self, at: Environment, scope: Scope) -> Tensor:
+        return RIM_VALUES[self.form](self.part.value(at, scope))
 
 
 def random_resting(seed: int) -> Spec:
     """A spec of the seed, with terms so weak beside the leak of each state that most come to rest."""
     random = Random(seed)
-    spec = _quadratic(random.randrange(2**31)) if random.random() < 0.4 else _weakened(random.randrange(2**31))
+    kind = random.choice((_quadratic, _on_rims, _weakened))
+    spec = kind(random.randrange(2**31))
     spec.relaxing.step, spec.relaxing.steps = 0.5, STEPS
     nudge = f"nudge {{ beta = auto, steps = {STEPS} }}"
     if spec.layer:
@@ -83,12 +170,12 @@ def _product(*factors: Expression) -> Expression:
     return found
 
 
-def _quadratic(seed: int) -> Spec:
-    """States in boxes that act on one another in products: many of them move exactly in sweeps."""
+def _quadratic(seed: int, sets: Sequence[str] = SETS) -> Spec:
+    """States in ``sets`` that act on one another in products: in boxes many of them move exactly in sweeps."""
     make = Maker(seed)
     spec = Spec(f"quad{seed % 100}", make.sizes, Relaxing())
     spec.clamps, own = [Declared("x0", make.dims(1, 1))], spec.relaxing
-    own.states = [_boxed(make, f"z{k}") for k in range(make.random.randint(1, 4))]
+    own.states = [_boxed(make, f"z{k}", sets) for k in range(make.random.randint(1, 4))]
     members: list[Declared] = [*spec.clamps, *own.states]
     for state in own.states:
         scope, strength = make.indices(state.dims), make.random.choice((("1/2", 0.5), ("0.7", 0.7), ("1", 1.0)))
@@ -103,10 +190,25 @@ def _quadratic(seed: int) -> Spec:
     return spec
 
 
-def _boxed(make: Maker, name: str) -> State:
-    dims, kept = make.dims(1, 1), make.random.choice(("", "[-1, 1]", "nonnegative", "[-1, 1]"))
-    indices = make.indices(dims)
-    return State(name, dims, kept=kept, start=Definition(indices, Constant("0.3", 0.3)))
+def _on_rims(seed: int) -> Spec:
+    """States that rest on the rims of their sets, where the curvature of what is added is infinite or huge."""
+    spec = _quadratic(seed, SETS_WITH_RIMS)
+    random = Random(seed)
+    for state in spec.relaxing.states:
+        scope = tuple((f"{dim.lower()}{k + 90}", spec.sizes[dim]) for k, dim in enumerate(state.dims))
+        forms = FORMS[:2] if state.kept == "simplex" else FORMS if state.kept == "[0.01, 0.99]" else FORMS[:4]
+        element: Expression = _whole(state.name, scope)
+        if state.kept.startswith("[") and random.random() < 0.4:
+            element = Binary("({} - {})", Constant("1", 1.0), element)
+        body = summed(_product(Constant(*random.choice(WEIGHTS)), AtRim(random.choice(forms), element)), scope)
+        spec.relaxing.energies[f"rim_{state.name}"] = Definition((), body)
+    return spec
+
+
+def _boxed(make: Maker, name: str, sets: Sequence[str]) -> State:
+    dims, kept = make.dims(1, 1), make.random.choice(sets)
+    indices, along = make.indices(dims), dims[0] if kept == "simplex" else ""
+    return State(name, dims, kept=kept, along=along, start=Definition(indices, Constant("0.3", 0.3)))
 
 
 def _coupled(make: Maker, spec: Spec, first: Declared, second: Declared, bent: bool = False) -> None:
@@ -135,7 +237,7 @@ def disagreements(seed: int, target: str = "torch") -> dict[str, float]:
     spec = random_resting(seed)
     given = drawn(spec, seed)
     expected = by_autograd(spec, given)
-    if not _rests(spec, given, expected):
+    if not _rests(spec, given, expected) or not _strictly(spec, given, expected):
         return {}
     with quiet():
         return {**_by_rules(spec, given, expected, target), **({} if spec.layer else _by_solvers(spec, given, target))}
@@ -151,6 +253,28 @@ def _rests(spec: Spec, given: Inputs, expected: Tensors) -> bool:
     return all(difference(value.detach(), expected[f"state {name}"]) < RESTING for name, value in earlier.items())
 
 
+def _strictly(spec: Spec, given: Inputs, expected: Tensors) -> bool:
+    """Whether entries on rims are held there, and others rest off them: a nudge, however weak, keeps it so."""
+    own = spec.relaxing
+    if not any(name.startswith("rim_") for name in own.energies):
+        return True
+    states = {state.name: expected[f"state {state.name}"] for state in own.states}
+    force = own.force(states, spec.tied({**given.clamps, **given.params}), spec.lets)
+    for state in own.states:
+        z, low, high = states[state.name], *RIMS[state.kept]
+        moved = z + force[state.name].detach()
+        if state.kept == "simplex":
+            free = z > 0
+            axis = 1 + state.dims.index(state.along)
+            shift = torch.where(free, moved - z, 0.0).sum(axis, keepdim=True) / free.sum(axis, keepdim=True)
+            moved = moved - shift
+        inside = (z > low + MARGIN) & (z < high - MARGIN)
+        held = ((z == low) & (moved < low - MARGIN)) | ((z == high) & (moved > high + MARGIN))
+        if not bool((inside | held).all()):
+            return False
+    return True
+
+
 def _by_rules(spec: Spec, given: Inputs, expected: Tensors, target: str) -> dict[str, float]:
     """The relative errors of gradients by the rules that ``check`` calls exact, also inside of a host."""
     text, found = spec.text(), {}
@@ -160,12 +284,40 @@ def _by_rules(spec: Spec, given: Inputs, expected: Tensors, target: str) -> dict
     fill(net, given.params)
     gradients = {name.removeprefix("gradient "): g for name, g in expected.items() if name.startswith("gradient ")}
     by_host = slopes_of_host(spec, given)
+    found |= (
+        {} if spec.layer else _too_short(net, given, gradients, [rule for rule in SHORTENED if rule in exact], target)
+    )
     for rule in exact:
         computed = net.gradients(given.clamps, given.targets, rule=rule).params
         found |= _errors(f"{target} {rule}", computed, gradients)
         if spec.layer or rule in ("implicit", "bptt"):
             found |= _errors(f"{target} {rule} in a host", in_host(net, spec, given, rule), by_host)
     return found
+
+
+def _too_short(net: Any, given: Inputs, expected: Tensors, rules: Sequence[str], target: str) -> dict[str, float]:
+    """Gradients by nudged phases of few steps that are wrong without a warning, or by the steps that one names."""
+    found = {}
+    for rule in rules:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            computed = net.gradients(given.clamps, given.targets, rule=rule, nudge_steps=2).params
+        named = [int(n) for w in caught for n in re.findall(r"nudge\.steps = (\d+) would do", str(w.message))]
+        error = _relative(computed, expected)
+        if not named and error > OFF:
+            found[f"{target} {rule} by 2 nudged steps without a warning"] = error
+        if named:
+            longer = net.gradients(given.clamps, given.targets, rule=rule, nudge_steps=named[0]).params
+            if not (error := _relative(longer, expected)) <= NAMED:
+                found[f"{target} {rule} by the {named[0]} nudged steps that are named"] = error
+    return found
+
+
+def _relative(computed: Tensors, expected: Tensors) -> float:
+    """The length of an error as a share of what is expected, 0 where that is less than rounding shows."""
+    size = sum(float(value.square().sum()) for value in expected.values()) ** 0.5
+    apart = sum(float((computed[n].detach() - value).square().sum()) for n, value in expected.items()) ** 0.5
+    return apart / size if size > 1e-6 else 0.0
 
 
 def _errors(way: str, computed: Tensors, expected: Tensors) -> dict[str, float]:

@@ -69,6 +69,19 @@ def test_settings_that_are_said_to_help_do(case: str) -> None:
     )
 
 
+def test_steps_by_the_curvature_are_tried_before_a_lower_gain() -> None:
+    """At rest on the rim the curvature is 5,000 and more: no 64th of a step of 0.2 is short enough."""
+    body = f"state z[D] in [0.0001, 0.9999]\n{STIFF.partition(chr(10))[2].replace('0.1 *', '')}"
+    told = network(body).non_convergence(inputs(-8.0, -7.0))
+    assert told.cause == "step" and "relax.step is too large for the curvature there, of up to about" in told.why
+    longer = r"relax\.max_steps = (\d+), nudge\.steps = \d+"
+    found = re.match(rf"relax\.step = auto with {longer}, or relax\.step = ([\d.e-]+)$", told.helps)
+    assert found is not None, told.helps
+    for step, most in (("auto", int(found[1])), (float(found[2]), 100_000)):
+        helped = network(body, {"relax.step": step, "relax.max_steps": most})
+        assert helped.non_convergence(inputs(-8.0, -7.0)) is None
+
+
 @pytest.mark.abridged(every=3)
 @pytest.mark.parametrize(
     ("case", "old", "new", "step"),

@@ -4,6 +4,8 @@ A state that its set holds on the rim has the direction 0, and the cotangent 0. 
 infinite, as that of ``sqrt(p)`` at p = 0, and 0 times infinity is no number. In what is linear in a direction ``v``, a
 function f of u that has a pole at u = 0 is therefore taken at ``u + [v == 0]``: its value there counts nothing. Where
 ``v`` is not 0 nothing changes, so that a slope which is infinite in an entry that moves stays infinite.
+
+Values are as their limits on the rim: ``u * u^-1`` is 1, and ``u * log(u)`` is 0 where u is.
 """
 
 from __future__ import annotations
@@ -83,11 +85,30 @@ class _Products:
         new: dict[Node, Node] = {}
         for node in order:
             made = rebuilt(self.graph, node, new)
-            moving = [o for o in node.operands if o.node in linear] if isinstance(node, Einsum) else []
-            if isinstance(node, Einsum) and len(moving) == 1:
-                made = self._product(node, moving[0], infinite, new)
+            if isinstance(node, Einsum) and node in infinite:
+                moving = [o for o in node.operands if o.node in linear]
+                made = self._product(node, moving[0], infinite, new) if len(moving) == 1 else made
+                made = self._in_the_limit(made) if isinstance(made, Einsum) else made
             new[node] = made
         return new
+
+    def _in_the_limit(self, node: Einsum) -> Node:
+        """A product with ``u`` and a power or the logarithm of u, as its limit is where u is 0."""
+        factors, graph = list(node.operands), self.graph
+        for operand in node.operands:
+            pole = operand.node
+            if not isinstance(pole, Map) or (own := Operand(pole.argument, operand.axes)) not in factors:
+                continue
+            if pole.function.named("log"):
+                none = graph.map("reached", graph.scale(-1, pole.argument))
+                factors[factors.index(operand)] = Operand(
+                    graph.map("log", graph.plus(pole.argument, none)), operand.axes
+                )
+            elif (exponent := pole.function.exponent) is not None and exponent < 0:
+                factors.remove(own)
+                factors[factors.index(operand)] = Operand(graph.power(pole.argument, exponent + 1), operand.axes)
+        labels = dict(enumerate(node.labels))
+        return graph.einsum(node.coefficient, [(o.node, o.axes) for o in factors], labels, node.out)
 
     def _product(self, node: Einsum, moving: Operand, infinite: set[Node], new: Mapping[Node, Node]) -> Node:
         """A product of one direction, with its other factors finite where that is 0."""

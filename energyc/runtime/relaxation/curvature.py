@@ -76,15 +76,22 @@ def curvature(net: Equations, states: Tensors, fixed: Fixed, shares: Sequence[fl
 
     It takes 1 + ``SECANTS`` evaluations, and begins with cos(k^2), a direction that no force singles out. Of a gradient
     in a metric H it comes from below; of another force the lengths of its powers are as near. It is at least what keeps
-    a move from being longer than |z| + sqrt(entries), so that a force without curvature gives a step too.
+    a move from being longer than |z| + sqrt(entries), so that a force without curvature gives a step too. Entries that
+    a set holds do not count where the force on them is infinite.
     """
+    here = flatten(states)
+    direction = torch.arange(1, here.shape[1] + 1, dtype=torch.float64).square().cos().to(here).expand_as(here)
+    held = torch.zeros_like(here, dtype=torch.bool)
 
     def moves(at: Tensor) -> Tensor:
-        return flatten([h * f for h, f in zip(shares, net._force(unflatten(at, states), fixed))])
+        found = flatten([h * f for h, f in zip(shares, net._force(unflatten(at, states), fixed))])
+        return torch.where(held & ~found.isfinite(), 0.0, found) if net.constrained else found
 
-    here = flatten(states)
     first, width = moves(here), torch.finfo(net.dtype).eps ** (1 / 3) * (1 + norm(here))[:, None]
-    direction = torch.arange(1, here.shape[1] + 1, dtype=torch.float64).square().cos().to(here).expand_as(here)
+    if net.constrained and not bool(first.isfinite().all()):
+        ahead = unflatten(here + first, states)
+        held = flatten(net._proximal_adjoint(ahead, unflatten(direction, states), fixed, shares)) == 0
+        first = torch.where(held & ~first.isfinite(), 0.0, first)
     size = norm(direction)
     for _ in range(SECANTS):
         direction = direction / size.clamp_min(torch.finfo(net.dtype).tiny)[:, None]
