@@ -206,7 +206,7 @@ class Point:
     def _projected(self, rows: Tensor, step: tuple[float, ...]) -> Tensor:
         """Multiply each row by the derivative of the projection."""
         here, fixed, seeds = self._at(rows)
-        return _flattened(Transposed(self.net, here, fixed, seeds, step).project(rows)[0], here)
+        return _flattened(Transposed(self.net, here, fixed, seeds, step).seeds, here)
 
     @torch.no_grad()
     def back(self, rows: Tensor) -> Tensor:
@@ -216,7 +216,7 @@ class Point:
 
     @torch.no_grad()
     def stepped(self, rows: Tensor, step: tuple[float, ...]) -> Tensor:
-        """Multiply each row by the derivative of a projected step, transposed; or by that of a sweep."""
+        """Multiply each row by a matrix with the eigenvalues of a projected step; or by the derivative of a sweep."""
         here, fixed, seeds = self._at(rows)
         if self.sweeps:
             return self._swept(here, fixed, seeds, step)
