@@ -11,6 +11,7 @@ from energyc.language.diagnostics import Source
 from energyc.pipeline import Choices, resolve
 from energyc.proofs.claims.classes import Claim
 from energyc.proofs.verdicts.in_notation import classes_of
+from tests.analysis.indexed import by_index, factored
 from tests.drawing import SEED, draws
 
 #: Pieces of an energy in one state z and whether they are bounded below, for states without a set, in [0, 1], and >= 0.
@@ -96,7 +97,10 @@ def filled(piece: str, generator: np.random.Generator) -> str:
 
 
 def energy_of(generator: np.random.Generator) -> tuple[str, bool]:
-    """A spec of one to three pieces, each in a state of its own, and whether its energy is bounded below."""
+    """A spec of one to three pieces, each in a state of its own, and whether its energy is bounded below.
+
+    Some pieces differ from one index to the other.
+    """
     lines, sum_has_floor = ["network n", "dim K = 2", "param w[K] = 1 in [1/10, 3]"], True
     terms = []
     for name in "xyz"[: generator.integers(1, 4)]:
@@ -104,9 +108,14 @@ def energy_of(generator: np.random.Generator) -> tuple[str, bool]:
             piece, (written, has_floor) = list(ON_RIMS.items())[generator.integers(len(ON_RIMS))]
             written = f" in {written}"
         else:
-            piece, floors = list(PIECES.items())[generator.integers(len(PIECES))]
+            (piece, floors), (other, others) = (
+                list(PIECES.items())[generator.integers(len(PIECES))] for _ in range(2)
+            )
             place = int(generator.integers(3))
             written, has_floor = SETS[place], floors[place]
+            if (both := by_index(generator, piece, other)) is not None:
+                piece, has_floor = both, floors[place] and others[place]
+            piece = factored(generator, piece)
         lines.append(f"state {name}[K]{written}")
         terms.append(f"sum[k]({filled(piece, generator).replace('z[k]', f'{name}[k]')})")
         sum_has_floor = sum_has_floor and has_floor

@@ -57,6 +57,22 @@ NOT_PROVED = {
         "dim T = 5\nstate y[D] in [-1, 1]\nforce f on y[d] = where(t < 2, 1, -1)\nrelax t in T { step = 1/2 }",
         ("an equilibrium exists",),
     ),
+    "a floor at the first index alone": (
+        "state z[D]\nenergy e = sum[d](where(d < 2, 1, 0)*z[d]^2) - sum[d](log(1 + z[d]^2))",
+        ("bounded below", "an equilibrium exists"),
+    ),
+    "a floor at all indices but the last": (
+        "state z[D]\nenergy e = sum[d](where(d == D - 1, 0, 1)*z[d]^2 - log(1 + z[d]^2))",
+        ("bounded below", "an equilibrium exists"),
+    ),
+    "a floor at index 0 as a number": (
+        "state z[D]\nenergy e = sum[d]((1 - d)*z[d]*tanh(z[d]))",
+        ("bounded below", "an equilibrium exists"),
+    ),
+    "a floor at a size of 1": (
+        "state z[D]\nenergy e = sum[d]((2 - D)*log(1 + z[d]^2))",
+        ("bounded below", "an equilibrium exists"),
+    ),
     "the logarithm of a sigmoid": ("state z[D]\nenergy e = sum[d](log(sigmoid(z[d])))", ("bounded below",)),
     "the inverse of a sigmoid": ("state z[D]\nenergy e = sum[d](-1/sigmoid(z[d]))", ("bounded below",)),
     "the inverse of a bell": ("state z[D]\nenergy e = sum[d](z[d]^2/2 - 1/exp(-z[d]^2))", ("bounded below",)),
@@ -229,6 +245,14 @@ def test_nor_elsewhere(name: str, place: str) -> None:
 
 #: What is true, and was once called a bug of the compiler by the adversary or the checker.
 RIGHT = {
+    "lone elements with a factor by a condition on the index": (
+        "state z[D]\nenergy e = sum[d](where(d < 2, 1/2, 3)*z[d]*tanh(z[d]))",
+        "an equilibrium exists",
+    ),
+    "lone elements with a factor by the index": (
+        "state z[D]\nenergy e = sum[d]((d + 1)*(exp(z[d]) + exp(-z[d])))",
+        "an equilibrium exists",
+    ),
     "a family, at other sizes": ("state z[D]\nenergy e[f in N] = 1/4*sum[d](z[d]^2)", "there is only one equilibrium"),
     "a logarithm before its argument": ("state z[D] in simplex[D]\nenergy e = sum[d](log(z[d])*z[d])", "bounded below"),
     "kinks in a let": (

@@ -14,6 +14,7 @@ from energyc.language.diagnostics import Source
 from energyc.pipeline import Choices, resolve
 from energyc.proofs.claims.classes import Claim
 from energyc.proofs.verdicts.in_notation import classes_of
+from tests.analysis.indexed import by_index, factored
 from tests.drawing import SEED, draws
 
 NONE, ONE, MORE = "no", "one", "more"
@@ -60,12 +61,15 @@ def energy_of(generator: np.random.Generator) -> tuple[str, str]:
     """A spec of one to three pieces, each in a state of its own, and how many states are at rest."""
     lines, found, terms = ["network n", "dim K = 2", "param w[K] = 1 in [1/10, 3]"], ONE, list[str]()
     for name in "xyz"[: generator.integers(1, 4)]:
-        piece, numbers = list(PIECES.items())[generator.integers(len(PIECES))]
+        (piece, numbers), (other, others) = (list(PIECES.items())[generator.integers(len(PIECES))] for _ in range(2))
         place = int(generator.integers(3))
-        written = piece.replace("{a}", NUMBERS[generator.integers(3)]).replace("z[k]", f"{name}[k]")
+        known = {numbers[place]}
+        if (both := by_index(generator, piece, other)) is not None:
+            piece, known = both, {numbers[place], others[place]}
+        written = factored(generator, piece).replace("{a}", NUMBERS[generator.integers(3)]).replace("z[k]", f"{name}[k]")
         lines.append(f"state {name}[K]{SETS[place]}")
         terms.append(f"energy e{name} = sum[k]({written})")
-        found = NONE if NONE in (found, numbers[place]) else MORE if MORE in (found, numbers[place]) else ONE
+        found = NONE if NONE in {found, *known} else MORE if MORE in {found, *known} else ONE
     return "\n".join([*lines, *terms, "readout r = sum[k](w[k])", ""]), found
 
 

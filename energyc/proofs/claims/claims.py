@@ -16,7 +16,7 @@ from energyc.proofs.claims import contraction, floor, positivity, rest
 from energyc.proofs.claims.adversary import Adversary
 from energyc.proofs.claims.classes import WHOLE, Claim
 from energyc.proofs.claims.energy import whole_forces
-from energyc.proofs.claims.judgement import Judgement, Step, at_sizes, undecided
+from energyc.proofs.claims.judgement import Judgement, Kernel, Step, at_sizes, undecided
 from energyc.proofs.claims.monotone import CONVERGES, UNIQUE, Monotone
 from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.sets import of_forces, on_charts, simplexes, with_spheres
@@ -33,9 +33,11 @@ SECONDS = 0.4
 EQUILIBRIUM = rest.CLAIM
 
 
-def claims_of(network: Network, classification: Classification, called: str = WHOLE) -> Iterator[Claim]:
+def claims_of(
+    network: Network, classification: Classification, kernel: Kernel, called: str = WHOLE
+) -> Iterator[Claim]:
     """The claims about a network, or a layer that is ``called`` so, in the order of a report."""
-    yield from Judge(network, classification, called).claims()
+    yield from Judge(network, classification, kernel, called).claims()
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Judge:
 
     network: Network
     classification: Classification
+    kernel: Kernel
     called: str
 
     @cached_property
@@ -100,9 +103,9 @@ class Judge:
     def _of_rest(self) -> Iterator[Claim]:
         """That the energy has a floor, that steps contract, and that there is an equilibrium."""
         network = self.network
-        least = floor.floor_of(network, self.base, self.notation.text) if network.energies else None
-        if least is not None:
-            least = self._by_curvature(least)
+        least = None
+        if network.energies:
+            least = self._by_curvature(floor.floor_of(network, self.base, self.notation.text, self.kernel))
             judged = self.adversary.against_floor(least.judgement)
             yield _claim(" + ".join(network.energies), floor.CLAIM, judged)
             least = replace(least, judgement=judged, attained=least.attained and judged.verdict == "proved")

@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from energyc.language.network import Network
-from energyc.mathematics.calculus import derivative, gradient, tangent
+from energyc.mathematics.calculus import derivative, tangent
 from energyc.mathematics.ir import Coefficient, Input, Map, Node, walk
-from energyc.proofs.claims.alone import driven_back
-from energyc.proofs.claims.energy import has_cuts, summands, whole_energy
+from energyc.proofs.claims.energy import has_cuts, summands
 from energyc.proofs.claims.forms import Forms, at_more_sizes, exact_values
-from energyc.proofs.claims.judgement import Judgement, Step, Write, undecided
+from energyc.proofs.claims.judgement import Judgement, Kernel, Step, Write, undecided
 from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.rays import falling_ray
 from energyc.proofs.claims.sets import enclosures_of, roaming, simplexes, with_spheres
@@ -39,8 +38,8 @@ class Floor:
     attained: bool = False
 
 
-def floor_of(network: Network, base: ForceField, write: Write) -> Floor:
-    """Whether the sum of all energies is bounded below."""
+def floor_of(network: Network, base: ForceField, write: Write, kernel: Kernel) -> Floor:
+    """Whether the sum of all energies is bounded below; the kernel is asked where no rule here confines the states."""
     energies = [term.node for term in network.energies.values()]
     meeting = [node for energy in energies for node in continuous_masks(network.real_selections, energy, base)[0]]
     enclosures = enclosures_of(network, base, harmless=meeting)
@@ -53,11 +52,9 @@ def floor_of(network: Network, base: ForceField, write: Write) -> Floor:
     continuous = enclosures.continuous(energies)
     if proved is not None and (proved[1] or not continuous):
         return Floor(proved[0], attained=proved[1] and continuous)
-    if continuous and not has_cuts(network, base):
-        slopes = gradient(base.graph, whole_energy(network, base), base.states, frozen=True, strict=False)
-        if driven_back(base, enclosures, {state: s for state, s in slopes.items() if isinstance(state, Input)}):
-            because = "each element stands alone, and is driven back from far out"
-            return Floor(Judgement("proved", because, Step("alone", f"{whole} is bounded below")), attained=True)
+    if continuous and not has_cuts(network, base) and kernel.is_driven_back:
+        because = "each element stands alone, and is driven back from far out"
+        return Floor(Judgement("proved", because, Step("alone", f"{whole} is bounded below")), attained=True)
     if proved is not None:
         return Floor(proved[0])
     refuted = falling_ray(network, base, roaming(network))

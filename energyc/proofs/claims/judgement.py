@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from energyc.mathematics.ir import Node
 
 Word = Literal["proved", "refuted", "undecided"]
 #: How a node is written in a statement.
 Write = Callable[[Node], str]
+
+
+class Kernel(Protocol):
+    """The independent checker, asked for what it shows by its own rules alone."""
+
+    @property
+    def is_driven_back(self) -> bool:
+        """Whether all energies are a sum over lone elements of the states, each driven back from far out."""
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def _beyond_layers(rule: Declaration) -> str:
 
 def _of_network(network: Network, gate: Gate, called: str = WHOLE) -> Classes:
     classification, notation = gate.classes(classify(network)), gate.writer.notation
-    classification, claims = gate.claims(classification, claims_of(network, classification, called))
+    classification, claims = gate.claims(classification, claims_of(network, classification, gate.trees, called))
     terms = tuple(
         replace(
             _term_report(network, name, verdict, notation, classification.descents.get(name)),

@@ -74,6 +74,12 @@ class Trees:
         ) as reason:
             return f"it has no rule tree: {reason}"
 
+    @cached_property
+    def is_driven_back(self) -> bool:
+        """Whether the rule ``alone`` of the checker shows that the energies take their least value."""
+        found = self.of("floor", Step("alone", ""))
+        return not isinstance(found, str) and found["statement"]["attained"] is True
+
     def _read_by(self, statement: Json, energies: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         """The terms and lets that a statement is about."""
         if statement["kind"] in ("positive", "semidefinite"):
@@ -214,7 +220,7 @@ class Trees:
         statement = {"kind": "floor", "of": [*energies], "attained": True, **self._quantified("floor")}
         if proof.rule == "convex":
             return _node("convex", statement, self._single(proof, {})[0])
-        if "floor" not in self._known:
+        if (key := ("floor", proof.rule)) not in self._known:
             parts = [*parts_of(self.equations, energies)]
             if proof.rule in ("norms", "alone"):
                 grouped = self._together(parts, proof.rule)
@@ -223,8 +229,8 @@ class Trees:
             premises = [*grouped]
             confined = {name for premise in premises for name in premise["statement"]["confines"]}
             attained = confined >= self._reader.free and all(map(self._is_continuous, energies))
-            self._known["floor"] = _node("sum", {**statement, "attained": attained}, premises)
-        return dict(self._known["floor"])
+            self._known[key] = _node("sum", {**statement, "attained": attained}, premises)
+        return dict(self._known[key])
 
     def _is_continuous(self, energy: str) -> bool:
         return self._reader.facts(self._reader.spec["terms"][energy]).continuous is True
