@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
+from itertools import product as choices
 from typing import Any
 
-from energyc.checker.algebra import EXPONENT, Atom, Poly, exchanged, lone, new_index, seen, solved
+from energyc.checker.algebra import CASES, EXPONENT, Atom, Poly, exchanged, lone, new_index, replaced, seen, solved
 from energyc.checker.algebra import number as constant
 from energyc.checker.formulas import SCORES, Formulas, items_of, name_of, primes_of, sum_of_names
 from energyc.checker.functions import FUNCTIONS, OTHERS, RISING, far_out, image, preimage, reduction
@@ -21,6 +22,8 @@ from energyc.checker.syntax import Left, NotCovered, expression, items, same
 CONVEX, COMPACT_SETS = ("", "box", "nonnegative", "simplex"), ("simplex", "sphere", "standardized")
 Scope = Mapping[str, Any]
 _FREE = Facts(continuous=True, top=True, bottom=True)
+#: The values of conditions and signs.
+VALUES = {"sign": (-1, 0, 1), **dict.fromkeys(("eq", "le", "above", "training"), (0, 1))}
 #: How far beyond the edge of a condition what it chooses has to be smooth for it to be so at the edge.
 NEAR = Fraction(1, 2**20)
 
@@ -222,6 +225,16 @@ class Bounds:
         shared = frozenset(f for f in shared if not any(seen(f[0])[0] & {*bound} for (bound, _), _ in poly))
         parts = (number(value) * self.of_product(bound, factors - shared) for (bound, factors), value in poly)
         return self.of_product((), shared) * reduce(operator.add, parts, number(0))
+
+    def of_cases(self, poly: Poly) -> Facts:
+        """The same, for each value of the signs and conditions that stand before its products; some at most."""
+        found = {atom for (bound, factors), _ in poly for atom, _ in factors if not seen(atom)[0] & {*bound}}
+        chosen = sorted((atom for atom in found if atom.name in VALUES and atom.kind == "function"), key=str)[:CASES]
+        cases = (
+            self.of_poly(replaced(poly, dict(zip(chosen, map(constant, values), strict=True)).get))
+            for values in choices(*(VALUES[atom.name] for atom in chosen))
+        )
+        return reduce(Facts.joined, cases)
 
     def of_product(self, bound: Iterable[Atom], factors: Iterable[tuple[Atom, Any]]) -> Facts:
         """That of a product of powers, summed over indices."""

@@ -72,11 +72,19 @@ class Case:
             raise NotCovered("an equation of gathered indices")
 
     def descent(self, flow: Left, by: str, whole: bool) -> tuple[Formulas, tuple[Atom, ...], Poly]:
-        """``(dg/dx) P w`` at indices of g, for a flow ``-P grad(E, g)`` of x that is linear in one gradient by g.
+        """``(dg/dx) P w`` at indices of g, for a flow ``-P grad(E, g)`` of x; of other form it is refused."""
+        formulas, places, pushed = self.pushed(flow, by, whole)
+        if by == flow.on:
+            return formulas, places, pushed
+        indices, value = formulas.equation(self.spec["lets"][by])
+        return formulas, indices, unfolded(formulas.differential(value), f"w.{flow.on}", places, pushed)
+
+    def pushed(self, flow: Left, by: str, whole: bool) -> tuple[Formulas, tuple[Atom, ...], Poly]:
+        """``P w`` at indices of x, for a flow ``-P grad(E, g)`` of x that is linear in one gradient by g.
 
         Noise is 0 where nothing multiplies it. Raises Refused for a flow of another form.
         """
-        formulas, on, direction = Formulas(self.spec, [flow.on], (), whole), flow.on, f"w.{by}"
+        formulas, direction = Formulas(self.spec, [flow.on], (), whole), f"w.{by}"
         formulas.slopes = []
         places, pushed = formulas.equation(flow)
         require([name for _, name in formulas.slopes] == [by], "the flow has other gradients")
@@ -88,10 +96,7 @@ class Case:
                 linear = [exponent for _, exponent in ends] == [1]
                 require(linear and not occurs(direction, factors - {*ends}), "the flow is not linear in its gradient")
                 kept.append(((bound, factors), value))
-        if by == on:
-            return formulas, places, -Poly(kept)
-        indices, value = formulas.equation(self.spec["lets"][by])
-        return formulas, indices, unfolded(formulas.differential(value), f"w.{on}", places, -Poly(kept))
+        return formulas, places, -Poly(kept)
 
     def orthonormal(self) -> dict[str, list[int]]:
         """The params that are matrices with orthonormal rows, or columns, and the axes of these."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -37,7 +37,7 @@ class Claims(Slopes):
         self.compare(tree["formulas"])
         kind = tree["statement"]["kind"]
         named: list[str] = [*self.spec["terms"]]
-        if kind in ("floor", "positive", "semidefinite"):
+        if kind in ("floor", "positive", "semidefinite", "invertible"):
             of = tree["statement"]["of"]
             named = of if kind == "floor" else [of]
         about = [self.spec["terms"].get(name) or self.spec["lets"][name] for name in named]
@@ -45,7 +45,7 @@ class Claims(Slopes):
         require(not missing, f"the formula of {min(missing, default='')} is missing")
         rules: dict[str, Callable[[Node], Any]] = {"floor": self.floor, "rest": self.rest, "unique": self.unique}
         rules |= {"converges": self.converges, "contraction": self.contraction}
-        rules |= {"positive": self.positive, "semidefinite": self.semidefinite}
+        rules |= {"positive": self.positive, "semidefinite": self.semidefinite, "invertible": self.invertible}
         rules[kind](tree)
 
     # ---------------------------------------------------------------- floors
@@ -57,14 +57,15 @@ class Claims(Slopes):
         does. What is continuous on compact sets takes its least value.
         """
         statement = opened(node, "floor")
-        names, attained = statement["of"], statement["attained"]
+        names, attained, sizes = statement["of"], statement["attained"], sized(statement["sizes"], self.spec)
         require(len({*names}) == len(names) > 0, "the statement repeats an energy")
         require(isinstance(attained, bool), "the statement does not say whether the least value is taken")
         energies = [self.spec["terms"][name] for name in names]
         require(all(energy.word == "energy" for energy in energies), "these are no energies")
         if node["rule"] == "convex":
-            self.convex(node, energies)
+            self.convex(node, energies, sizes)
             return list(names)
+        require(not sizes, "a floor by the rule sum has sizes")
         confined: set[str] = set()
         listed: Counter[tuple[str, str]] = Counter()
         for premise in node["premises"]:
@@ -78,7 +79,7 @@ class Claims(Slopes):
             require(all(self.facts(energy).continuous for energy in energies), "the rule sum: it is not continuous")
         return list(names)
 
-    def convex(self, node: Node, energies: Sequence[Left]) -> None:
+    def convex(self, node: Node, energies: Sequence[Left], sizes: Mapping[str, int]) -> None:
         """That all energies together are strongly convex with continuous slopes, on convex sets of all states."""
         (premise,), terms = node["premises"], self.motion("convex")
         whole = {each.key for each in energies} == {each.key for each in terms}
@@ -88,7 +89,7 @@ class Claims(Slopes):
         )
         require(plain, "the rule convex: other steps")
         self.steady("convex", terms)
-        require(self.curved(premise, terms, {}) > 0, "the rule convex: m is not above 0")
+        require(self.curved(premise, terms, sizes) > 0, "the rule convex: m is not above 0")
 
     def part(self, node: Node, energies: Sequence[Left], confined: set[str]) -> tuple[list[tuple[str, str]], set[str]]:
         """That parts of energies are bounded below together, and confine states where those ``given`` are bounded."""
@@ -129,7 +130,8 @@ class Claims(Slopes):
         """
         statement = opened(node, "rest")
         lengths, sizes = statement["lengths"], sized(statement["sizes"], self.spec)
-        require(node["rule"] == "least" or not (lengths or sizes), "a rest by this rule has lengths or sizes")
+        require(node["rule"] == "least" or not lengths, "a rest by this rule has lengths")
+        require(node["rule"] != "brouwer" or not sizes, "a rest by this rule has sizes")
         whole = self.motion(node["rule"], lengths)
         terms = whole if node["rule"] == "flows" else moving(whole)
         rules = {"least": self.least, "proximal": self.proximal, "brouwer": self.brouwer}
@@ -180,6 +182,8 @@ class Claims(Slopes):
         require(all(term.word == "energy" for term in terms), f"the rule {node['rule']}: not all terms are energies")
         require(floor["statement"]["attained"] is True, f"the rule {node['rule']}: the least value is not taken")
         require(floor["statement"]["layer"] == self.layer, f"the rule {node['rule']}: a floor of another layer")
+        same = floor["statement"]["sizes"] in ({}, node["statement"]["sizes"])
+        require(same, f"the rule {node['rule']}: a floor at other sizes")
         require({*self.floor(floor)} == {term.name for term in terms}, f"the rule {node['rule']}: other energies")
 
     def brouwer(self, node: Node, terms: Sequence[Left]) -> None:
@@ -187,14 +191,6 @@ class Claims(Slopes):
         self.steady("brouwer", terms)
         damped = [self.damped(premise, terms) for premise in node["premises"]]
         require(sorted(damped) == sorted(self.free), "the rule brouwer: not each free state is damped")
-
-    def banach(self, node: Node, terms: Sequence[Left]) -> None:
-        """A contraction of the only state has a fixed point."""
-        (premise,) = node["premises"]
-        require(premise["statement"]["layer"] == self.layer, "the rule banach: another layer")
-        name = self.contraction(premise)
-        require([*self.states] == [name], "the rule banach: there are other states")
-        self.steady("banach", terms)
 
     def flows(self, node: Node, terms: Sequence[Left]) -> None:
         """Flows that are 0 where the gradients in them are, each by a state of all energies that read it."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
-from energyc.checker.algebra import Atom, Poly, lone, seen
+from energyc.checker.algebra import Atom, Poly, free, lone, moved, new_index, seen
 from energyc.checker.bounds import Bounds, sets_of
 from energyc.checker.case import require
-from energyc.checker.ranges import number, of_ends, root
+from energyc.checker.ranges import Facts, number, of_ends, root
 from energyc.checker.syntax import Spec, expression
 
 #: For two states s and t numbers a and b: all that reads v_s and w_t is from ``a |v_s| |w_t|`` to ``b |v_s| |w_t|``.
@@ -26,19 +28,57 @@ class Forms:
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds, self.spec = bounds, bounds.spec
+        self.places: dict[str, tuple[Atom, ...]] = {}
 
     def blocks(self, form: Poly) -> Blocks:
         """The bounds of a form, by the states of its directions. Raises Refused for what is no form."""
         found: Blocks = {}
+        for pair, known in self.parts(form):
+            low, high = found.get(pair, (0, 0))
+            found[pair] = low + known.low, high + known.high
+        return found
+
+    def is_definite(self, form: Poly) -> bool:
+        """Whether a form in one direction is above 0 wherever that is not 0."""
+        return reduce(operator.add, (known for _, known in self.parts(form)), number(0)).positive
+
+    def parts(self, form: Poly) -> Iterator[tuple[tuple[str, str], Facts]]:
+        """What is known of the products of a form, for directions of norm 1; those at one element are taken together.
+
+        Raises Refused for what is no form.
+        """
+        own: dict[tuple[Atom, Atom], Poly] = {}
         for (bound, factors), value in form:
             ends = [(atom, e) for atom, e in factors if atom.kind == "element" and atom.name[:2] in ("u.", "w.")]
             ways = sorted((atom for atom, e in ends for _ in range(2 if e == 2 else 1)), key=lambda atom: atom.name)
             require(len(ways) == 2 and all(e in (1, 2) for _, e in ends), "the rule form: a product is no form")
-            pair = ways[0].name[2:], ways[1].name[2:]
-            a, b = found.get(pair, (0, 0))
-            low, high = self.of_product(bound, [*factors.difference(ends)], value, *ways)
-            found[pair] = a + low, b + high
-        return found
+            rest = factors.difference(ends)
+            if self.is_each(bound, *ways):
+                pair, part = self.at_one_place(ways, rest, value)
+                own[pair] = own.get(pair, Poly(())) + part
+            else:
+                low, high = self.of_product(bound, [*rest], value, *ways)
+                yield (ways[0].name[2:], ways[1].name[2:]), Facts(low, high)
+        for (first, second), factor in own.items():
+            known = self.bounds.of_cases(factor)
+            if first != second:
+                known = Facts(min(known.low, 0), max(known.high, 0))
+            yield (first.name[2:], second.name[2:]), known
+
+    def is_each(self, bound: Sequence[Atom], first: Atom, second: Atom) -> bool:
+        """Whether a product is summed over all elements of a state and nothing else, with two directions at each."""
+        alike = first.args == second.args and first.name[2:] == second.name[2:]
+        return alike and self.indices(first) == frozenset(bound) and self.bounds.is_each(first, bound)
+
+    def at_one_place(self, ways: Sequence[Atom], rest: Iterable[Factor], value: Any) -> tuple[tuple[Atom, Atom], Poly]:
+        """Two directions at one element and what is before them, at indices that each state has of its own."""
+        name = ways[0].name[2:]
+        if name not in self.places:
+            self.places[name] = tuple(map(new_index, self.bounds.formulas.signature(ways[0].name)))
+        new = tuple(map(lone, self.places[name]))
+        named = {index: place for old, place in zip(ways[0].args, new, strict=True) for index in free(old)}
+        first, second = (way._replace(args=new) for way in ways)
+        return (first, second), moved(Poly([(((), frozenset(rest)), value)]), named)
 
     def of_product(
         self, bound: Sequence[Atom], factors: Sequence[Factor], value: Any, first: Atom, second: Atom

@@ -16,7 +16,7 @@ from energyc.checker.shapes import ENTRIES, FILE, Malformed, expect
 from energyc.checker.statements import composed
 from energyc.checker.syntax import Left, NotCovered, consts_of, expression, left_side
 
-FORMAT, VERSION = "energyc certificates", 8
+FORMAT, VERSION = "energyc certificates", 9
 #: For what a statement holds: everywhere, or on sets.
 QUANTIFIERS = "all params, inputs, states and sizes at which the formulas have a value and a slope"
 ON_SETS = "all params and states on their sets, inputs and sizes at which the formulas have a value and a slope"

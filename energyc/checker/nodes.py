@@ -9,22 +9,23 @@ from energyc.checker.case import require
 
 Node = Mapping[str, Any]
 _ON = "all params on their sets, "
-_STILL = "inputs and sizes at which what reads no state has a value"
-_SIZED = "inputs and sizes, those given alone where there are some, at which what reads no state has a value"
+_GIVEN = "inputs and sizes, those given alone where there are some"
+_SIZED = _GIVEN + ", at which what reads no state has a value"
 #: For what the statements of each kind hold.
 FOR = {
-    "floor": _ON + "inputs and sizes; all states on their sets at which the energies have a value",
+    "floor": _ON + _GIVEN + "; all states on their sets at which the energies have a value",
     "rest": _ON + _SIZED,
     "unique": _ON + _SIZED,
     "converges": _ON + _SIZED,
-    "contraction": _ON + "all other states on theirs, numbers of steps, " + _STILL,
+    "contraction": _ON + "all other states on theirs, numbers of steps, " + _SIZED,
     "semidefinite": _ON + "states on theirs, inputs and sizes at which it has a value",
+    "invertible": _ON + "states on theirs, inputs and sizes at which it has a value",
     "positive": _ON + "those given nowhere negative, states on theirs, inputs and sizes, where there is a slope",
 }
 
 
 class Rule(NamedTuple):
-    """The kind of the premise of a rule, or of ``any`` number of them, the fields of its facts, and its steps."""
+    """The kinds that the premise of a rule may have, or ``any`` number of them, the fields of its facts, its steps."""
 
     premise: str = ""
     facts: str = ""
@@ -43,14 +44,18 @@ RULES = {
     "rest brouwer": Rule("damped", steps="plain", any=True),
     "rest monotone": Rule("curved", steps="plain proximal"),
     "rest rims": Rule("curved", "rims", "plain", any=True),
-    "rest banach": Rule("contraction", steps="plain"),
+    "rest banach": Rule("contraction converges", steps="plain"),
     "damped damped": Rule(),
     "unique monotone": Rule("curved", steps="plain proximal"),
     "unique rims": Rule("curved", "rims", "plain", any=True),
+    "unique banach": Rule("contraction converges", steps="plain"),
     "converges rate": Rule("curved", steps="plain proximal"),
+    "converges lipschitz": Rule(steps="plain"),
     "curved form": Rule(facts="squares", steps="plain proximal"),
     "contraction slope": Rule(),
     "semidefinite form": Rule(facts="squares"),
+    "invertible elementwise": Rule(),
+    "invertible form": Rule(facts="squares sign"),
     "positive form": Rule(facts="squares apart"),
 }
 
@@ -66,6 +71,6 @@ def opened(node: Node, kind: str) -> Mapping[str, Any]:
     require(node["facts"].keys() == {*rule.facts.split(), *kinks}, f"{name}: other facts")
     require(not rule.steps or statement["steps"] in rule.steps.split(), f"{name}: other steps")
     kinds = [premise["statement"]["kind"] for premise in node["premises"]]
-    fitting = {*kinds} <= {rule.premise} and (rule.any or len(kinds) == bool(rule.premise))
+    fitting = {*kinds} <= {*rule.premise.split()} and (rule.any or len(kinds) == bool(rule.premise))
     require(fitting, f"{name}: other premises")
     return statement

@@ -137,15 +137,16 @@ OF_CERTIFICATES = by(
 OF_TREES = by(
     "kind",
     {
-        "floor": record({**_ABOUT, "of": NAMES, "attained": flag}),
+        "floor": record({**_SIZED, "of": NAMES, "attained": flag}),
         "part": record({"kind": text, "of": PAIRS, "confines": LENGTHS, "given": NAMES}),
         "rest": record({**_SIZED, **_STEPS}),
         "damped": record({"kind": text, "of": list_of(text, 1)}),
         "unique": record({**_SIZED, "steps": text}),
         "converges": record({**_SIZED, **_STEPS, "rate": fraction}),
         "curved": record({"kind": text, **_STEPS, "m": fraction, "L": or_null(fraction)}),
-        "contraction": record({**_ABOUT, "of": text, "step": fraction}),
+        "contraction": record({**_SIZED, "of": text, "step": fraction}),
         "semidefinite": record({**_ABOUT, "of": text, "by": NAMES}),
+        "invertible": record({**_ABOUT, "of": text, "by": text}),
         "positive": record({**_ABOUT, "of": text, "by": text, "given": NAMES}),
     },
 )
@@ -161,7 +162,7 @@ STEP = by(
 )
 #: The claim of an entry is for its readers: nothing rests on it.
 _ENTRY = {"claim": text, "formulas": map_of(text), "statement": OF_CERTIFICATES}
-_FACTS = record({}, {"squares": NAMES, "apart": NAMES, "kinks": PAIRS, "rims": NAMES})
+_FACTS = record({}, {"squares": NAMES, "apart": NAMES, "kinks": PAIRS, "rims": NAMES, "sign": whole})
 #: How deep premises are nested at most.
 DEPTH = 8
 

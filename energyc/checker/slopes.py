@@ -27,7 +27,21 @@ class Slopes(Terms):
     def unique(self, node: Node) -> None:
         """That there is one state, on its sets, at which a step of the whole force ends where it began."""
         opened(node, "unique")
-        self.single(node, moving(self.motion(node["rule"])))
+        by = self.banach if node["rule"] == "banach" else self.single
+        by(node, moving(self.motion(node["rule"])))
+
+    def banach(self, node: Node, terms: Sequence[Left]) -> None:
+        """A step that brings all states closer, or the only one, has one fixed point."""
+        (premise,) = node["premises"]
+        statement = premise["statement"]
+        same = (statement["layer"], statement["sizes"]) == (self.layer, node["statement"]["sizes"])
+        require(same, "the rule banach: another layer, or other sizes")
+        if statement["kind"] == "converges":
+            require(statement["steps"] == "plain", "the rule banach: other steps")
+            self.converges(premise)
+        else:
+            require([*self.states] == [self.contraction(premise)], "the rule banach: there are other states")
+            self.steady("banach", terms)
 
     def single(self, node: Node, terms: Sequence[Left]) -> None:
         """That a force on closed convex sets rests once: some states are driven to rims, the others pulled together."""
@@ -57,7 +71,16 @@ class Slopes(Terms):
         They are ``sum |v_s|^2 / length_s`` apart.
         """
         statement = opened(node, "converges")
-        (premise,), rate = node["premises"], Fraction(statement["rate"])
+        rate = Fraction(statement["rate"])
+        if node["rule"] == "lipschitz":
+            lengths = {name: Fraction(length) for name, length in statement["lengths"].items()}
+            known = lengths.keys() == self.states.keys() and min(lengths.values()) > 0
+            require(known and 0 <= rate < 1, "the rule lipschitz: other steps, or the rate is not below 1")
+            norms = beside(self.stretches(lengths, sized(statement["sizes"], self.spec)))
+            scale = [rate / length for length in lengths.values()] * 2
+            require(is_semidefinite(shifted(norms, scale, -1)), "the rule lipschitz: the rate is larger")
+            return
+        (premise,) = node["premises"]
         require(premise["statement"]["lengths"] == statement["lengths"], "the rule rate: other steps")
         terms = moving(self.motion(node["rule"]))
         m = self.monotone(node, sized(statement["sizes"], self.spec), terms, self.states.keys())
@@ -68,6 +91,18 @@ class Slopes(Terms):
             require(rate >= max(abs(gap), abs(1 - steep)), "the rule rate: the rate is larger")
         else:
             require(rate**2 >= gap - m + steep**2, "the rule rate: the rate is larger")
+
+    def stretches(self, lengths: Mapping[str, Fraction], sizes: Mapping[str, int]) -> list[list[Any]]:
+        """For states s, t a bound on ``|u_s . D_st w_t|``, D being the Jacobian of a step, over length_s."""
+        terms = moving(self.motion("lipschitz"))
+        self.steady("lipschitz", terms)
+        form = self.whole.differential(total(self.whole.work(term, "u") for term in terms))
+        for name, length in lengths.items():
+            places = tuple(map(new_index, self.whole.signature(name)))
+            own = [self.whole.element(f"{way}.{name}", tuple(map(lone, places))) for way in "uw"]
+            form += summed(places, own[0] * own[1]).scaled(1 / length)
+        blocks = largest(Forms(Bounds(self.whole, sizes)).blocks(form))
+        return [[blocks.get((s, t), (0, 0))[1] for t in lengths] for s in lengths]
 
     def monotone(
         self, node: Node, sizes: Mapping[str, int], terms: Sequence[Left], states: Collection[str]
@@ -180,6 +215,15 @@ class Slopes(Terms):
         statement = opened(node, "contraction")
         name, step = statement["of"], Fraction(statement["step"])
         require(set_of(self.states[name])[0] in CONVEX, f"the rule slope: the set of {name} is not convex")
+        low, high = self.slope(name, step, sized(statement["sizes"], self.spec))
+        require(low > -1 and high < 1, "the rule slope: it is not within (-1, 1)")
+        return str(name)
+
+    def slope(self, name: str, step: Fraction, sizes: Mapping[str, int]) -> tuple[Any, Any]:
+        """The range of the slope of a step of a state, element by element, all else held.
+
+        Raises Refused where the force jumps or elements act on one another.
+        """
         (term,) = (each for each in self.spec["terms"].values() if each.on == name and each.word in ("flow", "next"))
         numbers = dict(re.findall(r"\brelax\s+(\w+)\s+in\s+(\w+)", self.text))
         if numbers and (re.search(r"\b(layer|repeat)\b", self.text) or any(map(self.is_named, numbers))):
@@ -189,18 +233,18 @@ class Slopes(Terms):
         require(self.bounds.of(tree, {**numbers, **scope}).continuous, f"the rule slope: the force on {name} jumps")
         indices = {index: new_index(dim) for index, dim in {**numbers, **scope}.items()}
         own = formulas.element(f"w.{name}", tuple(lone(indices[index]) for index in scope))
-        slope = total(self.alone(product, own) for product in formulas.differential(formulas.value(tree, indices)))
-        known, held = self.bounds.of_poly(slope.scaled(step)), 1 - step if term.word == "next" else 1
-        require(held + known.low > -1 and held + known.high < 1, "the rule slope: it is not within (-1, 1)")
-        return str(name)
+        change = formulas.differential(formulas.value(tree, indices))
+        known = Bounds(self.formulas, sizes).of_cases(self.factor("slope", change, own).scaled(step))
+        held = 1 - step if term.word == "next" else 1
+        return held + known.low, held + known.high
 
     @staticmethod
-    def alone(product: Any, own: Poly) -> Poly:
-        """What multiplies the direction of the same element in a product. Raises Refused for another element."""
+    def factor(rule: str, change: Poly, own: Poly) -> Poly:
+        """What multiplies the direction of one element in a change. Raises Refused where another element is in it."""
         (((_, direction), _),) = own
-        (_, factors), _ = product
-        require(direction <= factors, "the rule slope: elements act on one another")
-        return Poly([product]) * own**-1
+        apart = all(direction <= factors for (_, factors), _ in change)
+        require(apart, f"the rule {rule}: elements act on one another")
+        return total(Poly([product]) * own**-1 for product in change)
 
     # ---------------------------------------------------------------- positive Jacobians
 
@@ -238,6 +282,22 @@ class Slopes(Terms):
             name, formulas = statement["of"], Formulas(self.spec, (), (), whole=True)
             form = self.product(self.spec["lets"][name], statement["by"], formulas)
         self.nonnegative(node, form, Bounds(formulas), formulas, name, {})
+
+    def invertible(self, node: Node) -> None:
+        """That P of a flow ``-P grad(E, g)``, whose g has the dims of its state, takes no vector but 0 to 0."""
+        statement = opened(node, "invertible")
+        flow, by = self.spec["terms"][statement["of"]], statement["by"]
+        formulas, places, pushed = self.pushed(flow, by, whole=True)
+        rule, bounds = node["rule"], Bounds(self.formulas)
+        require(formulas.signature(by) == formulas.signature(flow.on), f"the rule {rule}: P is not square")
+        own = formulas.element(f"w.{by}", tuple(map(lone, places)))
+        if rule == "elementwise":
+            factor = self.factor(rule, pushed, own)
+            require(not bounds.of_cases(factor).zero, "the rule elementwise: a factor may be 0")
+            return
+        form = formulas.dot(places, pushed, f"w.{by}").scaled(-1 if node["facts"]["sign"] == -1 else 1)
+        rest = form - self.squares(node, formulas, Bounds(formulas), {})
+        require(Forms(Bounds(formulas)).is_definite(rest), "the rule form: P may be singular")
 
     def product(self, let: Left, by: Sequence[str], formulas: Formulas) -> Poly:
         """``v . M v`` of a let by two of its indices, summed over all."""

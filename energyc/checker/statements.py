@@ -97,6 +97,10 @@ def _semidefinite(statement: Json, entry: Json) -> str:
     return f"{of}: positive semidefinite by the indices {' and '.join(by)}"
 
 
+def _invertible(statement: Json, _: Json) -> str:
+    return f"flow {statement['of']} = -P grad(E, {statement['by']}): P is invertible"
+
+
 def _positive(statement: Json, _: Json) -> str:
     given = f" where {', '.join(statement['given'])} is nowhere negative" if statement["given"] else ""
     return f"{statement['of']}: the Jacobian by {statement['by']} is positive semidefinite{given}"
@@ -114,5 +118,6 @@ _WORDS: Mapping[str, Callable[[Json, Json], str]] = {
     "converges": _converges,
     "contraction": _contraction,
     "semidefinite": _semidefinite,
+    "invertible": _invertible,
     "positive": _positive,
 }

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import re
 
+from energyc.language.network import Network
+from energyc.proofs.claims.judgement import Kernel
+from energyc.proofs.verdicts.certified import Writer
+from energyc.proofs.verdicts.gate import Gate
+
 #: What stays outside of a layer.
 OUTSIDE = ("dim", "param", "const", "fn")
+
+
+def kernel_of(network: Network) -> Kernel:
+    """The checker as it is asked about a network."""
+    return Gate(Writer(network, network.tree)).trees
 
 
 def in_layer(body: str, repeated: bool = False) -> str:

@@ -8,6 +8,7 @@ from energyc.pipeline import read, resolve
 from energyc.proofs.claims.claims import Judge, preconditioners
 from energyc.proofs.claims.judgement import Judgement, Step
 from energyc.proofs.conservativeness.classify import classify
+from tests.analysis.placed import kernel_of
 
 HEAD = "network t\ndim D = 3, E = 2\nparam W[D, D] ~ normal(1), p[D] = 1\nclamp a[D]\n"
 TAIL = "\nreadout all = sum[d](p[d] + a[d]) + sum[d,k](W[d,k])\nrelax { step = 1/2 }\n"
@@ -15,7 +16,7 @@ TAIL = "\nreadout all = sum[d](p[d] + a[d]) + sum[d,k](W[d,k])\nrelax { step = 1
 
 def judge(spec: str) -> Judge:
     network = resolve(read(HEAD + spec + TAIL))
-    return Judge(network, classify(network), "the network")
+    return Judge(network, classify(network), kernel_of(network), "the network")
 
 
 def proved(rule: str, *about: str) -> Judgement:

@@ -108,9 +108,7 @@ def energy_of(generator: np.random.Generator) -> tuple[str, bool]:
             piece, (written, has_floor) = list(ON_RIMS.items())[generator.integers(len(ON_RIMS))]
             written = f" in {written}"
         else:
-            (piece, floors), (other, others) = (
-                list(PIECES.items())[generator.integers(len(PIECES))] for _ in range(2)
-            )
+            (piece, floors), (other, others) = (list(PIECES.items())[generator.integers(len(PIECES))] for _ in range(2))
             place = int(generator.integers(3))
             written, has_floor = SETS[place], floors[place]
             if (both := by_index(generator, piece, other)) is not None:

@@ -73,6 +73,14 @@ NOT_PROVED = {
         "state z[D]\nenergy e = sum[d]((2 - D)*log(1 + z[d]^2))",
         ("bounded below", "an equilibrium exists"),
     ),
+    "a contraction on one side of a condition": (
+        "state z[D]\nnext z[d] = where(x[d] > 0, 11/10*tanh(z[d]), 1/2*z[d])",
+        ("contraction", "it converges", "there is only one equilibrium"),
+    ),
+    "a contraction of each state but not of all": (
+        "state z[D], y[D]\nnext z[d] = y[d] + x[d]\nnext y[d] = z[d]",
+        ("it converges", "there is only one equilibrium", "an equilibrium exists"),
+    ),
     "the logarithm of a sigmoid": ("state z[D]\nenergy e = sum[d](log(sigmoid(z[d])))", ("bounded below",)),
     "the inverse of a sigmoid": ("state z[D]\nenergy e = sum[d](-1/sigmoid(z[d]))", ("bounded below",)),
     "the inverse of a bell": ("state z[D]\nenergy e = sum[d](z[d]^2/2 - 1/exp(-z[d]^2))", ("bounded below",)),
@@ -245,6 +253,33 @@ def test_nor_elsewhere(name: str, place: str) -> None:
 
 #: What is true, and was once called a bug of the compiler by the adversary or the checker.
 RIGHT = {
+    "an equilibrium by the curvature at the sizes of the spec": (
+        "param W[D, D] ~ normal(0.02) in symmetric and zero_diagonal and [-1/8, 1/8]\nstate z[D]\n"
+        "energy e = 1/2*sum[d](z[d]^2) - 1/2*sum[d,k in D](W[d,k]*z[d]*z[k]) - sum[d](x[d]*z[d])",
+        "an equilibrium exists",
+    ),
+    "a floor by the curvature at the sizes of the spec": (
+        "param W[D, D] ~ normal(0.02) in symmetric and zero_diagonal and [-1/8, 1/8]\nstate z[D]\n"
+        "energy e = 1/2*sum[d](z[d]^2) - 1/2*sum[d,k in D](W[d,k]*z[d]*z[k]) - sum[d](x[d]*z[d])",
+        "bounded below",
+    ),
+    "next values that are closer": ("state z[D]\nnext z[d] = 9/10*tanh(z[d]) + x[d]", "it converges"),
+    "next values by a matrix of a norm below 1": (
+        "param W[D, D] ~ normal(1) in norm[9/10]\nstate z[D]\nnext z[d] = tanh(sum[k in D](W[d,k]*z[k]) + x[d])",
+        "it converges",
+    ),
+    "next values that a condition on an input selects": (
+        "state z[D]\nnext z[d] = where(x[d] > 0, 9/10*tanh(z[d]), 8/10*sin(z[d])) + x[d]",
+        "contraction",
+    ),
+    "next values that a condition on the index selects": (
+        "state z[D]\nnext z[d] = where(d < 2, 9/10*tanh(z[d]), -8/10*tanh(z[d])) + x[d]",
+        "it converges",
+    ),
+    "a step by conditions that add up to more than 1": (
+        "state z[D]\nflow z[d] = where(x[d] > 1, -9/5*z[d], where(x[d] > 0, -z[d], -1/5*z[d]))",
+        "contraction",
+    ),
     "lone elements with a factor by a condition on the index": (
         "state z[D]\nenergy e = sum[d](where(d < 2, 1/2, 3)*z[d]*tanh(z[d]))",
         "an equilibrium exists",

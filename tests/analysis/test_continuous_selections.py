@@ -7,6 +7,7 @@ import pytest
 from energyc.proofs.claims.claims import claims_of
 from energyc.proofs.conservativeness.classify import classify
 from energyc.proofs.conservativeness.verdict import Verdict
+from tests.analysis.placed import kernel_of
 from tests.resolve.helpers import network
 
 HEAD = """
@@ -128,7 +129,9 @@ def test_a_slope_of_a_function_with_cases() -> None:
 
 def bounded_below(energy: str, kept: str = "") -> str:
     net = network(f"dim D = 4\nclamp x[D]\nstate z[D]{kept}\nenergy e = sum[d]({energy}) + 0 * sum[d](x[d])")
-    (claim,) = [claim for claim in claims_of(net, classify(net), "it") if claim.claim == "bounded below"]
+    (claim,) = [
+        claim for claim in claims_of(net, classify(net), kernel_of(net), "it") if claim.claim == "bounded below"
+    ]
     return claim.verdict
 
 

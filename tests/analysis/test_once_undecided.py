@@ -24,6 +24,7 @@ from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.sampling import in_floats
 from energyc.proofs.fields.structured import on_sets
 from energyc.proofs.normal_form.gathers import Gathers
+from tests.analysis.placed import kernel_of
 from tests.drawing import SEED, draws
 
 
@@ -165,7 +166,7 @@ def positive(params: str, matrix: str, state: str = "state x[D]") -> Claim | Non
     let = matrix if matrix.startswith("let") else f"let P[d, k in D] = {matrix}"
     lines = "\n".join(["clamp b[D]", params, state, let, FLOW])
     made = network(lines, MATRIX)
-    found = [c for c in claims_of(made, classify(made)) if c.about.startswith("P in")]
+    found = [c for c in claims_of(made, classify(made), kernel_of(made)) if c.about.startswith("P in")]
     return next((c for c in found if c.claim == "positive semidefinite"), None)
 
 
@@ -251,7 +252,7 @@ BIAS = "clamp b[D]\n"
 
 def floor(params: str, energy: str) -> Claim:
     made = network(f"{params}\nenergy e = {energy}", FORMS)
-    (found,) = [c for c in claims_of(made, classify(made)) if c.claim == "bounded below"]
+    (found,) = [c for c in claims_of(made, classify(made), kernel_of(made)) if c.claim == "bounded below"]
     return found
 
 

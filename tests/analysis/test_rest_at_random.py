@@ -66,7 +66,9 @@ def energy_of(generator: np.random.Generator) -> tuple[str, str]:
         known = {numbers[place]}
         if (both := by_index(generator, piece, other)) is not None:
             piece, known = both, {numbers[place], others[place]}
-        written = factored(generator, piece).replace("{a}", NUMBERS[generator.integers(3)]).replace("z[k]", f"{name}[k]")
+        written = (
+            factored(generator, piece).replace("{a}", NUMBERS[generator.integers(3)]).replace("z[k]", f"{name}[k]")
+        )
         lines.append(f"state {name}[K]{SETS[place]}")
         terms.append(f"energy e{name} = sum[k]({written})")
         found = NONE if NONE in {found, *known} else MORE if MORE in {found, *known} else ONE

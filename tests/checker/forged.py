@@ -40,7 +40,8 @@ class Forger:
 
     def floors(self, attained: bool) -> Iterator[Json]:
         """By each rule, and by all powers of the states that may be claimed."""
-        statement = {"kind": "floor", "of": self.energies, "attained": attained, "layer": None, "for": FOR["floor"]}
+        statement = {"kind": "floor", "of": self.energies, "attained": attained, "sizes": {}}
+        statement |= {"layer": None, "for": FOR["floor"]}
         yield node("sum", statement, [self.part([part], {}, []) for part in self.parts])
         curved = {
             "kind": "curved",

@@ -44,7 +44,8 @@ def converges(curved: Json, rate: str, sizes: dict[str, int] | None = None) -> J
 
 
 def contraction(name: str, step: str) -> Json:
-    return node("slope", {"kind": "contraction", "of": name, "step": step, "layer": None, "for": FOR["contraction"]})
+    statement = {"kind": "contraction", "of": name, "step": step, "sizes": {}, "layer": None}
+    return node("slope", {**statement, "for": FOR["contraction"]})
 
 
 def positive(of: str, by: str, squares: list[str], apart: list[str], given: list[str]) -> Json:

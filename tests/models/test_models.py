@@ -43,6 +43,7 @@ CLASSES = {
     "edges": "conservative",
     "elastic_net": "conservative",
     "energy_based_steps": "conservative",
+    "fitzhugh_nagumo": "metric-descent",
     "graph": "conservative",
     "graph_hopfield": "conservative",
     "group_lasso": "conservative",

@@ -48,6 +48,7 @@ MODELS: Mapping[str, Mapping[str, int]] = {
     "dyadic": {"I": 2, "J": 2, "K": 2},
     "edges": {"N": 3, "E": 3, "G": 2, "I": 2, "D": 2, "H": 1, "Y": 1, "K": 2},
     "elastic_net": {"I": 2, "N": 2},
+    "fitzhugh_nagumo": {"I": 2, "J": 2, "K": 2},
     "graph": {"N": 3, "I": 2, "D": 2, "K": 2},
     "group_lasso": {"I": 2, "G": 2, "D": 2},
     "hard_sigmoid": {"I": 2, "J": 2, "K": 2},

@@ -34,8 +34,8 @@ NEAR = np.geomspace(1e-1, 1e-13, 13)
 WAYS = 12
 #: An energy that falls by at least this from each of the last places to the next, not ever less, has no floor.
 DROP, FADING = 1.0, 0.7
-#: What rounding may do.
-ROUNDING = 1e-9
+#: What rounding may do, and the ratio of singular values of a matrix that is singular.
+ROUNDING, SINGULAR = 1e-9, 1e-13
 #: The steps of a descent, what divides one that does not fall, a step that is too short, and how fast an energy must
 #: promise to fall along it.
 DESCENTS, SHORTER, STALLED, STUCK = 32, 8, 1e-7, 1e-3
@@ -90,18 +90,24 @@ class Adversary:
         """Eigenvalues of the symmetric part at random places, small and large."""
         if judged.verdict != "proved" or judged.condition is not None:
             return judged
+        for dense in self._dense(matrix, (0.1, 1.0, 4.0)):
+            values = np.linalg.eigvalsh((dense + dense.T) / 2)
+            if values[0] < -ROUNDING * max(1.0, abs(values[-1])):
+                return _contradicted(f"an eigenvalue is {values[0]:.4g}")
+        return judged
+
+    def _dense(self, matrix: ForceField, scales: Sequence[float]) -> Iterator[Array]:
+        """A matrix at random places where it is finite, small and large."""
         sizes = small_sizes(matrix.roots, self.network.extents, structures=matrix.structure)
         generator = np.random.default_rng(SEED)
-        for scale in (0.1, 1.0, 4.0):
+        for scale in scales:
             point = draw(matrix, sizes, generator)
             loose = [n for n in point if n not in matrix.ranges and n not in matrix.structure and n.over is None]
             point |= {node: scale * in_floats(point[node]) for node in loose}
             around = LocalField(matrix, sizes, point)
             dense = around.forces(np.eye(around.length))
-            values = np.linalg.eigvalsh((dense + dense.T) / 2) if np.all(np.isfinite(dense)) else np.zeros(1)
-            if values[0] < -ROUNDING * max(1.0, abs(values[-1])):
-                return _contradicted(f"an eigenvalue is {values[0]:.4g}")
-        return judged
+            if np.all(np.isfinite(dense)):
+                yield dense
 
     def against_rest(self, judged: Judgement) -> Judgement:
         """Ways down the energy that end, since no step however short falls further, where the force is not at rest.
@@ -129,6 +135,27 @@ class Adversary:
             return _contradicted("the force drives a state to either rim")
         if any(place.pulls_less(self.forces, least_pull, held) for place in places):
             return _contradicted("the force pulls two states together by less than m says")
+        return judged
+
+    def against_rate(self, judged: Judgement) -> Judgement:
+        """Pairs of states, near and far: how much closer a plain step of the spec takes them than its rate says."""
+        steps = {state.node: self.network.relax.step_for(name) for name, state in self.network.states.items()}
+        proximal = judged.proof is not None and getattr(judged.proof.by, "moves_proximally", False)
+        if judged.verdict != "proved" or proximal or not all(steps.values()):
+            return judged
+        rate = float(judged.numbers.get("rate", 1.0))
+        if any(place.stretches(self.forces, steps, rate) for place in self._places([*self.forces.values()])):
+            return _contradicted("a step takes two states further apart than the rate says")
+        return judged
+
+    def against_inverse(self, matrix: ForceField, judged: Judgement) -> Judgement:
+        """Singular values at random places."""
+        if judged.verdict != "proved":
+            return judged
+        for dense in self._dense(matrix, (0.1, 1.0)):
+            values = np.linalg.svd(dense, compute_uv=False)
+            if values[-1] <= SINGULAR * values[0]:
+                return _contradicted("it is singular at a place that was tried")
         return judged
 
     @cached_property
@@ -280,6 +307,21 @@ class Places:
                 together, square = -np.sum(pulls * apart, axis=1), np.sum(apart**2, axis=1)
                 slack = ROUNDING * (1 + np.linalg.norm(pulls, axis=1) * np.sqrt(square))
                 if np.any(together < least * square - slack):
+                    return True
+        return False
+
+    def stretches(self, forces: Mapping[str, Node], steps: Mapping[Input, float], rate: float) -> bool:
+        """Whether a step takes two states more than ``rate`` times as far apart, by ``sum |v_s|^2 / step_s``."""
+        lengths = np.empty(self.around.length)
+        for state, step in steps.items():
+            lengths[self.entries(state)] = step
+        first, second = self.scattered(), self.scattered()
+        for other in (second, self.inside(first + 1e-3 * (second - first))):
+            with np.errstate(all="ignore"):
+                after = [self.inside(at + lengths * self.forced(forces, at)) for at in (first, other)]
+                before, moved = (np.sqrt(np.sum((a - b) ** 2 / lengths, axis=1)) for a, b in ((first, other), after))
+                slack = ROUNDING * (before + np.linalg.norm(after[0], axis=1))
+                if np.any(moved > rate * before + slack):
                     return True
         return False
 

@@ -16,13 +16,13 @@ from energyc.proofs.claims import contraction, floor, positivity, rest
 from energyc.proofs.claims.adversary import Adversary
 from energyc.proofs.claims.classes import WHOLE, Claim
 from energyc.proofs.claims.energy import whole_forces
-from energyc.proofs.claims.judgement import Judgement, Kernel, Step, at_sizes, undecided
+from energyc.proofs.claims.judgement import Found, Judgement, Kernel, Step, at_sizes, undecided
 from energyc.proofs.claims.monotone import CONVERGES, UNIQUE, Monotone
 from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.sets import of_forces, on_charts, simplexes, with_spheres
 from energyc.proofs.conservativeness.classify import Classification, field_from
 from energyc.proofs.conservativeness.decide import decide
-from energyc.proofs.conservativeness.descent import SEED, Descent, by_let, lets_of, only_through
+from energyc.proofs.conservativeness.descent import SEED, Descent, by_let, lets_of, only_through, vector_of
 from energyc.proofs.conservativeness.scales import Scales
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.conservativeness.witness_data import witness_data
@@ -31,11 +31,15 @@ from energyc.proofs.fields.problem import ForceField
 
 SECONDS = 0.4
 EQUILIBRIUM = rest.CLAIM
+INVERTIBLE = "invertible"
+#: The rules by which P is invertible, and why.
+INVERSES = {
+    "elementwise": "it multiplies each element by a factor that is nowhere 0",
+    "form": "v . P v has one sign for all v but 0",
+}
 
 
-def claims_of(
-    network: Network, classification: Classification, kernel: Kernel, called: str = WHOLE
-) -> Iterator[Claim]:
+def claims_of(network: Network, classification: Classification, kernel: Kernel, called: str = WHOLE) -> Iterator[Claim]:
     """The claims about a network, or a layer that is ``called`` so, in the order of a report."""
     yield from Judge(network, classification, kernel, called).claims()
 
@@ -89,6 +93,7 @@ class Judge:
         network, classification = self.network, self.classification
         for descent in classification.descents.values():
             yield from self._of_metric(descent)
+            yield from self._of_inverse(descent)
         for name, flow in network.flows.items():
             for matrix in preconditioners(network, flow, self.base):
                 yield from self._of_matrix(*matrix)
@@ -111,7 +116,7 @@ class Judge:
             least = replace(least, judgement=judged, attained=least.attained and judged.verdict == "proved")
         contracts = False
         for name in network.flows:
-            found = contraction.contraction_of(network, name, self.forces[name], self.base, self.enclosures)
+            found = contraction.contraction_of(network, name, self.forces[name], self.base, self.kernel)
             if found is not None:
                 found = self.adversary.against_contraction(name, found)
                 contracts = found.verdict == "proved" and len(self.forces) == 1
@@ -121,13 +126,22 @@ class Judge:
         unique = undecided(monotone.barred)
         if not monotone.barred and (judged.verdict == "proved" or not self.adversary.pushes_apart):
             unique = self.adversary.against_monotone(monotone, monotone.judged(self.called))
+        stretch = None if monotone.barred else self.kernel.stretch
+        if unique.verdict != "proved" and stretch is not None:
+            unique = self.adversary.against_rate(self._by_banach(stretch))
         if judged.verdict != "proved" and unique.verdict == "proved":
             judged = unique
         yield _claim(self.called, EQUILIBRIUM, judged)
         if judged.verdict == "proved":
             yield _claim(self.called, UNIQUE, unique)
         if unique.verdict == "proved":
-            yield from (_claim(about, CONVERGES, each) for about, each in monotone.steps())
+            steps = monotone.steps(None if stretch is None else float(stretch.high))
+            yield from (_claim(about, CONVERGES, self.adversary.against_rate(each)) for about, each in steps)
+
+    def _by_banach(self, stretch: Found) -> Judgement:
+        """That a step which takes all states closer to one another has one fixed point."""
+        because = f"a step takes states at most {float(stretch.high):.4g} times as far apart (Banach)"
+        return Judgement("proved", because, Step("banach", f"{self.called} has one equilibrium", by=stretch))
 
     def _by_curvature(self, least: floor.Floor) -> floor.Floor:
         """A floor that no other rule shows, of an energy that is strongly convex; else the same."""
@@ -189,6 +203,21 @@ class Judge:
         norms = Norms(self.enclosures, {}, matrix.structure, simplexes(self.network))
         judged = positivity.positivity(matrix, drawn, at, state, norms)
         return _claim(about, positivity.CLAIM, self.adversary.against_positivity(drawn, judged))
+
+    def _of_inverse(self, descent: Descent) -> Iterator[Claim]:
+        """That P before a gradient is invertible: a flow then rests where the energy is critical and nowhere else."""
+        matrix = replace(descent.before, structure=with_spheres(self.network, descent.before.structure))
+        (vector,) = matrix.states
+        if descent.plain or not descent.energies or matrix.force[vector].dims != vector.dims:
+            return
+        turned = matrix.with_force({vector: matrix.graph.scale(-1, matrix.force[vector])})
+        squares = [positivity.squares_in(each, self.enclosures) for each in (matrix, turned)]
+        proof = Step("", "P v = 0 for v = 0 alone", about=(descent.state, descent.by), by=squares)
+        judged = undecided("no rule shows it: P is neither definite nor a factor of each element that is nowhere 0")
+        if rule := self.kernel.inverts(proof):
+            judged = Judgement("proved", INVERSES[rule], replace(proof, rule=rule))
+        judged = self.adversary.against_inverse(on_charts(self.network, matrix), judged)
+        yield _claim(f"P of flow {descent.state}", INVERTIBLE, judged)
 
     # ------------------------------------------------------------ written flows
 
@@ -258,7 +287,7 @@ def _product(base: ForceField, node: Einsum, square: tuple[int, int], matrix: Op
     summed, free = square
     labels = {a: node.labels[a] for a in matrix.axes}
     axes = [a for a in matrix.axes if a != free]
-    vector = base.graph.input("v", "state", tuple(labels[a] for a in axes))
+    vector = vector_of(base, tuple(labels[a] for a in axes))
     out = [free if a == summed else a for a in axes]
     moved = base.graph.einsum(ONE, [(matrix.node, matrix.axes), (vector, axes)], labels, out)
     return replace(base, states=(vector,), force={vector: moved})

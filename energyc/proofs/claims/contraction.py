@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 
@@ -18,12 +18,11 @@ from energyc.language.network import Network
 from energyc.mathematics.calculus import Bounds, depends, is_cut, tangent
 from energyc.mathematics.ir import TRUTHS, Add, Einsum, Indicator, Input, Map, Node, NoRule, Stop, walk
 from energyc.mathematics.ir.interpreter import evaluate
-from energyc.proofs.claims.judgement import Judgement, Step
-from energyc.proofs.claims.sets import enclosures_of, is_convex
+from energyc.proofs.claims.judgement import Judgement, Kernel, Step
+from energyc.proofs.claims.sets import is_convex
 from energyc.proofs.enclosures.exact import Evaluation, Intervals
 from energyc.proofs.enclosures.intervals import Interval, NoEnclosure, number
-from energyc.proofs.enclosures.nodes import Enclosures, gathered
-from energyc.proofs.enclosures.ranges import Range, exactly
+from energyc.proofs.enclosures.nodes import gathered
 from energyc.proofs.fields.domain import is_elementwise
 from energyc.proofs.fields.problem import ForceField
 from energyc.proofs.fields.sampling import Array
@@ -32,14 +31,10 @@ CLAIM = "contraction"
 #: Where a state is looked at for a step that expands, and how far apart the two states of a witness are.
 GRID = np.concatenate([-np.geomspace(100, 1e-3, 120), [0.0], np.geomspace(1e-3, 100, 120)])
 APART = 2.0**-16
-#: How finely a finite range of a state is divided for an enclosure.
-PIECES = 24
 
 
-def contraction_of(
-    network: Network, name: str, force: Node, base: ForceField, enclosures: Enclosures
-) -> Judgement | None:
-    """Whether ``S(z) = z + step F(z)`` contracts in one state, all else held.
+def contraction_of(network: Network, name: str, force: Node, base: ForceField, kernel: Kernel) -> Judgement | None:
+    """Whether ``S(z) = z + step F(z)`` contracts in one state, all else held: by the slope that the kernel finds.
 
     None where nothing is claimed: elements of the state interact, its force does not read it or holds part of it
     constant, the step is chosen anew in each relaxation, or the set is not convex.
@@ -54,31 +49,17 @@ def contraction_of(
     if slope is base.graph.zero(state.node.dims):
         return None
     step = network.relax.step_for(name)
-    bounds = exactly(1.0) + exactly(step) * enclosures.range(slope)
-    if bounds.size >= 1:
-        bounds = _by_pieces(network, state.node, slope, step, base) or bounds
-    numbers = {"low": bounds.low, "high": bounds.high}
-    because = f"dS/dz lies in [{bounds.low:.9g}, {bounds.high:.9g}]"
-    if bounds.size < 1 and enclosures.of(force).continuous:
+    known = kernel.slope(name)
+    because = f"dS/dz lies in {known}"
+    numbers = {} if known is None else {"low": float(known.low), "high": float(known.high)}
+    if known is not None and known.low > -1 and known.high < 1:
         proof = Step("slope", f"two {name} are closer after a step", (Step("range", because),), (name,))
         return Judgement("proved", because, proof, numbers)
     pair = Expansion(field, state.node, slope, step).pair()
     if pair is not None:
         return Judgement("refuted", pair.text(name), numbers={**numbers, **pair.numbers(name)})
-    return Judgement("undecided", because, numbers=numbers) if bounds.finite else None
-
-
-def _by_pieces(network: Network, state: Input, slope: Node, step: float, base: ForceField) -> Range | None:
-    """The slope of a step over a finite range of the state, piece by piece; None where that is not finite."""
-    low, high = base.ranges.get(state, (None, None))
-    if low is None or high is None:
-        return None
-    ends = [low + (high - low) * k / PIECES for k in range(PIECES)] + [high]
-    parts = [
-        exactly(1.0) + exactly(step) * enclosures_of(network, base, {state: piece}).range(slope)
-        for piece in pairwise(ends)
-    ]
-    return Range(min(part.low for part in parts), max(part.high for part in parts))
+    finite = known is not None and all(map(math.isfinite, numbers.values()))
+    return Judgement("undecided", because, numbers=numbers) if finite else None
 
 
 # -------------------------------------------------------------------- refutation

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple, Protocol
 
 from energyc.mathematics.ir import Node
 
@@ -13,12 +16,35 @@ Word = Literal["proved", "refuted", "undecided"]
 Write = Callable[[Node], str]
 
 
+class Found(NamedTuple):
+    """Numbers that the checker finds, from ``low`` to ``high``, for all sizes or at those that are named."""
+
+    low: Fraction | float
+    high: Fraction | float
+    sizes: Mapping[str, int]
+
+    def __str__(self) -> str:
+        """The interval, rounded outward, and the sizes."""
+        low, high = (_rounded(end, way) for end, way in ((self.low, ROUND_FLOOR), (self.high, ROUND_CEILING)))
+        return f"[{low}, {high}] {at_sizes(self.sizes.items())}".rstrip()
+
+
 class Kernel(Protocol):
     """The independent checker, asked for what it shows by its own rules alone."""
 
     @property
     def is_driven_back(self) -> bool:
         """Whether all energies are a sum over lone elements of the states, each driven back from far out."""
+
+    @property
+    def stretch(self) -> Found | None:
+        """By how much a step of the spec takes states apart at most, if that is less than they are."""
+
+    def slope(self, state: str) -> Found | None:
+        """The slope of a step of a state by itself, element by element; None where the force jumps or they interact."""
+
+    def inverts(self, proof: Step) -> str:
+        """The rule by which P of a flow ``-P grad(E, g)`` is invertible, else nothing."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +76,15 @@ class Judgement:
     proof: Step | None = None
     numbers: Mapping[str, Any] = field(default_factory=dict)
     condition: str | None = None
+
+
+def _rounded(end: Fraction | float, rounding: str) -> str:
+    """A number to nine digits, rounded up or down."""
+    if math.isinf(end):
+        return str(end)
+    exact = Fraction(end)
+    quotient = Context(prec=9, rounding=rounding).divide(Decimal(exact.numerator), Decimal(exact.denominator))
+    return f"{float(quotient):.9g}"
 
 
 def undecided(because: str) -> Judgement:

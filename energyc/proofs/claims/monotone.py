@@ -183,30 +183,42 @@ class Monotone:
             return _why_loose(found, m)
         return "" if math.isfinite(most) else f"the slope of {', '.join(found.steep)} has no bound"
 
-    def steps(self) -> Iterator[tuple[str, Judgement]]:
-        """Whether the steps of the spec converge, with what is said of them."""
+    def steps(self, stretch: float | None = None) -> Iterator[tuple[str, Judgement]]:
+        """Whether the steps of the spec converge, with what is said of them; ``stretch`` is a rate known otherwise."""
         relax = self.network.relax
-        if relax.step is None or relax.solver != "gradient" or self.barred or not self.bounds.bounds()[0] > 0:
+        if relax.step is None or relax.solver != "gradient" or self.barred:
             return
         own = {name: relax.step_for(name) for name in self.network.states}
         rate, best = self.bounds.rate(own), self.bounds.best_step()
         about = "a step of " + " and ".join(dict.fromkeys(f"{step:g}" for step in own.values()))
-        if best is None:
-            yield about, undecided(self.why_no_step)
+        if stretch is not None and stretch < min(rate, 1):
+            yield about, self._converges(stretch, "lipschitz")
         elif rate < 1:
-            yield about, self._converges(rate, best)
+            yield about, self._converges(rate, "rate")
+        elif best is None:
+            yield about, undecided(self.why_no_step)
         else:
-            yield about, undecided(f"no rate below 1 follows; one of {best[1]:.4g} does for steps of {best[0]:.4g}")
+            settings = self._settings_of(best[0])
+            yield about, undecided(f"no rate below 1 follows; one of {best[1]:.4g} does for {settings}")
 
-    def _converges(self, rate: float, best: tuple[float, float]) -> Judgement:
-        tolerance = self.network.relax.tolerance
+    def _settings_of(self, step: float) -> str:
+        """The settings that give all states a step: by name those of ``next``, and those that have one of their own."""
+        own = self.network.relax.step_of
+        whole = ["relax.step"] if self.network.states.keys() - own.keys() else []
+        names = [*whole, *(f"relax.step.{name}" for name in own if name in self.network.states)]
+        return " and ".join(f"`{name} = {step:.4g}`" for name in names)
+
+    def _converges(self, rate: float, rule: str) -> Judgement:
+        tolerance, best = self.network.relax.tolerance, self.bounds.best_step()
         count = None if tolerance is None else steps_to(tolerance, rate)
         because = f"states are at most {rate:.4g} times as far apart after it"
-        numbers: dict[str, object] = {"rate": rate, "best_step": best[0], "best_rate": best[1]}
+        numbers: dict[str, object] = {"rate": rate}
+        if best is not None and rule == "rate":
+            numbers |= {"best_step": best[0], "best_rate": best[1]}
         if count is not None:
             because += f": after {count} steps it moves them {tolerance:g} times as far as the first"
             numbers["steps"] = count
-        return Judgement("proved", because, Step("rate", because, by=self), numbers)
+        return Judgement("proved", because, Step(rule, because, by=self), numbers)
 
 
 def _why_loose(found: Curvature, m: float) -> str:

@@ -139,6 +139,13 @@ def _form(matrix: ForceField) -> Node:
     return matrix.graph.sum(form, range(len(form.dims)))
 
 
+def squares_in(matrix: ForceField, enclosures: Enclosures) -> Squares:
+    """The terms of ``v . M v`` that are sums of squares with factors that are never negative."""
+    products = multiplied_out(_form(matrix), matrix.structure) or ()
+    found = (_square_of(product, matrix, enclosures) for product in products)
+    return Squares(matrix.states[0], tuple(square for square in found if square is not None))
+
+
 def _by_form(matrix: ForceField, norms: Norms, sizes: str) -> Judgement | None:
     """By the terms of ``v . M v``: squares, and squares of v that outweigh the rest."""
     products = multiplied_out(_form(matrix), matrix.structure)

@@ -42,7 +42,8 @@ class Rest:
         enclosures = self.enclosures
         statement = f"{about} has an equilibrium"
         if self.contracts:
-            return _proved("a step contracts (Banach)", Step("banach", statement))
+            (name,) = self.forces
+            return _proved("a step contracts (Banach)", Step("banach", statement, by=name))
         continuous = enclosures.continuous(self.forces.values())
         if self.floor is not None and self.floor.attained and self.is_gradient:
             if not continuous and self._rests_on_kinks():

@@ -25,9 +25,9 @@ SEED = 23
 class Descent:
     """A flow ``-P grad(energies, by)``; ``at`` is the node of ``by``.
 
-    ``matrix`` is v -> (d by / d state) P v as a field on a vector v, and ``symmetric`` the verdict on it; ``plain``: P
-    is a positive number, and 1 in the matrix. ``energies`` is empty where the flow is written without ``grad(...)`` and
-    proved to be a gradient by ``by``.
+    ``matrix`` is v -> (d by / d state) P v as a field on a vector v, ``symmetric`` the verdict on it, and ``before`` is
+    v -> P v; ``plain``: P is a positive number, and 1 in the matrix. ``energies`` is empty where the flow is written
+    without ``grad(...)`` and proved to be a gradient by ``by``.
     """
 
     state: str
@@ -35,6 +35,7 @@ class Descent:
     at: Node
     energies: tuple[str, ...]
     matrix: ForceField
+    before: ForceField
     symmetric: Verdict
     plain: bool
 
@@ -62,12 +63,20 @@ def _written_with_grad(network: Network, term: Term, base: ForceField) -> Descen
     if len(term.slopes) != 1:
         return None
     (slope,) = term.slopes
-    vector = base.graph.input("v", "state", slope.stand_in.dims)
+    vector = vector_of(base, slope.stand_in.dims)
     silent: dict[Node, Node] = {noise.node: base.graph.zero(noise.node.dims) for noise in network.noises.values()}
     pushed = _linear_in(base, substitute(base.graph, term.family, silent), slope.stand_in, vector)
     if pushed is None or not _reads_through(network, term, slope):
         return None
     return _descent(base, network, term, slope.by, slope.at, slope.energies, vector, base.graph.scale(-1, pushed))
+
+
+def vector_of(base: ForceField, dims: tuple[str, ...]) -> Input:
+    """A vector for a matrix to be multiplied with, under a name that no state has."""
+    name, taken = "v", {state.name for state in base.states}
+    while name in taken:
+        name += "'"
+    return base.graph.input(name, "state", dims)
 
 
 def _linear_in(base: ForceField, written: Node, stand_in: Input, vector: Input) -> Node | None:
@@ -113,7 +122,7 @@ def _gradient_by_a_let(network: Network, term: Term, base: ForceField, seconds: 
         if only_through(term.node, state, at):
             field, _ = by_let(base, term.node, name, at)
             if decide(field, np.random.default_rng(SEED), seconds).kind == "conservative":
-                vector = base.graph.input("v", "state", at.dims)
+                vector = vector_of(base, at.dims)
                 return _descent(base, network, term, name, at, (), vector, vector)
     return None
 
@@ -149,8 +158,9 @@ def _descent(
     plain = pushed is vector or _is_positive_multiple(pushed, vector, base.signs)
     (moved,) = tangent(base.graph, [at], {state: vector if plain else pushed})
     matrix = replace(base, states=(vector,), force={vector: moved})
+    before = replace(base, states=(vector,), force={vector: pushed})
     undecided = Verdict("undecided", "none")
-    return Descent(str(term.state), by, at, energies, matrix, undecided, plain)
+    return Descent(str(term.state), by, at, energies, matrix, before, undecided, plain)
 
 
 def _is_positive_multiple(pushed: Node, vector: Input, signs: Signs) -> bool:

@@ -201,7 +201,8 @@ class Writer:
         if certificate is None:
             return None
         by = descent.state if descent.plain else descent.by
-        steps = self._symmetry(certificate, {f"{way}.v": f"{way}.{by}" for way in "uw"})
+        (vector,) = descent.matrix.states
+        steps = self._symmetry(certificate, {f"{way}.{vector.name}": f"{way}.{by}" for way in "uw"})
         kind, of = ("symmetric", descent.by) if descent.plain else ("metric", descent.state)
         return self._entry(kind, of, [by], steps, certificate.pinned)
 

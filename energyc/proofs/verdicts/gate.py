@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 from energyc.checker.formulas import Formulas
 from energyc.checker.judge import FORMAT, ON_SETS, VERSION, Answer, judge
 from energyc.checker.syntax import NotCovered, read_spec
-from energyc.proofs.claims import contraction, floor, monotone, positivity, rest
+from energyc.proofs.claims import claims, contraction, floor, monotone, positivity, rest
 from energyc.proofs.claims.classes import Claim
 from energyc.proofs.conservativeness.classify import Classification
 from energyc.proofs.conservativeness.term_sums import TermSum
@@ -32,6 +32,7 @@ WITH_TREES = {
     monotone.CONVERGES: "converges",
     contraction.CLAIM: "contraction",
     positivity.CLAIM: "positive",
+    claims.INVERTIBLE: "invertible",
 }
 LISTS = ("certificates", "claims")
 

@@ -114,7 +114,7 @@ def _of_network(network: Network, gate: Gate, called: str = WHOLE) -> Classes:
     judged = network if called == WHOLE else under_linear_cost(replace(network, graph=network.graph.fork()))
     rules = {
         name: RuleReport(rule.verdict, _reason(name, rule, rests), rule.use_instead, rule.needed)
-        for name, rule in admissible(judged, classification).items()
+        for name, rule in admissible(judged, classification, claims, layer=called != WHOLE).items()
     }
     together = _sum_report(network, classification.together, notation, gate.uncertified)
     return Classes(classification.class_name, terms, rules, classification.unproved, together, claims)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from energyc.derivation.derive import NoPredictions, predictions, proximal_of
 from energyc.language.diagnostics import listed
-from energyc.language.network import Network
+from energyc.language.network import Network, State
 from energyc.mathematics.calculus import is_cut
 from energyc.mathematics.ir import walk
+from energyc.proofs.claims.claims import INVERTIBLE
+from energyc.proofs.claims.classes import Claim
 from energyc.proofs.claims.holomorphy import obstacles
 from energyc.proofs.conservativeness.classify import Classification
-from energyc.proofs.conservativeness.descent import only_through
+from energyc.proofs.conservativeness.descent import Descent, only_through
 from energyc.runtime.rules import RULES, Declaration
 
 Worth = Literal["exact", "surrogate", "biased", "unproved", "inadmissible"]
@@ -34,9 +36,11 @@ class RuleVerdict:
     needed: str = ""
 
 
-def admissible(network: Network, classification: Classification) -> dict[str, RuleVerdict]:
-    """The verdict on every rule, in the order of the catalogue."""
-    descent = descent_facts(network, classification) if classification.descents else None
+def admissible(
+    network: Network, classification: Classification, claims: Iterable[Claim] = (), layer: bool = False
+) -> dict[str, RuleVerdict]:
+    """The verdict on every rule, in the order of the catalogue, by the classes of a network or ``layer`` and claims."""
+    descent = descent_facts(network, classification, claims, layer) if classification.descents else None
     numbered = [] if network.step is None else [f"{name} reads {network.step.name}" for name in network.numbered]
     facts = Facts(
         classification,
@@ -130,25 +134,44 @@ class DescentFacts:
     needed: str = ""
 
 
-def descent_facts(network: Network, classification: Classification) -> DescentFacts:
+def descent_facts(
+    network: Network, classification: Classification, claims: Iterable[Claim], layer: bool
+) -> DescentFacts:
     """The facts of a metric descent.
 
-    With dC/dg for the nudge the contrast of dE/dtheta tends to the gradient where dE/dg = 0 at rest (docs/rules.md).
+    With P dC/dg for the nudge the contrast of dE/dtheta tends to the gradient where dE/dg = 0 at rest: wherever a flow
+    rests whose P is invertible (docs/rules.md).
     """
-    lets = ", ".join(dict.fromkeys(d.by for d in classification.descents.values()))
-    rest = f"where the states rest at a critical point of the energy in {lets}"
+    inverted = {c.proof.about[0]: c.proof.rule for c in claims if c.claim == INVERTIBLE and c.proof is not None}
+    lets = dict.fromkeys(d.by for d in classification.descents.values() if d.by != d.state)
+    rest = f"where the states rest at a critical point of the energy in {', '.join(lets)}" if lets else ""
     for descent in classification.descents.values():
         state, word = network.states[descent.state], network.flows[descent.state].word
+        rule = "plain" if descent.plain else inverted.get(descent.state, "")
         if not descent.energies:
             return DescentFacts(rest, f"the {word} of {descent.state}, whose energy is not written")
-        if state.constraint is not None:
+        if not _keeps_critical(state, descent, rule):
             return DescentFacts(rest, f"the set of {descent.state}, on which the energy need not be critical")
         if network.cost is not None and not only_through(network.cost.node, state.node, descent.at):
             return DescentFacts(rest, f"the cost, which reads {descent.state} beside {descent.by}")
-        if not descent.plain:
+        if layer:
+            return DescentFacts(rest, f"the nudge of a layer, before which the {word} of {descent.state} has no P")
+        if not rule:
             doubt = f"P in the {word} of {descent.state}"
             return DescentFacts(rest, doubt=f"{doubt}, which may be singular", needed=f"{doubt} is invertible")
     return DescentFacts(rest)
+
+
+def _keeps_critical(state: State, descent: Descent, rule: str) -> bool:
+    """Whether a state on a set rests where the energy by it is critical on the set.
+
+    A positive number before the gradient turns no force out of the cone normal to a set. A factor of each element that
+    is nowhere 0 leaves the elements of a box that are off its rims at slope 0, and the others do not move.
+    """
+    if state.constraint is None:
+        return True
+    boxed = state.constraint.kind in ("box", "nonnegative")
+    return descent.by == descent.state and (rule == "plain" or (rule == "elementwise" and boxed))
 
 
 @dataclass(frozen=True)
@@ -191,7 +214,7 @@ class Facts:
             return RuleVerdict("biased", why, "implicit", classification.detached)
         if rule.exact == "any" or classification.kind == "conservative":
             return RuleVerdict("exact")
-        if self.descent is not None and "holomorphic" not in rule.needs:
+        if self.descent is not None:
             return self._of_descent(rule, self.descent)
         terms = classification.together.deciding if classification.together else ()
         why, needed = ", ".join(terms) + self._off_the_jumps() + self._in_scales(), ""

@@ -9,6 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from energyc.checker.case import Refused
 from energyc.checker.claims import Claims, reader
 from energyc.checker.nodes import FOR
@@ -19,7 +21,7 @@ from energyc.language.network import Network
 from energyc.language.syntax import ast
 from energyc.language.syntax.unparse import unparse
 from energyc.mathematics.ir import NoRule
-from energyc.proofs.claims.judgement import Step
+from energyc.proofs.claims.judgement import Found, Step
 from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.claims.positivity import Squares
 from energyc.proofs.claims.sets import is_convex
@@ -29,12 +31,19 @@ from energyc.proofs.verdicts.slopes import Slopes, TooWeak
 Json = dict[str, Any]
 #: A part of an energy: the name of that, and the part.
 Part = tuple[str, str]
+LIPSCHITZ = Step("lipschitz", "")
 FLOORS = ("compact", "sum", "outgrown", "norms", "alone", "convex")
 RESTS = ("least", "proximal", "flows", "brouwer", "monotone", "rims", "banach")
 
 
 class NoTree(Exception):
     """A proof that has no rule tree, and why."""
+
+
+#: Ends of ranges from here on count as infinite.
+LARGEST = 10**300
+#: What is raised where a proof has no tree.
+OBSTACLES = (NoTree, TooWeak, NotCovered, NoRule, Refused, ArithmeticError, LookupError, RecursionError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -50,29 +59,22 @@ class Trees:
 
     def of(self, kind: str, proof: Step) -> Json | str:
         """The tree of a proof of a statement of this kind, or the reason why there is none."""
-        energies = [name for name, term in self.equations.own.items() if term.word == "energy"]
-        writers = {"rest": self._rest, "unique": self._unique, "converges": self._converges}
+        energies = self._energies
+        writers: dict[str, Callable[[Step], Json]] = {"floor": self._floor, "rest": self._rest, "unique": self._unique}
+        writers |= {"converges": self._converges, "contraction": self._contraction}
+        writers |= {"positive": self._positive, "invertible": self._invertible}
         try:
-            if kind == "floor":
-                tree = self._floor(proof, energies)
-            elif kind in writers:
-                tree = writers[kind](proof, energies)
-            else:
-                tree = self._contraction(proof) if kind == "contraction" else self._positive(proof)
+            tree = writers[kind](proof)
             read, written = self._read_by(tree["statement"], energies)
             return {"formulas": formulas_of(self.equations, read, written), **tree}
-        except (
-            NoTree,
-            TooWeak,
-            NotCovered,
-            NoRule,
-            Refused,
-            ArithmeticError,
-            LookupError,
-            RecursionError,
-            ValueError,
-        ) as reason:
+        except OBSTACLES as reason:
             return f"it has no rule tree: {reason}"
+
+    @cached_property
+    def _energies(self) -> list[str]:
+        return [name for name, term in self.equations.own.items() if term.word == "energy"]
+
+    # ------------------------------------------------------------ what the checker finds by itself
 
     @cached_property
     def is_driven_back(self) -> bool:
@@ -80,9 +82,36 @@ class Trees:
         found = self.of("floor", Step("alone", ""))
         return not isinstance(found, str) and found["statement"]["attained"] is True
 
+    @cached_property
+    def stretch(self) -> Found | None:
+        """The least factor that the rule ``lipschitz`` shows for a step of the spec, None where none is below 1."""
+        found = self.of("converges", LIPSCHITZ)
+        if isinstance(found, str):
+            return None
+        return Found(Fraction(0), Fraction(found["statement"]["rate"]), found["statement"]["sizes"])
+
+    def slope(self, state: str) -> Found | None:
+        """The range of the slope of a step of a state: for all sizes, or where that is wide for those of the spec."""
+        try:
+            step, wide = Fraction(repr(self.network.relax.step_for(state))), None
+            for sizes in ({}, dict(self.network.extents)):
+                low, high = map(_in_floats, self._reader.slope(state, step, sizes))
+                if wide is None or (low, high) != wide[:2]:
+                    wide = Found(low, high, sizes)
+                if low > -1 and high < 1:
+                    break
+            return wide
+        except OBSTACLES:
+            return None
+
+    def inverts(self, proof: Step) -> str:
+        """The rule by which the matrix before a gradient is invertible, else nothing."""
+        found = self.of("invertible", proof)
+        return "" if isinstance(found, str) else str(found["rule"])
+
     def _read_by(self, statement: Json, energies: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         """The terms and lets that a statement is about."""
-        if statement["kind"] in ("positive", "semidefinite"):
+        if statement["kind"] in ("positive", "semidefinite", "invertible"):
             return [statement["of"]], []
         return (energies if statement["kind"] == "floor" else [*self.equations.own]), []
 
@@ -133,7 +162,10 @@ class Trees:
     def _moving(self, proof: Step) -> Sequence[Left]:
         return moving(self._reader.motion(proof.rule))
 
-    def _unique(self, proof: Step, energies: Sequence[str]) -> Json:
+    def _unique(self, proof: Step) -> Json:
+        if proof.rule == "banach":
+            return self._by_banach(proof, {"kind": "unique", "steps": "plain", **self._quantified("unique")})
+
         def tree(sizes: Mapping[str, int]) -> Json:
             premises, steps, facts = self._single(proof, sizes)
             written = {"steps": steps, "sizes": {**sizes}, **self._quantified("unique")}
@@ -141,9 +173,29 @@ class Trees:
 
         return self._at_sizes(tree)
 
-    def _converges(self, proof: Step, energies: Sequence[str]) -> Json:
-        steps = {name: Fraction(repr(self.network.relax.step_for(name))) for name in self.network.states}
-        gradient = len(energies) == len(self.equations.own)
+    def _by_banach(self, proof: Step, statement: Json) -> Json:
+        """That of a step which brings all states closer, or the only one."""
+        lone = proof.by if isinstance(proof.by, str) else None
+        premise = self._converges(LIPSCHITZ) if lone is None else self._contraction(replace(proof, about=(lone,)))
+        return _node("banach", {**statement, "sizes": premise["statement"]["sizes"]}, [premise])
+
+    @property
+    def _steps(self) -> dict[str, Fraction]:
+        return {name: Fraction(repr(self.network.relax.step_for(name))) for name in self.network.states}
+
+    def _lipschitz(self, sizes: Mapping[str, int]) -> Json:
+        """The rate of a step by the norms of its Jacobian. Raises TooWeak where it is not below 1."""
+        norms = self._reader.stretches(self._steps, sizes)
+        rate = largest_stretch(norms, [*self._steps.values()])
+        lengths = {name: str(length) for name, length in self._steps.items()}
+        written = {"steps": "plain", "lengths": lengths, "rate": str(rate), "sizes": {**sizes}}
+        return _node("lipschitz", {"kind": "converges", **written, **self._quantified("converges")})
+
+    def _converges(self, proof: Step) -> Json:
+        if proof.rule == "lipschitz":
+            return self._at_sizes(self._lipschitz)
+        steps = self._steps
+        gradient = len(self._energies) == len(self.equations.own)
 
         def tree(sizes: Mapping[str, int]) -> Json:
             curved = self._curved(proof, steps, sizes, steep=True)
@@ -157,9 +209,28 @@ class Trees:
     def _contraction(self, proof: Step) -> Json:
         (name,) = proof.about
         step = str(Fraction(repr(self.network.relax.step_for(name))))
-        tree = _node("slope", {"kind": "contraction", "of": name, "step": step, **self._quantified("contraction")})
+        statement = {"kind": "contraction", "of": name, "step": step, **self._quantified("contraction")}
+        known = self.slope(name)
+        tree = _node("slope", {**statement, "sizes": {} if known is None else {**known.sizes}})
         self._reader.contraction(tree)
         return tree
+
+    def _invertible(self, proof: Step) -> Json:
+        """That of the matrix before a gradient: element by element, or as one that is definite."""
+        of, by = proof.about
+        statement = {"kind": "invertible", "of": of, "by": by, **self._quantified("invertible")}
+        trees = [_node("elementwise", statement)]
+        assert isinstance(proof.by, list)
+        for sign, known in zip((1, -1), proof.by, strict=True):
+            choices = _left_out(self._slopes.of_vector(known, f"w.{by}"))
+            trees += [_node("form", statement, (), {"squares": s, "sign": sign}) for s in choices]
+        for tree in trees:
+            try:
+                self._reader.invertible(tree)
+                return tree
+            except Refused as step:
+                reason = str(step)
+        raise NoTree(reason)
 
     def _positive(self, proof: Step) -> Json:
         if isinstance(proof.by, Squares) and len(proof.about) != 2:
@@ -179,8 +250,7 @@ class Trees:
         by = [*indices] or [slope.by for slope in self.network.flows[name].slopes]
         statement = {"kind": "semidefinite", "of": name, "by": by, **self._quantified("semidefinite")}
         squares = self._slopes.of_vector(known, f"w.{name if indices else by[0]}")
-        fewer = [[*squares[:k], *squares[k + 1 :]] for k in range(len(squares))]
-        for chosen in (squares, *fewer, []):  # one that is left may outweigh what is subtracted
+        for chosen in _left_out(squares):
             tree = _node("form", statement, (), {"squares": chosen})
             try:
                 self._reader.semidefinite(tree)
@@ -191,9 +261,14 @@ class Trees:
 
     # ------------------------------------------------------------ equilibria and floors
 
-    def _rest(self, proof: Step, energies: Sequence[str]) -> Json:
+    def _rest(self, proof: Step) -> Json:
         if proof.rule not in RESTS:
             raise NoTree(f"the format has no rule {proof.rule}")
+        statement = {"kind": "rest", "steps": "plain", "lengths": {}, **self._quantified("rest")}
+        if proof.rule == "banach":
+            return self._by_banach(proof, statement)
+        if proof.rule in ("monotone", "rims"):
+            return self._at_sizes(lambda sizes: self._single_rest(proof, statement, sizes))
         curved = [name for name, state in self.network.states.items() if not is_convex(state.constraint)]
         lengths = {name: str(Fraction(repr(self.network.relax.step_for(name)))) for name in curved}
         sizes = dict(self.network.extents) if curved else {}
@@ -201,25 +276,29 @@ class Trees:
         facts: Json = {}
         if proof.rule == "brouwer":
             premises = [_node("damped", {"kind": "damped", "of": [name]}) for name in sorted(self._reader.free)]
-        elif proof.rule in ("monotone", "rims"):
-            premises, steps, facts = self._single(proof, {})
-        elif proof.rule == "banach":
-            premises = [self._contraction(replace(proof, about=tuple(self.network.states)))]
         else:
-            premises = [self._floor(proof.premises[0], energies)]
+            premises = [self._floor(proof.premises[0])]
+            sizes = sizes or premises[0]["statement"]["sizes"]
             if not premises[0]["statement"]["attained"]:
                 raise NoTree("the least value is not seen to be taken")
         if proof.rule == "proximal":
             facts = {"kinks": self._kinks()}
-        at: Json = {"lengths": lengths, "sizes": sizes}
-        return _node(proof.rule, {"kind": "rest", "steps": steps, **at, **self._quantified("rest")}, premises, facts)
+        at: Json = {"steps": steps, "lengths": lengths, "sizes": sizes}
+        return _node(proof.rule, {**statement, **at}, premises, facts)
 
-    def _floor(self, proof: Step, energies: Sequence[str]) -> Json:
+    def _single_rest(self, proof: Step, statement: Json, sizes: Mapping[str, int]) -> Json:
+        premises, steps, facts = self._single(proof, sizes)
+        return _node(proof.rule, {**statement, "steps": steps, "sizes": {**sizes}}, premises, facts)
+
+    def _floor(self, proof: Step) -> Json:
+        energies = self._energies
         if proof.rule not in FLOORS:
             raise NoTree(f"the format has no rule {proof.rule}")
-        statement = {"kind": "floor", "of": [*energies], "attained": True, **self._quantified("floor")}
+        statement = {"kind": "floor", "of": energies, "attained": True, "sizes": {}, **self._quantified("floor")}
         if proof.rule == "convex":
-            return _node("convex", statement, self._single(proof, {})[0])
+            return self._at_sizes(
+                lambda sizes: _node("convex", {**statement, "sizes": {**sizes}}, self._single(proof, sizes)[0])
+            )
         if (key := ("floor", proof.rule)) not in self._known:
             parts = [*parts_of(self.equations, energies)]
             if proof.rule in ("norms", "alone"):
@@ -306,6 +385,11 @@ def parts_of(equations: Equations, energies: Sequence[str]) -> Iterator[Part]:
             yield name, f"-({unparse(term)})" if negative else unparse(term)
 
 
+def _left_out(squares: list[str]) -> list[list[str]]:
+    """All squares, all but one, none: one that is left may outweigh what is subtracted."""
+    return [squares, *([*squares[:k], *squares[k + 1 :]] for k in range(len(squares))), []]
+
+
 def _node(rule: str, statement: Json, premises: Sequence[Json] = (), facts: Json | None = None) -> Json:
     return {"statement": statement, "rule": rule, "premises": [*premises], "facts": facts or {}}
 
@@ -324,6 +408,26 @@ def _summands(tree: ast.Expr, negative: bool = False) -> Iterator[tuple[bool, as
         yield from _summands(tree.operand, not negative)
     else:
         yield negative, tree
+
+
+def largest_stretch(norms: Sequence[Sequence[Any]], lengths: Sequence[Fraction]) -> Fraction:
+    """The largest factor of a matrix of norms, each state measured by its step. Raises TooWeak for one of 1 or more."""
+    if any(entry == math.inf for row in norms for entry in row):
+        raise TooWeak("a norm has no bound")
+    if len(norms) == 1:
+        found = Fraction(norms[0][0] * lengths[0])
+    else:
+        roots = np.sqrt([float(each) for each in lengths])
+        largest = np.linalg.norm(np.array(norms, dtype=float) * np.outer(roots, roots), 2)
+        found = Fraction(math.ceil(float(largest) * (1 + 1e-12) * 10**9), 10**9)
+    if not found < 1:
+        raise TooWeak("the checker sees no rate below 1")
+    return found
+
+
+def _in_floats(end: Fraction | float) -> Fraction | float:
+    """An end of a range, infinite where floats have none as large."""
+    return end if -LARGEST < end < LARGEST else math.inf if end > 0 else -math.inf
 
 
 def rate_of(curved: Json, gradient: bool) -> Fraction:

@@ -19,6 +19,8 @@ from energyc.runtime.tensors.states import Tensors, finite, norm, relative_chang
 
 #: The antisymmetric correction as a function of a real displacement.
 RealCorrection = Callable[[Tensors], Sequence[Tensor | None]]
+#: What is subtracted from a complex force, times the nudge.
+ComplexNudge = Callable[[Tensors, Fixed, Tensors], list[Tensor | None]]
 
 
 class HolomorphicExtension(Protocol):
@@ -30,6 +32,8 @@ class HolomorphicExtension(Protocol):
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]: ...
     def _cost_force(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]: ...
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]: ...
+    def _nudge(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]: ...
+    def _descent_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]: ...
     def _project_(self, states: list[Tensor]) -> None: ...
 
 
@@ -44,21 +48,25 @@ def circled(
     """Cauchy sums over nudges r exp(2 pi i k / N): bias O(r^N).
 
     Conjugate nudges give conjugate states, so that half of the circle is run. The correction acts on real and imaginary
-    parts apart. Samples whose phases diverged take no part; ``leakage`` is what the circle's mean leaves of the
-    displacement.
+    parts apart; without one a network that descends its energies in a metric is nudged in that. Samples whose phases
+    diverged take no part; ``leakage`` is what the circle's mean leaves of the displacement.
     """
     n = settings.points
     if settings.strength is None and net.radius is not None:
         settings = settings._replace(strength=net.radius)
-    with net._contrasting():
-        radius = nudging_strength(net, free, fixed, targets, settings, n)
     extension = net._extended()
+    drive, nudge, gradient = net._cost_force, extension._cost_force, extension._energy_gradient
+    if net.descends and correction is None:
+        drive, nudge, gradient = net._nudge, extension._nudge, extension._descent_gradient
+    with net._contrasting():
+        radius = nudging_strength(net, free, fixed, targets, settings, n, drive=drive)
     extended = extension._prepare(*(as_complex(x, extension.dtype) for x in fixed[: given(net)]))
     aims = [as_complex(x, extension.dtype) for x in targets]
-    nudge = settings.nudge._replace(step=free.step)
+    phase = settings.nudge._replace(step=free.step)
     turns = [cmath.exp(2j * cmath.pi * k / n) for k in range(n // 2 + 1)]
     phases = [
-        nudged_complex(net, extension, free.states, extended, aims, radius * turn, nudge, correction) for turn in turns
+        nudged_complex(net, extension, nudge, free.states, extended, aims, radius * turn, phase, correction)
+        for turn in turns
     ]
     kept = not_exploded(free) & finite([z for states in phases for z in states])
     extended, phases = restricted(kept, extended, *phases)
@@ -71,12 +79,14 @@ def circled(
         for total, mean, z, x in zip(a, middle, moved, states):
             total -= weight * ((z - x) * turn.conjugate()).real
             mean += weight * radius * (z - x).real
-        for name, slope in extension._energy_gradient(moved, extended).items():
+        for name, slope in gradient(moved, extended).items():
             part = weight * (slope * turn.conjugate()).real
             energy[name] = energy[name] + part if name in energy else part
     leakage = torch.zeros_like(free.residual)
     leakage[kept] = norm(middle[0]) / (radius * norm(a[0])).clamp_min(1e-300)
-    slopes = [energy, net._user_force_gradient(states, at, a), net._cost_gradient(states, at, wanted)]
+    slopes = [energy, net._cost_gradient(states, at, wanted)]
+    if not (net.descends and correction is None):
+        slopes.insert(1, net._user_force_gradient(states, at, a))
     return Estimate(free, slopes, kept, a, radius, {"leakage": leakage})
 
 
@@ -88,25 +98,26 @@ def as_complex(x: Tensor, dtype: torch.dtype) -> Tensor:
 def nudged_complex(
     net: Equations,
     extension: HolomorphicExtension,
+    drive: ComplexNudge,
     free: Tensors,
     fixed: Fixed,
     targets: Tensors,
     beta: complex,
-    nudge: Phase,
+    phase: Phase,
     correction: RealCorrection | None,
 ) -> list[Tensor]:
     """The states after a nudged phase with a complex beta."""
     states = [x.to(extension.dtype) for x in free]
-    monitor = NudgeMonitor(nudge, net.dtype)
+    monitor = NudgeMonitor(phase, net.dtype)
     for k in monitor.steps():
-        force = subtract(extension._force(states, fixed), extension._cost_force(states, fixed, targets), beta)
+        force = subtract(extension._force(states, fixed), drive(states, fixed, targets), beta)
         if correction is not None:
             moved = [z - x for z, x in zip(states, free)]
             real, imaginary = correction([z.real for z in moved]), correction([z.imag for z in moved])
             parts = [None if r is None or i is None else torch.complex(r, i) for r, i in zip(real, imaginary)]
             force = subtract(force, parts)
         before = [z.clone() for z in states]
-        for z, f, h in zip(states, unshared(force, states), nudge.step):
+        for z, f, h in zip(states, unshared(force, states), phase.step):
             z.add_(f, alpha=h)
         extension._project_(states)
         if monitor.is_due(k) and monitor.settled(relative_change(states, before)):

@@ -25,8 +25,8 @@ from energyc.mathematics.ir.nodes import Reduction
 from energyc.mathematics.sparse import Segment
 
 _DTYPE = quote("self.dtype")
-#: Routines of the extension.
-ROUTINES = ("_force", "_cost_force", "_energy_gradient")
+#: Routines of the extension; those of a network that descends its energies in a metric are more.
+ROUTINES, IN_A_METRIC = ("_force", "_cost_force", "_energy_gradient"), ("_nudge", "_descent_gradient")
 
 NO_ENERGY = '''def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
     """dE/dtheta: no param is in an energy."""
@@ -90,8 +90,9 @@ def extension(context: Context) -> Class:
     writer = ComplexWriter.of(context)
     methods = MethodWriter(context, writer)
     equations: list[Statement] = [methods.prepare(context.fields)]
+    routines = ROUTINES + (IN_A_METRIC if context.options.descends else ())
     for prepared, planned in zip(context.prepared, context.plan.routines, strict=True):
-        if prepared.signature.name in ROUTINES:
+        if prepared.signature.name in routines:
             equations.append(methods.method(prepared, planned))
     if not context.derivation.energy_gradient:
         equations += quote_body(NO_ENERGY)
