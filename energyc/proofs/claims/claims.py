@@ -126,7 +126,9 @@ class Judge:
         unique = undecided(monotone.barred)
         if not monotone.barred and (judged.verdict == "proved" or not self.adversary.pushes_apart):
             unique = self.adversary.against_monotone(monotone, monotone.judged(self.called))
-        stretch = None if monotone.barred else self.kernel.stretch
+        stretch = None
+        if not (monotone.barred or self.resting.is_gradient or self.adversary.pushes_apart):
+            stretch = self.kernel.stretch
         if unique.verdict != "proved" and stretch is not None:
             unique = self.adversary.against_rate(self._by_banach(stretch))
         if judged.verdict != "proved" and unique.verdict == "proved":

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from energyc.checker.algebra import limited
 from energyc.checker.case import Refused
 from energyc.checker.claims import Claims, reader
 from energyc.checker.nodes import FOR
@@ -76,37 +77,43 @@ class Trees:
 
     # ------------------------------------------------------------ what the checker finds by itself
 
+    def _asked(self, kind: str, proof: Step) -> Json | str:
+        """The tree of what may be true, with as many steps as the checker takes."""
+        with limited():
+            return self.of(kind, proof)
+
     @cached_property
     def is_driven_back(self) -> bool:
         """Whether the rule ``alone`` of the checker shows that the energies take their least value."""
-        found = self.of("floor", Step("alone", ""))
+        found = self._asked("floor", Step("alone", ""))
         return not isinstance(found, str) and found["statement"]["attained"] is True
 
     @cached_property
     def stretch(self) -> Found | None:
         """The least factor that the rule ``lipschitz`` shows for a step of the spec, None where none is below 1."""
-        found = self.of("converges", LIPSCHITZ)
+        found = self._asked("converges", LIPSCHITZ)
         if isinstance(found, str):
             return None
         return Found(Fraction(0), Fraction(found["statement"]["rate"]), found["statement"]["sizes"])
 
     def slope(self, state: str) -> Found | None:
         """The range of the slope of a step of a state: for all sizes, or where that is wide for those of the spec."""
-        try:
-            step, wide = Fraction(repr(self.network.relax.step_for(state))), None
-            for sizes in ({}, dict(self.network.extents)):
-                low, high = map(_in_floats, self._reader.slope(state, step, sizes))
-                if wide is None or (low, high) != wide[:2]:
-                    wide = Found(low, high, sizes)
-                if low > -1 and high < 1:
-                    break
-            return wide
-        except OBSTACLES:
-            return None
+        step, wide = self._steps[state], None
+        for sizes in ({}, dict(self.network.extents)):
+            try:
+                with limited():
+                    low, high = map(_in_floats, self._reader.slope(state, step, sizes))
+            except OBSTACLES:
+                return None
+            if wide is None or (low, high) != wide[:2]:
+                wide = Found(low, high, sizes)
+            if low > -1 and high < 1:
+                break
+        return wide
 
     def inverts(self, proof: Step) -> str:
         """The rule by which the matrix before a gradient is invertible, else nothing."""
-        found = self.of("invertible", proof)
+        found = self._asked("invertible", proof)
         return "" if isinstance(found, str) else str(found["rule"])
 
     def _read_by(self, statement: Json, energies: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
