@@ -443,20 +443,47 @@ def at_sizes(poly: Poly, sizes: Mapping[str, int]) -> Poly:
 def solved(poly: Poly) -> Iterator[list[tuple[Atom, Poly]]]:
     """The atoms that a polynomial is linear in, each with what it is where the polynomial is 0.
 
-    Where that is said of ``|z| = z sign(z)``, z is as much times a sign; and where it is of z^2, by the root of that.
+    Where that is said of ``|u| = u sign(u)``, u is as much times a sign, and an atom that u is linear in follows; and
+    where it is of z^2, z is the root of that.
     """
+    yield from _of_both_signs(poly)
     for (bound, factors), value in poly:
         rest = Poly([(((), factors), 1)]) - poly.scaled(Fraction(1) / value)
         atoms, powers = {atom for atom, _ in factors}, {exponent for _, exponent in factors}
         for atom in (atom for atom in atoms if not bound and exchanged(rest, atom, number(0)) == rest):
-            sign, either = Atom("function", "sign", (lone(atom),)), function("sign", lone(new_index("")))
+            sign, either = Atom("function", "sign", (lone(atom),)), _either()
             square = rest.constant() if atoms == {atom} and powers == {2} else None
             if powers == {1} and atoms == {atom}:
                 yield [(atom, rest)]
-            elif powers == {1} and atoms == {atom, sign}:
-                yield [(sign, either), (atom, rest * either)]
             elif square is not None and square >= 0 and root(square) ** 2 == square:
                 yield [(sign, either), (atom, either.scaled(root(square)))]
+
+
+def _either() -> Poly:
+    """A sign of which nothing is known."""
+    return function("sign", lone(new_index("")))
+
+
+def _of_both_signs(poly: Poly) -> Iterator[list[tuple[Atom, Poly]]]:
+    """The same of a polynomial that is a multiple of ``u sign(u)`` and what neither the sign nor an atom of u is in."""
+    for sign in {atom for (_, factors), _ in poly for atom, _ in factors if atom[:2] == ("function", "sign")}:
+        signed, (inner,) = Poly(item for item in poly if (sign, 1) in item[0][1]), sign.args
+        size = total(summed(b, product((), {*f} - {(sign, 1)}, value)) for b, f, value in opened(signed))
+        if not size or size.scaled(1 / size.content()) != inner.scaled(1 / inner.content()):
+            continue
+        rest, either = (signed - poly).scaled(inner.content() / size.content()), _either()
+        for atom, others in _linear(inner):
+            if exchanged(rest, atom, number(0)) == rest:
+                yield [(sign, either), (atom, rest * either + others)]
+
+
+def _linear(poly: Poly) -> Iterator[tuple[Atom, Poly]]:
+    """The atoms a with ``poly = (a - others) * number``, and these others over that number."""
+    for (bound, factors), value in poly:
+        others = poly - Poly([((bound, factors), value)])
+        for atom in (atom for atom, exponent in factors if exponent == 1 and len(factors) == 1 and not bound):
+            if exchanged(others, atom, number(0)) == others:
+                yield atom, others.scaled(Fraction(-1) / value)
 
 
 def _each(poly: Poly, new: Callable[[Atom], Poly]) -> Poly:

@@ -36,6 +36,10 @@ CONVEX = [
     "where(z[d] >= 0, a[d]*z[d]^2/2, z[d]^2/20)",
     "where(z[d] > x[d], (z[d] - x[d])^2/2, 0)",
     "where(z[d] > c, z[d]^2/2, where(z[d] > 0, z[d]^2/2, z[d]^2/20))",
+    "where(abs(z[d] - x[d]) < c, (z[d] - x[d])^2/2, c*abs(z[d] - x[d]) - c^2/2)",
+    "where(abs(x[d] - 2*z[d]) <= a[d], (x[d] - 2*z[d])^2/2, a[d]*abs(x[d] - 2*z[d]) - a[d]^2/2)",
+    "where(abs(z[d] - sum[k in D](W[d,k]*x[k])) < 1, (z[d] - sum[k in D](W[d,k]*x[k]))^2/2, "
+    "abs(z[d] - sum[k in D](W[d,k]*x[k])) - 1/2)",
 ]
 #: Of others.
 SMOOTH = [
@@ -48,6 +52,7 @@ KINKED = [
     "where(z[d] > 0, z[d]^2/2 + 1, z[d]^2/2)",
     "where(z[d] > 0, z[d]^2/2 + z[d]/1000000, z[d]^2/20)",
     "where(abs(z[d]) < 1, z[d]^2/2, 2*abs(z[d]) - 3/2)",
+    "where(abs(z[d] - x[d]) < c, (z[d] - x[d])^2/2, 3*abs(z[d] - x[d]) - 2*c)",
     "where(z[d]^2 > 0, z[d]^2, z[d])",
     "where(z[d] > 0, relu(z[d]), 0)",
     "where(z[d] > 0, 2*relu(z[d]), z[d])",

@@ -10,7 +10,7 @@ from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Map, Node, Operand, is_mask
 from energyc.proofs.enclosures.enclosure import ABSENT, BOUNDED, Enclosure, summed, times
 from energyc.proofs.enclosures.functions import mapped_range
-from energyc.proofs.enclosures.ranges import ANY, Range, around, exactly
+from energyc.proofs.enclosures.ranges import Range, exactly
 
 #: Arguments between which the inverse of a function is sought, and in how many halvings.
 REACH, HALVINGS = 64.0, 60
@@ -62,10 +62,16 @@ def _cases(factor: Operand) -> list[tuple[Sequence[Coefficient], Sequence[Operan
     return found
 
 
-def where(conditions: Sequence[Node], known: Callable[[Node], Enclosure], beside: float = 0.0) -> dict[Node, Enclosure]:
+def where(
+    conditions: Sequence[Node],
+    known: Callable[[Node], Enclosure],
+    number: Callable[[Coefficient], Range],
+    beside: float = 0.0,
+) -> dict[Node, Enclosure]:
     """The enclosures where conditions hold of what is in them, by those that are ``known`` everywhere.
 
     Each is of an element of a node at the indices of the conditions, which are 1; or are that ``beside`` their edges.
+    ``number`` gives the values of coefficients, consts among them.
     """
     narrowed: dict[Node, Enclosure] = dict.fromkeys(conditions, HOLDS)
     maps = [node for node in conditions if isinstance(node, Map)]
@@ -84,22 +90,24 @@ def where(conditions: Sequence[Node], known: Callable[[Node], Enclosure], beside
         )
         if inside.range.low <= inside.range.high:
             narrowed[node] = inside.cut()
-            pending += _of_parts(node, bound, known)
+            pending += _of_parts(node, bound, known, number)
     return narrowed
 
 
-def _of_parts(node: Node, bound: Enclosure, known: Callable[[Node], Enclosure]) -> Iterator[tuple[Node, Enclosure]]:
+def _of_parts(
+    node: Node, bound: Enclosure, known: Callable[[Node], Enclosure], number: Callable[[Coefficient], Range]
+) -> Iterator[tuple[Node, Enclosure]]:
     """What a bound on a node says of the nodes that it is made of, element by element."""
     match node:
         case Add():
             for k, (factor, part) in enumerate(node.terms):
-                others = [times(_number(c), known(n)) for j, (c, n) in enumerate(node.terms) if j != k]
+                others = [times(number(c), known(n)) for j, (c, n) in enumerate(node.terms) if j != k]
                 rest = summed([bound, *(each.negated() for each in others)])
-                yield from _scaled(factor, part, rest)
+                yield from _scaled(number(factor), part, rest)
         case Einsum(operands=(operand,)) if elements_of(node):
-            yield from _scaled(node.coefficient, operand.node, bound)
+            yield from _scaled(number(node.coefficient), operand.node, bound)
         case Einsum(operands=(operand, other)) if elements_of(node) and operand == other:
-            if (times(_number(node.coefficient), bound)).range.low > 0:
+            if times(number(node.coefficient), bound).range.low > 0:
                 yield operand.node, Enclosure(away=True)
         case Map() if node.function.named("abs"):
             high = bound.range.high
@@ -111,14 +119,10 @@ def _of_parts(node: Node, bound: Enclosure, known: Callable[[Node], Enclosure]) 
                 yield node.argument, Enclosure(Range(low, high))
 
 
-def _scaled(factor: Coefficient, node: Node, bound: Enclosure) -> Iterator[tuple[Node, Enclosure]]:
+def _scaled(factor: Range, node: Node, bound: Enclosure) -> Iterator[tuple[Node, Enclosure]]:
     """What a bound on a multiple of a node says of it."""
-    if not factor.powers and factor.value:
-        yield node, times(around(1 / factor.value), bound)
-
-
-def _number(factor: Coefficient) -> Range:
-    return ANY if factor.powers else around(factor.value)
+    if factor.low > 0 or factor.high < 0:
+        yield node, times(Range(1 / factor.high, 1 / factor.low), bound)
 
 
 def _reached(entry: ScalarFunction, bound: Range, way: float = 1.0) -> float:

@@ -221,7 +221,7 @@ class Enclosures:
 
         What they say is of elements at their own indices, and is used of what is made of these element by element.
         """
-        rest = self._narrowed(chosen.rest, where(chosen.conditions, self.of, self.beside))
+        rest = self._narrowed(chosen.rest, where(chosen.conditions, self.of, self.number, self.beside))
         found = multiplied(rest, self.of_product(chosen.others))
         if all(self.range(node).positive for node in chosen.conditions):  # they hold
             return found
@@ -233,7 +233,7 @@ class Enclosures:
         if not all(node in self.harmless for node in chosen.conditions):
             return False
         near = replace(self, beside=BESIDE, _known=dict(self._known))
-        rest = near._narrowed(chosen.rest, where(chosen.conditions, self.of, BESIDE))
+        rest = near._narrowed(chosen.rest, where(chosen.conditions, self.of, self.number, BESIDE))
         return rest.continuous and self.of_product(chosen.others).continuous
 
     def of_product(self, factors: Sequence[Operand], bounded: Collection[int] = ()) -> Enclosure:
