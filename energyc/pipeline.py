@@ -314,19 +314,21 @@ def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
     from energyc.code.module import instantiate as instantiate_text
 
     check_device(str(device))
-    if not compiled.learns:
-        _check_alone(compiled, device)
-    check_seed(seed)
     kind = torch_dtype(dtype)
+    if not compiled.learns:
+        _check_alone(compiled, device, kind)
+    check_seed(seed)
     with stage("load", compiled.network.source.name), arithmetic("drawing the first weights"):
         net = instantiate_text(compiled.text, compiled.class_name, device=device, dtype=kind, seed=int(seed))
     net.readout_shapes = compiled.network.readout_shapes
     net.force_class = compiled.classes.verdict
+    rules = compiled.classes.rules.items()
+    net.undefined = {name: rule.why or "" for name, rule in rules if rule.verdict == "inadmissible"}
     net.target = "torch" if compiled.fallback is not None else compiled.target
     return net
 
 
-def _check_alone(compiled: Compiled, device: Any) -> None:
+def _check_alone(compiled: Compiled, device: Any, dtype: torch.dtype | None) -> None:
     """Raise UserError where a module that is not one of torch cannot run: it is on the CPU, in a library of its own."""
     target = find_target(compiled.target)
     if str(device) not in ("None", "cpu"):
@@ -336,6 +338,10 @@ def _check_alone(compiled: Compiled, device: Any) -> None:
     if extra is not None and importlib.util.find_spec(extra) is None:
         message = f"{extra} is not installed, which modules in {target.title} need"
         raise UserError(message, help=install_extra(extra))
+    short = str(dtype).removeprefix("torch.")
+    if reason := target.ready(compiled.printed, "cpu", short).reason:
+        message = f"a module in {target.title} cannot be used in {short}: {reason}"
+        raise UserError(message, code="E0902", help=spoken("call that first, or use {}", Option("dtype", "float32")))
 
 
 def training_dtype(network: Network) -> torch.dtype:

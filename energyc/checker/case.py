@@ -87,7 +87,8 @@ class Case:
         formulas, direction = Formulas(self.spec, [flow.on], (), whole), f"w.{by}"
         formulas.slopes = []
         places, pushed = formulas.equation(flow)
-        require([name for _, name in formulas.slopes] == [by], "the flow has other gradients")
+        gradients = {(*sorted(names), name) for names, name in formulas.slopes}
+        require(len(gradients) == 1 and {name for _, name in formulas.slopes} == {by}, "the flow has other gradients")
         noises = {name for name, left in self.spec["tensors"].items() if left.word == "noise"}
         kept = []
         for (bound, factors), value in pushed:

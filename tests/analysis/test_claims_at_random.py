@@ -167,6 +167,8 @@ SLOPES = {
     "y[c]": (1, 1),
     "clip(y[c], -1, 1)": (0, 1),
 }
+#: Conditions that hold at some places or samples and fail at others.
+CHOICES = ("b[c] > 0", "c < 1", "c == C - 1", "c > 0 and b[c] < 2")
 #: Sets, what may be added to a step, and whether a slope below 1 makes it a contraction then.
 AROUND = {
     ("", ""): True,
@@ -181,8 +183,14 @@ AROUND = {
 
 
 def step_of(generator: np.random.Generator) -> tuple[str, float, bool]:
-    """``next y = a f(y) + b``, the largest slope of it on the line, and whether it may be a contraction."""
-    function, (low, high) = list(SLOPES.items())[generator.integers(len(SLOPES))]
+    """``next y = a f(y) + b``, the largest slope of it on the line, and whether it may be a contraction.
+
+    Now and then f is one function where a condition on an input or an index holds, and another elsewhere.
+    """
+    (function, (low, high)), (other, ends) = (list(SLOPES.items())[generator.integers(len(SLOPES))] for _ in range(2))
+    if generator.uniform() < 0.4:
+        function = f"where({CHOICES[generator.integers(len(CHOICES))]}, {function}, {other})"
+        low, high = min(low, ends[0]), max(high, ends[1])
     (written, added), may = list(AROUND.items())[generator.integers(len(AROUND))]
     factor = generator.integers(1, 30) / 16
     text = f"network n\ndim C = 3\nclamp b[C]\nstate y[C]{written}\nstart y[c] = b[c] + 1\n"

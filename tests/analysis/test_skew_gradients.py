@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -55,7 +56,41 @@ SINGULAR = {
     "the sign of a clamp": (f"-where(x[0] > 0, 1, 0)*{G.format('v')}", UP, "-", ""),
     "a matrix without the identity": ("-sum[m,k in N](A[n,k]*A[m,k]*grad(own + pairs, v[m]))", UP, "-", ""),
 }
+#: What may stand before the gradient by w, and whether it is invertible at all params, inputs and states.
+BEFORE = {
+    "{a}*grad(e, w[n])": True,
+    "-{a}*grad(e, w[n])": True,
+    "s*grad(e, w[n])": True,
+    "-s^2*grad(e, w[n])": True,
+    "exp(r[n])*grad(e, w[n])": True,
+    "-softplus(x[n])*grad(e, w[n])": True,
+    "(1 + w[n]^2)*grad(e, w[n])": True,
+    "(n + 1)*grad(e, w[n])": True,
+    "where(n < 1, {a}, -1)*grad(e, w[n])": True,
+    "where(n == N - 1, s, -{a})*grad(e, w[n])": True,
+    "where(x[n] > 0, {a}, -1/3)*grad(e, w[n])": True,
+    "-(grad(e, w[n]) + sum[m,k in N](A[n,k]*A[m,k]*grad(e, w[m])))": True,
+    "{a}*grad(e, w[n]) + r[n]*sum[m in N](r[m]*grad(e, w[m]))": True,
+    "r[n]*grad(e, w[n])": False,
+    "r[n]^2*grad(e, w[n])": False,
+    "w[n]^2*grad(e, w[n])": False,
+    "(n - 1)*grad(e, w[n])": False,
+    "where(n < 1, {a}, 0)*grad(e, w[n])": False,
+    "where(x[n] > 0, s, 0)*grad(e, w[n])": False,
+    "tanh(x[n])*grad(e, w[n])": False,
+    "sum[m,k in N](A[n,k]*A[m,k]*grad(e, w[m]))": False,
+    "{a}*grad(e, w[n]) - r[n]*sum[m in N](r[m]*grad(e, w[m]))": False,
+}
 RULES = ("ep", "centered-ep", "vf", "holomorphic-ep")
+
+
+def skew_of(rng: np.random.Generator) -> tuple[str, bool]:
+    """A spec of two states, one of which moves by a matrix times the gradient, and whether that is invertible."""
+    before, invertible = list(BEFORE.items())[rng.integers(len(BEFORE))]
+    text = "network n\ndim N = 3\nclamp x[N]\nparam s = 1 in [1/2, 2], r[N], A[N, N] ~ normal(1)\nstate v[N], w[N]\n"
+    text += "energy e = sum[n](v[n]^2 - v[n]*w[n] - w[n]^2/2 - x[n]*v[n] + sin(w[n])/4)\nflow v[n] = -grad(e, v[n])\n"
+    text += f"flow w[n] = {before.replace('{a}', ('1/3', '1', '5/2')[rng.integers(3)])}\ncost c = sum[n](v[n]^2)\n"
+    return text + "readout q = s + sum[n](r[n]) + sum[n,m in N](A[n,m])\n", invertible
 
 
 def spec(v: str, w: str, bend: str, on: str) -> str:

@@ -19,6 +19,7 @@ from tests.analysis import test_rest_at_random as rests
 from tests.analysis.test_conditions import drawn as selection
 from tests.analysis.test_conditions import falls
 from tests.analysis.test_floors_at_random import drawn as on_sets
+from tests.analysis.test_skew_gradients import skew_of
 from tests.analysis.test_smooth_selections import bent
 from tests.analysis.written_forces import FAMILIES
 from tests.drawing import SEED, draws
@@ -81,6 +82,11 @@ def sets(rng: Rng) -> Draw:
     return on_sets(rng)[0], {}
 
 
+def skews(rng: Rng) -> Draw:
+    text, invertible = skew_of(rng)
+    return text, {"invertible": invertible}
+
+
 def forces(rng: Rng) -> Draw:
     family = list(FAMILIES.values())[rng.integers(len(FAMILIES))]
     text, conservative = family(rng)
@@ -88,7 +94,7 @@ def forces(rng: Rng) -> Draw:
 
 
 GENERATORS: tuple[Callable[[Rng], Draw], ...] = (
-    floors, steps, flows, resting, norms, metrics, heads, spheres, selections, slopes, sets, forces,
+    floors, steps, flows, resting, norms, metrics, heads, spheres, selections, slopes, sets, skews, forces,
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ LONGEST = 120
 #: The attributes of a network that its module settles.
 DECIDED = frozenset(
     """
-    numbered kinked constrained retraced settling descends batch_mates family_names noise_shapes force_params
+    numbered kinked constrained retraced settling descends undefined batch_mates family_names noise_shapes force_params
     param_attributes biased summed graphs snapshots nudge_together relax_solver relax_auto relax_products relax_measure
     relax_exit relax_patience
     """.split()

@@ -270,6 +270,8 @@ def no_rule(value: object) -> str:
 def admitted(net: Any, name: str | None, allow_biased: bool) -> str:
     """The name of a rule that a network holds, by default its first one. Raises ValueError."""
     name = name or net.rules[0]
+    if net.undefined and name in net.undefined:
+        raise ValueError(f"{name} is not defined on {net.name}: {net.undefined[name]}")
     if name not in net.rules:
         raise ValueError(f"this module holds no rule {name!r}; it holds {', '.join(net.rules)}")
     if net.biased and name in net.biased and not allow_biased:

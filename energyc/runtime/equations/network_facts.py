@@ -34,6 +34,8 @@ class NetworkFacts(nn.Module):
     family_names: tuple[str, ...] = ()
     #: What its energies and forces are together, and what its phases run as, where that is known.
     force_class: str | None = None
+    #: Rules that are not defined on this network, each with the reason; known where energyc loads it.
+    undefined: Mapping[str, str] = {}
     target: str | None = None
     #: What records steps on a GPU; None: nothing does.
     graphs: Any = None

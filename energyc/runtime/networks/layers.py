@@ -408,6 +408,8 @@ class LayeredNetwork(Answering):
         from.
         """
         rule = next((own for own in self.rules if own not in self.biased), self.rules[0]) if rule is None else rule
+        if self.undefined and isinstance(rule, str) and rule in self.undefined:
+            raise ValueError(f"{rule} is not defined on {self.name}: {self.undefined[rule]}")
         if not isinstance(rule, str) or rule not in self.rules:
             known = " or ".join(self.rules)
             raise ValueError(f"the layers of {self.name} are differentiated by {known}, not {no_rule(rule)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import importlib.util
 
@@ -28,8 +29,12 @@ class JaxTarget:
         return Printed(jax_module(planned, options))
 
     def ready(self, printed: Printed, device: str, dtype: str) -> Ready:
-        """It is where JAX is installed."""
-        return Ready() if importlib.util.find_spec("jax") else Ready(reason="jax is not installed")
+        """It is where JAX is installed, in float64 where JAX is told to use that."""
+        if importlib.util.find_spec("jax") is None:
+            return Ready(reason="jax is not installed")
+        if dtype == "float64" and not importlib.import_module("jax").config.jax_enable_x64:
+            return Ready(reason='JAX uses float64 only after jax.config.update("jax_enable_x64", True)')
+        return Ready()
 
     def trial(self) -> Trial:
         """The CPU in JAX's usual float32, whatever else is set."""
