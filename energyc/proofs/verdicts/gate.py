@@ -17,6 +17,7 @@ from energyc.checker.judge import FORMAT, ON_SETS, VERSION, Answer, judge
 from energyc.checker.syntax import NotCovered, read_spec
 from energyc.proofs.claims import claims, contraction, floor, monotone, positivity, rest
 from energyc.proofs.claims.classes import Claim
+from energyc.proofs.claims.judgement import at_sizes
 from energyc.proofs.conservativeness.classify import Classification
 from energyc.proofs.conservativeness.term_sums import TermSum
 from energyc.proofs.conservativeness.verdict import Verdict
@@ -85,7 +86,7 @@ class Gate:
             given = next(answers) if _is_tree(written) else None
             answer = self._noted(_named(claim), written, given) if written is not None else None
             if answer is None or answer.verdict == "yes":
-                judged.append(claim)
+                judged.append(_at_its_sizes(claim, written))
                 continue
             without = f"it has a proof without a certificate: {answer.reason}"
             because = _bug(answer) if answer.verdict == "no" else without
@@ -176,6 +177,12 @@ def _is_tree(written: Written | None) -> TypeGuard[Json]:
 
 def _named(claim: Claim) -> str:
     return f"{claim.about}: {claim.claim}"
+
+
+def _at_its_sizes(claim: Claim, written: Written | None) -> Claim:
+    """A claim of a floor with the sizes that its proof is of, where these are not all."""
+    sizes = written["statement"]["sizes"] if isinstance(written, dict) and claim.claim == floor.CLAIM else {}
+    return replace(claim, evidence=f"{claim.evidence} {at_sizes(sizes.items())}") if sizes else claim
 
 
 def _bug(answer: Answer) -> str:
