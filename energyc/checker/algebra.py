@@ -203,8 +203,10 @@ def _is_never_above(whole: Poly) -> bool:
 
 def _is_turned(whole: Poly) -> bool:
     """Whether p <= 0 is written as the opposite of p >= 1; a place that is in its range is not."""
-    sized = any(atom.kind == "size" and value < 0 for (_, factors), value in whole for atom, _ in factors)
-    return not sized and sum(value for (_, factors), value in whole if factors) > 0
+    sizes = [value for (_, factors), value in whole if any(atom.kind == "size" for atom, _ in factors)]
+    if sizes:
+        return all(value > 0 for value in sizes)
+    return sum(value for (_, factors), value in whole if factors) > 0
 
 
 def product(bound: tuple[Atom, ...], factors: Iterable[tuple[Atom, Any]], value: Any = 1) -> Poly:

@@ -188,3 +188,13 @@ def test_what_it_cannot_read_is_not_covered(written: str, reason: str) -> None:
 def test_another_format_is_not_covered() -> None:
     for version in (*range(1, VERSION), VERSION + 1):
         assert [each.verdict for each in judge({"format": FORMAT, "version": version}, "")] == ["not covered"]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["2*k + 1 >= K", "k >= K - 1", "k + 1 < K", "k == K - 1", "not (k >= 1 and k < K)", "k != 0", "K > 2*k"],
+)
+def test_a_condition_on_an_index_and_its_opposite_have_one_form(condition: str) -> None:
+    text = f"network n\ndim K = 3\nstate z[K]\nenergy e = sum[k](where({condition}, z[k]^2, z[k]^4))\n"
+    (entry,) = certified(text)["certificates"]
+    assert answer(entry, text).verdict == "yes"

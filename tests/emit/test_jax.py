@@ -644,3 +644,14 @@ def test_without_jax_it_is_not_loaded() -> None:
     with pytest.raises(UserError, match="jax is not installed, which modules in JAX need") as caught:
         energyc.load("hopfield", target="jax")
     assert str(caught.value.help).endswith("-m pip install 'jax>=0.4.34'")
+
+
+@needs_jax
+def test_float64_without_x64_is_an_error_that_says_what_to_call() -> None:
+    import jax
+
+    jax.config.update("jax_enable_x64", False)  # a fixture of this file sets it again
+    with pytest.raises(UserError, match="jax_enable_x64"):
+        energyc.load("deq", target="jax", dtype="float64")
+    jax.config.update("jax_enable_x64", True)
+    assert str(energyc.load("deq", target="jax", dtype="float64").dtype) == "float64"

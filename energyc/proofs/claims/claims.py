@@ -93,12 +93,13 @@ class Judge:
         network, classification = self.network, self.classification
         for descent in classification.descents.values():
             yield from self._of_metric(descent)
-            yield from self._of_inverse(descent)
         for name, flow in network.flows.items():
             for matrix in preconditioners(network, flow, self.base):
                 yield from self._of_matrix(*matrix)
             if name not in classification.descents and classification.terms[name].kind != "conservative":
                 yield from self._of_written_flow(flow)
+        for descent in classification.descents.values():
+            yield from self._of_inverse(descent)
         if classification.scales is not None:
             yield self._of_scales(classification.scales)
         yield from self._of_rest()
