@@ -647,10 +647,10 @@ def test_without_jax_it_is_not_loaded() -> None:
 
 
 @needs_jax
-def test_float64_without_x64_is_an_error_that_says_what_to_call() -> None:
+def test_float64_without_x64_is_an_error_that_says_what_to_call(float64: None) -> None:
     import jax
 
-    jax.config.update("jax_enable_x64", False)  # a fixture of this file sets it again
+    jax.config.update("jax_enable_x64", False)
     with pytest.raises(UserError, match="jax_enable_x64"):
         energyc.load("deq", target="jax", dtype="float64")
     jax.config.update("jax_enable_x64", True)
