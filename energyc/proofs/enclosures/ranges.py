@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
-
-from energyc.mathematics.ir import nearest
 
 #: Ends that floats computed are widened by this share, far more than NumPy's functions err.
 SLACK = 1e-12
@@ -116,15 +113,6 @@ ANY = Range()
 def exactly(value: float) -> Range:
     """A number that a float is close to."""
     return widened(value, value)
-
-
-def around(value: Fraction) -> Range:
-    """A fraction; of one beyond the floats, or too small for them, the sign."""
-    near = nearest(value)
-    if value and (near == 0 or math.isinf(near)):
-        positive = Range(0.0, math.inf, low_open=True)
-        return positive if value > 0 else -positive
-    return exactly(near)
 
 
 def widened(low: float, high: float, low_open: bool = False, high_open: bool = False) -> Range:
