@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -299,9 +300,10 @@ def test_ctrl_c_while_training_saves_and_says_how_to_resume(tmp_path: Path) -> N
     assert "Traceback" not in said
 
 
-def test_divergence_at_the_edge_of_a_box_names_the_term(tmp_path: Path, capfd: Capture) -> None:
-    spec = SMALL.replace("readout", "energy entropy = sum[j](s[j] * log(s[j]))\nreadout", 1)
-    note = "energy term entropy takes log of 0 at s = 0, the edge of its set, where the slope of log is infinite"
+def test_divergence_at_the_edge_of_a_box_names_what_reads_it(tmp_path: Path, capfd: Capture) -> None:
+    cost = "cost likelihood = -sum[k](where(k == label, log(y[k]), 0))"
+    spec = re.sub(r"cost mse = .*", cost, SMALL).replace("b[K] = 0.1", "b[K] = -1")
+    note = "the cost takes log of 0 at y = 0, the edge of its set, where the slope of log is infinite"
     assert f"note            {note}" in energyc(capfd, "check", written(tmp_path, spec)).out
     done = energyc(capfd, "train", written(tmp_path, spec), "--out", tmp_path / "run")
     assert done.status == 3 and "lower lr" not in done.err

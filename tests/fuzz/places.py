@@ -136,7 +136,7 @@ class Placing(Maker):
         super().__init__(seed)
         self.function, self.name = PAIRS[seed % len(PAIRS)]
         self.place, self.tame = PLACES[self.name], tame
-        self.sizes = {"N": 3, "D": self.random.choice((1, 2, 3)), "K": 3, "H": 2, "M": self.random.choice((1, 2))}
+        self.sizes = {"N": 3, "D": self.random.choice((1, 2, 3)), "K": 3, "H": 2, "M": self.random.choice((1, 2)), "T": 2}
         self.line = self._placed()
 
     # ------------------------------------------------------------ the spec
@@ -152,7 +152,7 @@ class Placing(Maker):
         body = "\n".join([*self._inputs(), *inner, *self._answers()]) + "\n"
         declared = [text for call, text in DECLARED.items() if call in body or call.replace("(", "'(") in body]
         sizes = ", ".join(f"{dim} = {size}" for dim, size in self.sizes.items())
-        return "\n".join([f"network places\ndim {sizes}, T = 2\nconst gamma = 0.7, tau = 1/3", *declared, body])
+        return "\n".join([f"network places\ndim {sizes}\nconst gamma = 0.7, tau = 1/3", *declared, body])
 
     def _inputs(self) -> list[str]:
         wholes = ", ".join(whole.text() for whole in WHOLES)

@@ -131,6 +131,7 @@ def test_a_reference_that_cannot_be_used_is_named(tmp_path: Path, capfd: Capture
     text = spec("hopfield").read_text().replace("energy biases", "energy offsets")
     (tmp_path / "other.energy").write_text(text)
     assert "does not fit hopfield" in said(tmp_path / "other.energy", str(FOLDER))
+    (tmp_path / "run.json").write_text("{}")
     assert energyc(capfd, "verify", tmp_path, "--reference", FOLDER).status == 2
 
 

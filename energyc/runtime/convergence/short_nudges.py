@@ -14,8 +14,8 @@ from energyc.runtime.equations.rule import Estimator
 from energyc.runtime.tensors.states import Tensors, take
 from energyc.runtime.tensors.warning import warn_caller
 
-#: The share of a gradient that more steps may change without a warning.
-SHORT = 0.05
+#: The share of a gradient that twice as many steps may change without a warning.
+UNNOTICED = 0.05
 #: The share that twice as many steps change at most where so many would do.
 CLOSE = 0.01
 #: How many times as many steps are tried at most.
@@ -97,7 +97,7 @@ class NudgeTrial:
 
     def enough(self, steps: int) -> int | None:
         """A number of steps that would do; None where ``steps`` do, or where none of those tried does."""
-        if relative_difference(self.slopes(steps), self.slopes(2 * steps)) <= SHORT:
+        if relative_difference(self.slopes(steps), self.slopes(2 * steps)) <= UNNOTICED:
             return None
         tried = 2 * steps
         while tried <= MOST_TIMES * steps:
