@@ -136,7 +136,8 @@ class Placing(Maker):
         super().__init__(seed)
         self.function, self.name = PAIRS[seed % len(PAIRS)]
         self.place, self.tame = PLACES[self.name], tame
-        self.sizes = {"N": 3, "D": self.random.choice((1, 2, 3)), "K": 3, "H": 2, "M": self.random.choice((1, 2)), "T": 2}
+        some, few = self.random.choice((1, 2, 3)), self.random.choice((1, 2))
+        self.sizes = {"N": 3, "D": some, "K": 3, "H": 2, "M": few, "T": 2}
         self.line = self._placed()
 
     # ------------------------------------------------------------ the spec

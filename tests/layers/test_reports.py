@@ -161,7 +161,7 @@ def test_what_only_a_layer_has_is_refused_in_one_sentence() -> None:
             ask(states, clamps)
     with pytest.raises(ValueError, match="relaxes layer by layer"):
         net.relax(clamps, record=("energy",))
-    with pytest.raises(ValueError, match="tbptt is not defined on test: the last steps of a layer alone are not taken back"):
+    with pytest.raises(ValueError, match="tbptt is not defined on test: the last steps of a layer alone are not taken"):
         net.gradients(clamps, targets, rule="tbptt")
     with pytest.raises(ValueError, match="has no setting beta"):
         net.gradients(clamps, targets, beta=0.1)

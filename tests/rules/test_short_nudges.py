@@ -55,13 +55,11 @@ def test_the_steps_that_are_named_do(rule: str) -> None:
 
 
 def test_it_is_looked_for_again_and_of_each_rule() -> None:
-    """At x = 1 nothing moves, so that all is well; the second gradient is looked at, the third is not."""
+    """At x = 1 nothing moves, so that all is well; the fourth gradient is looked at, those between are not."""
     net = energyc.load(SPEC, dtype=torch.float64, rules=["centered-ep", "adjoint"])
     assert gradient(net, 1.0, "centered-ep") == (0.0, [])
-    assert len(gradient(net, 0.2, "centered-ep")[1]) == 1
+    assert [len(gradient(net, x, "centered-ep")[1]) for x in (0.2, 0.2, 0.2, 0.2)] == [0, 0, 1, 0]
     assert len(gradient(net, 0.2, "adjoint")[1]) == 1
-    net = energyc.load(SPEC, dtype=torch.float64, rules=["centered-ep"])
-    assert [len(gradient(net, x, "centered-ep")[1]) for x in (1.0, 1.0, 0.2, 0.2)] == [0, 0, 0, 1]
 
 
 @pytest.mark.parametrize("rule", ["implicit", "bptt", "tbptt"])

@@ -18,8 +18,12 @@ from energyc.runtime.tensors.warning import warn_caller
 UNNOTICED = 0.05
 #: The share that twice as many steps change at most where so many would do.
 CLOSE = 0.01
+#: The share that they change where nudged phases diverge rather than converge.
+DIVERGING = 0.9
 #: How many times as many steps are tried at most.
-MOST_TIMES = 256
+MOST_TIMES = 64
+#: The gradients by a rule at which it is looked for: the first, and each whose number is this many times the last one.
+SPACING = 4
 
 
 @part("diagnosis", "short nudges")
@@ -34,14 +38,14 @@ def warn_short_nudges(
 ) -> None:
     """Warn, once for a rule, where its nudged phases are too short for its gradient.
 
-    It is looked for at the first gradient by a rule, the second, the fourth and so on, on samples that settled. A
+    It is looked for at the first gradient by a rule, the fourth, the sixteenth and so on, on samples that settled. A
     number of steps is named that was tried; without one that does there is no warning, as rounding may be the cause.
     """
     steps = settings.nudge.steps
     if steps is None or not (found.beta is not None or rule == "adjoint") or rule in net.warned:
         return
     count = net.nudges[rule] = net.nudges.get(rule, 0) + 1
-    if count & (count - 1):
+    if not is_power(count):
         return
     rows = looked_at(net, found, settings)
     if len(rows) == 0:
@@ -55,6 +59,13 @@ def warn_short_nudges(
     short = f"{net.name}: the nudged phases of {rule} end before they converge"
     remedy = f"nudge.steps = {enough} would do, and changes the gradient by {share:.0%}"
     warn_caller(f"{short}: {remedy} (now {steps}; on {len(rows)} of {len(found.kept)} samples)", NotSettledWarning)
+
+
+def is_power(count: int) -> bool:
+    """Whether a count is a power of ``SPACING``."""
+    while count % SPACING == 0:
+        count //= SPACING
+    return count == 1
 
 
 def looked_at(net: Equations, found: Estimate, settings: RuleSettings) -> Tensor:
@@ -101,8 +112,11 @@ class NudgeTrial:
             return None
         tried = 2 * steps
         while tried <= MOST_TIMES * steps:
-            if relative_difference(self.slopes(tried), self.slopes(2 * tried)) <= CLOSE:
+            change = relative_difference(self.slopes(tried), self.slopes(2 * tried))
+            if change <= CLOSE:
                 return tried
+            if change > DIVERGING:
+                return None
             tried *= 2
         return None
 

@@ -206,7 +206,7 @@ class EnergyNetwork(Answering):
         ``contrast`` they are all there is, as for samples that did not settle. The penalty looks along ``directions``,
         shaped like the states and drawn at random by default. NotSettledWarning says, once for a rule, that its nudged
         phases end before they converge, and how many steps would do; it is looked for at the first gradient, the
-        second, the fourth and so on.
+        fourth, the sixteenth and so on.
         """
         rule = admitted(self, rule, allow_biased)
         estimate = self.learning_rules[rule]
