@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from energyc.pipeline import read, resolve
+from energyc import pipeline
+from energyc.pipeline import Choices, read, resolve
 from energyc.proofs.claims.claims import Judge, preconditioners
 from energyc.proofs.claims.judgement import Judgement, Step
 from energyc.proofs.conservativeness.classify import classify
@@ -106,3 +107,10 @@ def test_one_equilibrium_beside_rims(body: str, holds: bool) -> None:
     """That z is driven to a rim, which it is not where it, or y, may turn the force on it."""
     case = judge(body)
     assert survives(case.adversary.against_monotone(case.monotone, proved("rims", "z"))) == holds
+
+
+def test_a_bounded_energy_that_oscillates_has_a_floor() -> None:
+    """Sums of cosines may fall a few times in a row on a way outward."""
+    network = resolve(read("kuramoto"), Choices(overrides={"pi": "-1"}))
+    found = pipeline.classify(network).claims
+    assert [claim.verdict for claim in found if claim.claim == "bounded below"] == ["proved"]

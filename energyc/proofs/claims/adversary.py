@@ -32,8 +32,8 @@ WEIGHTS = (1, 4)
 FAR = np.concatenate([[0.0], np.geomspace(1e1, 1e12, 12)])
 NEAR = np.geomspace(1e-1, 1e-13, 13)
 WAYS = 12
-#: An energy that falls by at least this from each of the last places to the next, not ever less, has no floor.
-DROP, FADING = 1.0, 0.7
+#: An energy that falls so often in a row, by at least ``DROP`` and not ever less, has no floor.
+FALLS, DROP, FADING = 4, 1.0, 0.7
 #: What rounding may do, and the ratio of singular values of a matrix that is singular.
 ROUNDING, SINGULAR = 1e-9, 1e-13
 #: The steps of a descent, what divides one that does not fall, a step that is too short, and how fast an energy must
@@ -186,13 +186,18 @@ def _contradicted(by: str) -> Judgement:
 
 
 def _falls(values: Array) -> bool:
-    """Whether an energy goes on falling at the end of a way; one that is infinite there has risen."""
+    """Whether an energy goes on falling at the end of a way, to below all before; one that is infinite there has risen.
+
+    A bounded one that oscillates may fall a few times in a row.
+    """
     numbers = values[~np.isnan(values)]
-    values = numbers[np.isfinite(numbers)]
-    if len(values) < 4 or numbers[-1] == np.inf:
+    finite = numbers[np.isfinite(numbers)]
+    values = np.append(finite, -np.inf) if len(numbers) and numbers[-1] == -np.inf else finite
+    if len(values) <= FALLS or numbers[-1] == np.inf:
         return False
-    drops = -np.diff(values[-4:])
-    return bool(values[-1] < 0 and np.all(drops > DROP) and np.all(drops[1:] > FADING * drops[:-1]))
+    drops, lowest = -np.diff(values[-FALLS - 1 :]), np.min(values[:-1])
+    falling = np.all(drops > DROP) and np.all(drops[1:] > FADING * drops[:-1])
+    return bool(values[-1] < min(0, lowest) and falling)
 
 
 @dataclass(frozen=True)
