@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 
 from benchmarks.against.cases import STEPS, Problem, Way
+from benchmarks.against.networks import box
 
 Arrays = Mapping[str, Any]
 
@@ -67,7 +68,7 @@ def crossed(logits: Any, label: Any) -> Any:
 
 
 class Hopfield(Network):
-    """One hidden layer, both layers in [0, 1]; the force is written out."""
+    """One hidden layer in [0, 1], the output in [-1, 2]; the force is written out."""
 
     def fixed(self, p: Arrays, c: Arrays) -> Arrays:
         return {"drive": c["x"] @ p["W1"] + p["b1"]}
@@ -88,7 +89,7 @@ class Hopfield(Network):
         return 0.5 * ((z["y"] - one_hot(t["label"], z["y"])) ** 2).sum()
 
     def project(self, z: Arrays) -> Arrays:
-        return {name: jnp.clip(x, 0, 1) for name, x in z.items()}
+        return {name: jnp.clip(x, *box(name)) for name, x in z.items()}
 
 
 class HopfieldConv(Hopfield):
@@ -532,7 +533,7 @@ class ByHand(Loops):
 
         def back(carry: tuple[Arrays, Arrays], kept: tuple[Arrays, Arrays]) -> tuple[tuple[Arrays, Arrays], None]:
             (cotangents, sums), (at, moved) = carry, kept
-            inside = {name: jnp.where((moved[name] >= 0) & (moved[name] <= 1), x, 0) for name, x in cotangents.items()}
+            inside = {name: jnp.where(moved[name] == net.project(moved)[name], x, 0) for name, x in cotangents.items()}
             s, y = (size[name] * inside[name] for name in ("s", "y"))
             before = {"s": inside["s"] - s + y @ W.T, "y": inside["y"] - y + s @ W}
             step = {"s": s, "W2": at["s"].T @ y + s.T @ at["y"], "b2": y.sum(0)}

@@ -50,9 +50,14 @@ class Network:
         return z
 
 
+def box(state: str) -> tuple[float, float]:
+    """The bounds of a state of ``hopfield`` and ``hopfield_conv``, whose output is y."""
+    return (-1.0, 2.0) if state == "y" else (0.0, 1.0)
+
+
 def boxed(z: Tensors) -> Tensors:
-    """States between 0 and 1."""
-    return {name: x.clamp(0, 1) for name, x in z.items()}
+    """States on their boxes."""
+    return {name: x.clamp(*box(name)) for name, x in z.items()}
 
 
 def one_hot(label: Tensor, like: Tensor) -> Tensor:
@@ -61,7 +66,7 @@ def one_hot(label: Tensor, like: Tensor) -> Tensor:
 
 
 class Hopfield(Network):
-    """One hidden layer, both layers in [0, 1]."""
+    """One hidden layer in [0, 1], the output in [-1, 2]."""
 
     def fixed(self, p: Tensors, c: Tensors) -> Tensors:
         return {"drive": torch.addmm(p["b1"], c["x"], p["W1"])}

@@ -2,7 +2,7 @@
 
 The primitive function Phi is written layer by layer, first layer and nudge included, each step differentiates it by
 autograd, and an update differentiates the difference of Phi at both nudged states. Written anew from the papers'
-equations, with the leak and the step of the spec: s + h (dPhi/ds - s), then clipped to [0, 1].
+equations, with the leak and the step of the spec: s + h (dPhi/ds - s), then clipped to the boxes of the spec.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def energy_of(generator: np.random.Generator) -> tuple[str, str]:
 def test_rest_of_known_pieces() -> None:
     print(f"ENERGYC_SEED={SEED}")
     generator, verdicts = np.random.default_rng(SEED), Counter[tuple[str, str, str]]()
-    for _ in range(draws(40)):
+    for _ in range(draws(40, least=20)):
         text, found = energy_of(generator)
         for claim in claims(text):
             assert "a bug in energyc" not in claim.evidence, (text, claim)
@@ -143,7 +143,7 @@ def test_contractions_of_known_norms() -> None:
     """No bound on the curvature and no rate is broken by Jacobians at params on the rim of their set."""
     print(f"ENERGYC_SEED={SEED}")
     generator, verdicts = np.random.default_rng(SEED), Counter[tuple[str, str]]()
-    for _ in range(draws(40)):
+    for _ in range(draws(40, least=20)):
         text, body, name, a, c, step = force_of(generator)
         jacobian, (_, slope) = FORCES[body], FUNCTIONS[name]
         found = {claim.claim: claim for claim in claims(text)}
@@ -247,7 +247,7 @@ def turned(generator: np.random.Generator) -> tuple[str, bool]:
 def test_short_steps_on_spheres() -> None:
     print(f"ENERGYC_SEED={SEED}")
     generator, verdicts = np.random.default_rng(SEED), Counter[tuple[bool, str]]()
-    for _ in range(draws(40)):
+    for _ in range(draws(40, least=20)):
         text, rests = turned(generator)
         (claim,) = [claim for claim in claims(text) if claim.claim == "an equilibrium exists"]
         verdicts[rests, claim.verdict] += 1

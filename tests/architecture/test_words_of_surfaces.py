@@ -22,6 +22,7 @@ OWN_WORDS = (
 )
 #: Texts that are not read by a program's user, by the file that they are in.
 OTHERWISE = {
+    "extras.py": "an argument of uv",
     "code/targets/cpp/target.py": "an argument of the compiler",
     "language/syntax/idioms.py": "the help of a spec, which every surface shows, in both words",
     "language/settings/train.py": "the table of settings in the docs",
@@ -29,7 +30,9 @@ OTHERWISE = {
     "running/loggers/chosen.py": "what only the command line takes",
     "running/loggers/tensorboard_log.py": "an argument of pip",
     "running/ranks/launch.py": "torchrun, which starts the command line",
+    "running/runs/data.py": "beside the words of a program, of which one is taken",
     "running/runs/data_arguments.py": "an argument of the command line, as it was given",
+    "running/runs/data_flags.py": "arguments of the command line, as they were given",
     "running/runs/sample.py": "the command that says more",
     "surfaces/report/run_facts.py": "the command that trained a run",
     "surfaces/report/verify_network.py": "a report of the command line",

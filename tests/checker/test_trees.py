@@ -306,7 +306,7 @@ def test_a_changed_tree_is_refused(name: str) -> None:
 #: A spec, the kind of a tree, and what is written in the place of what so that the claim no longer holds.
 EXCHANGED = [
     ("hopfield", "floor", "state s[J] in [0, 1]", "state s[J]"),
-    ("hopfield", "rest", "state y[K] in [0, 1]", "state y[K] in sphere[K]"),
+    ("hopfield", "rest", "state y[K] in [-1, 2]", "state y[K] in sphere[K]"),
     ("hopfield", "rest", "-sum[j](b1[j] * s[j])", "-sum[j](b1[j] * abs(s[j] - 1/2))"),
     ("hopfield", "rest", "-sum[j](b1[j] * s[j])", "-sum[j](b1[j] * log(s[j]))"),
     ("hopfield_conv", "rest", "energy conv2 = -sum", "energy conv2 = sum"),

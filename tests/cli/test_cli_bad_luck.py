@@ -262,5 +262,5 @@ def test_a_warning_of_python_is_one_line_without_a_place_in_the_code(tmp_path: P
     command = "energyc train small.energy --target cpp --steps 1"
     done = run_shell(command, tmp_path, XDG_CACHE_HOME=str(shared.parent))
     assert done.returncode == 0, done.stderr
-    (line,) = [line for line in done.stderr.splitlines() if "arning" in line]
+    (line,) = [line for line in done.stderr.splitlines() if "nothing is kept" in line]
     assert line.startswith("warning: nothing is kept for another process: others may write into ")

@@ -175,16 +175,30 @@ class Trials:
         yield from self.steps_by_curvature()
 
     def steps_by_curvature(self) -> Iterator[NonConvergence]:
-        """Whether all samples settle with steps that the relaxation chooses by the curvature."""
+        """Whether all samples settle with steps that the relaxation chooses by the curvature.
+
+        The first phase finds the step; the second has the tolerance of ``trial`` for a step of that size.
+        """
         if self.net.relax_auto or not carries("step size", "auto") or min(self.phase.step) <= 0:
             return
-        phase = self.phase._replace(auto=True, max_steps=LONGER * self.phase.max_steps)
-        end = settle(self.net, [x.clone() for x in self.start], self.fixed, phase)
-        if bool((end.residual <= (self.phase.tolerance or LOOSE)).all()):
-            steps, factor = int(end.steps.max()), min(h / own for h, own in zip(end.step, self.phase.step))
+        goal = self.phase.tolerance or LOOSE
+        factor = self._share(self._by_curvature(goal))
+        end = self._by_curvature(factor * goal)
+        if bool((end.residual <= self._share(end) * goal).all()):
+            steps, factor = int(end.steps.max()), self._share(end)
             longer = self.longer_nudges(factor)
             settings = f"relax.step = auto with {self.limit(steps)}{longer}, or {self.step_sizes(factor)}"
             yield curvature_steps(factor * max(self.phase.step), steps, settings)
+
+    def _by_curvature(self, tolerance: float) -> FreePhase:
+        """A free phase whose steps follow the curvature."""
+        longest = LONGER * self.phase.max_steps
+        phase = self.phase._replace(auto=True, tolerance=tolerance, max_steps=longest)
+        return settle(self.net, [x.clone() for x in self.start], self.fixed, phase)
+
+    def _share(self, end: FreePhase) -> float:
+        """The share of the step of the spec that a free phase ended with, at most 1."""
+        return min(1.0, *(h / own for h, own in zip(end.step, self.phase.step)))
 
     def smaller(self, factor: float, steps: int) -> str:
         """The settings of a smaller step."""
