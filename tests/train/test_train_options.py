@@ -10,7 +10,7 @@ import pytest
 
 from energyc.language.diagnostics import UserError
 from energyc.language.settings import Call
-from energyc.language.settings.train import Penalty, TrainOptions, read_train
+from energyc.language.settings.train import ContractionPenalty, JacobianPenalty, TrainOptions, read_train
 
 
 def test_reads_every_kind_of_value() -> None:
@@ -33,7 +33,7 @@ def test_reads_every_kind_of_value() -> None:
     assert options.rate("W1") == 0.1 and options.rate("W2") == 4e-4
     assert options.betas == (0.9, 0.99)
     assert options.metrics == ("accuracy", "top")
-    assert options.penalty == Penalty(target=1e-4, floor=1e-5, ceiling=10.0)
+    assert options.penalty == JacobianPenalty(target=1e-4, floor=1e-5, ceiling=10.0)
 
 
 @pytest.mark.parametrize("written", [0, 1, 400, Fraction(1, 12), 0.25])
@@ -52,6 +52,14 @@ def test_a_warmup_is_a_number_of_updates_or_a_share_of_the_run(written: float) -
 def test_json_round_trip() -> None:
     settings = {"lr.W": 0.5, "penalty": Call("jacobian"), "optimizer": "adam", "betas": [0, 0.5], "metrics": ["a"]}
     options = TrainOptions.from_settings(settings)
+    assert TrainOptions.from_json(json.loads(json.dumps(options.to_json()))) == options
+
+
+def test_a_penalty_on_contraction_and_decays_of_single_params() -> None:
+    penalty = Call("contraction", {"rate": Fraction(1, 2)})
+    options = TrainOptions.from_settings({"penalty": penalty, "weight_decay": 0.01, "weight_decay.W": 0})
+    assert options.penalty == ContractionPenalty(rate=0.5, weight=1.0) and options.controlled is None
+    assert (options.weight_decay, options.decays) == (0.01, {"W": 0.0})
     assert TrainOptions.from_json(json.loads(json.dumps(options.to_json()))) == options
 
 
@@ -94,6 +102,10 @@ def test_a_json_that_someone_changed_is_refused(saved: dict[str, Any]) -> None:
         ({"lr": float("nan")}, "E0502", ["nan"]),
         ({"lr": "fast"}, "E0502", ["fast", "a number"]),
         ({"lr": True}, "E0502", ["not `true`"]),
+        ({"penalty": Call("contraction", {"target": 1})}, "E0502", ["called with rate, weight", "not `target`"]),
+        ({"penalty": Call("contraction", {"rate": 2})}, "E0502", ["rate", "at most 1"]),
+        ({"weight_decay.W": -1}, "E0502", ["train.weight_decay.W", "at least 0"]),
+        ({"optimizer": "sgd", "weight_decay.W": 1, "eps": 1}, "E0503", ["eps"]),
         ({"lr.W": "x"}, "E0502", ["train.lr.W"]),
         ({"lr.W": [0.1, -1]}, "E0502", ["train.lr.W", "a list of them"]),
         ({"lr.W": Call("geometric", {"first": 1})}, "E0502", ["geometric(first = 1, last = 0.1)"]),
@@ -122,7 +134,7 @@ def test_a_json_that_someone_changed_is_refused(saved: dict[str, Any]) -> None:
             "E0502",
             ["the target of `train.penalty` is a positive number, not `0`"],
         ),
-        ({"penalty": 3}, "E0502", ["jacobian(target = 1e-4)"]),
+        ({"penalty": 3}, "E0502", ["one of jacobian, contraction", "contraction(rate = 0.8)"]),
         ({"gate": [Fraction(1), Fraction(2)]}, "E0502", ["`train.gate` is a positive number, not `[1, 2]`"]),
         ({"betas": [Fraction(1, 3), 2]}, "E0502", ["[1/3, 2]"]),
         ({"lr": Call("periodic", {"length": Fraction(1, 10)})}, "E0502", ["periodic(length = 0.1)"]),

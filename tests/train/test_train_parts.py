@@ -13,7 +13,7 @@ import torch
 
 from energyc.language.diagnostics import UserError
 from energyc.language.settings import Call
-from energyc.language.settings.train import OPTIMIZERS, Penalty, TrainOptions
+from energyc.language.settings.train import OPTIMIZERS, JacobianPenalty, TrainOptions
 from energyc.running.training.feeds import Feed, Feeds
 from energyc.running.training.learner import Learner
 from energyc.running.training.network import Tensors, learnable
@@ -148,6 +148,18 @@ def test_a_step_does_not_depend_on_how_a_gradient_lies(name: str, dtype: torch.d
     torch.testing.assert_close(*found, rtol=0, atol=1e-6 if dtype == torch.float32 else 1e-14)
 
 
+def test_a_decay_of_its_own() -> None:
+    """AdamW without a gradient multiplies a param by 1 - lr * decay."""
+    options = TrainOptions.from_settings({"optimizer": "adamw", "lr": 0.1, "weight_decay": 0.5, "weight_decay.b": 0.25})
+    params = {key: torch.ones(3, dtype=torch.float64, requires_grad=True) for key in ("W", "b")}
+    optimizer = make_optimizer(options, params)
+    for param in params.values():
+        param.grad = torch.zeros(3, dtype=torch.float64)
+    take_step(optimizer)
+    for key, left in {"W": 1 - 0.1 * 0.5, "b": 1 - 0.1 * 0.25}.items():
+        torch.testing.assert_close(params[key].detach(), torch.full((3,), left, dtype=torch.float64), rtol=0, atol=1e-14)
+
+
 def test_rate_of_an_unknown_param() -> None:
     with pytest.raises(UserError, match=r"lr\.W3") as caught:
         make_optimizer(TrainOptions.from_settings({"lr.W3": 1}), {"W1": torch.zeros(1, requires_grad=True)})
@@ -155,7 +167,7 @@ def test_rate_of_an_unknown_param() -> None:
 
 
 def test_controller_holds_its_law() -> None:
-    penalty = Penalty(target=1e-4, floor=1e-4, ceiling=10)
+    penalty = JacobianPenalty(target=1e-4, floor=1e-4, ceiling=10)
     after = Controller(0.01).after(1e-2, penalty)
     assert after.weight == pytest.approx(0.01 * 100**0.3) and after.average == 1e-2
     again = after.after(1e-4, penalty)

@@ -66,6 +66,48 @@ def test_the_slope_of_the_residual_defence(net: Network) -> None:
         assert torch.allclose(found[name], expected[name], rtol=0, atol=1e-9 * scale)
 
 
+BOXED = """
+network boxed
+dim N = 6
+clamp x[N]
+target y[N]
+param W[N, N] ~ normal(0.8)
+state s[N] in [-1, 1]
+energy leak = 3/4 * sum[n](s[n]^2)
+force drive on s[n] = tanh(sum[m](W[n,m] * s[m])) + x[n]
+readout out[n] = s[n]
+cost c = sum[n]((s[n] - y[n])^2)
+relax { step = 0.3, steps = 4 }
+train { rule = implicit, penalty = contraction(rate = 0.4, weight = 2) }
+"""
+
+
+def test_the_slope_of_the_penalty_on_contraction() -> None:
+    """The factor of a projected step along its slowest mode, and the slope of its excess, against autograd twice over."""
+    net = energyc.load(BOXED, dtype=torch.float64, seed=3)
+    torch.manual_seed(4)
+    x, y = 2 * torch.randn(5, 6, dtype=torch.float64), torch.zeros(5, 6, dtype=torch.float64)
+    found = net.gradients({"x": x}, {"y": y}, contrast=False, penalty=2.0)
+    weights = net.params["W"].detach().clone().requires_grad_()
+    states = found.states["s"].detach()
+    inside = (states + 0.3 * (torch.tanh(states @ weights.T) + x - 1.5 * states)).detach().abs() < 1
+
+    def step(s: torch.Tensor) -> torch.Tensor:
+        return inside * (s + 0.3 * (torch.tanh(s @ weights.T) + x - 1.5 * s))
+
+    def pushed(mode: torch.Tensor) -> torch.Tensor:
+        return jvp(step, states, mode, create_graph=True)[1]  # type: ignore[no-untyped-call, no-any-return]
+
+    mode = inside * 0.3 * (torch.tanh(states @ weights.T) + x - 1.5 * states)
+    for _ in range(2):
+        mode = pushed(mode / mode.norm(dim=1, keepdim=True)).detach()
+    rho = pushed(mode / mode.norm(dim=1, keepdim=True)).norm(dim=1)
+    expected = torch.autograd.grad(2 * (rho - 0.4).clamp_min(0).square().mean(), weights)[0]
+    assert 0 < int((~inside).sum()) < inside.numel() and bool((rho > 0.4).any()) and bool((rho < 0.8).all())
+    assert torch.allclose(found.health["contraction"], rho.detach(), rtol=0, atol=1e-12)
+    assert torch.allclose(found.params["W"], expected, rtol=0, atol=1e-9 * float(expected.norm()))
+
+
 def test_without_the_contrast_there_is_nothing_else() -> None:
     s = side(THICK, 2)
     weights = {"penalty": 0.7, "residual_defence": 0.3}

@@ -24,7 +24,7 @@ DECIDED = frozenset(
     """
     numbered kinked constrained retraced settling descends undefined batch_mates family_names noise_shapes force_params
     param_attributes biased summed graphs snapshots nudge_together relax_solver relax_auto relax_products relax_measure
-    relax_exit relax_patience
+    relax_exit relax_patience contraction_rate
     """.split()
 )
 #: What is false of everything that has it where an attribute of the network is: whether samples are coupled, and

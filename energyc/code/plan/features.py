@@ -17,7 +17,8 @@ class Features:
     rules: tuple[Declaration, ...]
     solver: str
     auto: bool = False
-    penalty: bool = False
+    #: ``jacobian`` or ``contraction``: the penalty of the training.
+    penalty: str | None = None
     #: The products of every evaluation, and those with which a free phase begins; ``products``: with these.
     products: str | None = None
     first_products: str | None = None
@@ -28,15 +29,20 @@ class Features:
     def of(rules: Iterable[str], relax: Relax, train: TrainOptions) -> Features:
         """The features for rules, a free phase and the training."""
         named = tuple(RULES[name] for name in dict.fromkeys(rules))
-        penalised = train.penalty is not None
+        penalty = None if train.penalty is None else "contraction" if train.controlled is None else "jacobian"
         ends_apart = train.products == "bfloat16" and relax.solver != "newton"
         first = relax.products or ("products" if ends_apart else None)
-        return Features(named, relax.solver, relax.step is None, penalised, train.products, first)
+        return Features(named, relax.solver, relax.step is None, penalty, train.products, first)
 
     @property
     def newton(self) -> bool:
         """Whether the steps are Newton's."""
         return self.solver == "newton"
+
+    @property
+    def pushes(self) -> bool:
+        """Whether directions are multiplied by the Jacobian of the force."""
+        return self.newton or self.penalty == "contraction"
 
     @property
     def blocks(self) -> bool:
@@ -86,5 +92,6 @@ class Features:
         yield from [("strength", "auto")] * (nudge.beta is None and not self.settings.isdisjoint(("beta", "radius")))
         yield from [("nudges", "together")] * bool(nudge.together)
         yield from [("nudges", "snapshots")] * ("snapshots" in self.settings and nudge.snapshots is not None)
-        yield from [("penalty", "jacobian")] * (train.penalty is not None)
+        if self.penalty:
+            yield "penalty", self.penalty
         yield from [("penalty", "defence")] * bool(train.residual_defence)

@@ -74,7 +74,7 @@ def prepare(d: Derivation, features: Features) -> list[Prepared]:
     if (d.descends and features.needs("contrast")) or features.needs("slopes"):
         doc = "dE/dtheta of all energies, summed over the batch."
         routines.append(_by_input(d, "_descent_gradient", _AT, doc, d.descent_gradient))
-    if features.newton:
+    if features.pushes:
         pushed = _named("push", d.jvp(d.smooth))
         doc = "J directions, J = dF/dz."
         routines.append(_by_state(d, "_force_jvp", (*_AT, "directions"), doc, pushed, gives="list"))
@@ -82,8 +82,11 @@ def prepare(d: Derivation, features: Features) -> list[Prepared]:
         routines += _blocks(d)
     if features.needs("correction"):
         routines.append(correction(d, held=False))
-    if features.penalty:
+    if features.penalty == "jacobian":
         routines.append(_penalty(d))
+    elif features.penalty == "contraction":
+        doc = "<cotangents, d (J directions)/dtheta> summed over the batch."
+        routines.append(_by_input(d, "_jvp_gradient", (*_AT, "directions", "cotangents"), doc, d.jvp_gradient))
     if features.needs("holomorphic"):
         signature = Signature("_cost_force", _AIMED, "states", "dC/dz of each sample.", tuple(d.states), complex=True)
         routines.append(_prepared(signature, _named("slope", d.cost_force)))

@@ -275,6 +275,11 @@ class Derivation:
         return self._by(self.params, {self.penalty: self.graph.constant(1)})
 
     @cached_property
+    def jvp_gradient(self) -> dict[str, Node]:
+        """``<cotangent, d (J direction)/dtheta>`` for each param, with the states held fixed."""
+        return self._by(self.params, self._with_cotangents(self.jvp(self.smooth), self.cotangents))
+
+    @cached_property
     def slopes(self) -> dict[str, Node]:
         """The gradients by whose length a step is measured, by the names of their energies and what they are by."""
         return {slope.stand_in.name: slope.node for slopes in self.network.sloped.values() for slope in slopes}

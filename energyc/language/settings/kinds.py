@@ -215,34 +215,38 @@ class Pair(Kind):
 
 @dataclass(frozen=True)
 class Variant(Kind):
-    """A word of ``choices`` with keywords of its own, each of a kind; the word alone is a call without keywords."""
+    """A word of ``choices``, which maps each to its keywords and their kinds; a word alone is a call without any."""
 
-    choices: tuple[str, ...]
-    keywords: Mapping[str, Kind]
+    choices: Mapping[str, Mapping[str, Kind]]
     example: str
 
     @property
     def words(self) -> tuple[str, ...]:
-        return self.choices
+        return tuple(self.choices)
 
     @property
     def wanted(self) -> str:
-        words = "one of " + ", ".join(self.choices) if len(self.choices) > 1 else self.choices[0]
+        words = "one of " + ", ".join(self.choices) if len(self.choices) > 1 else self.words[0]
         return f"{words}, or a call as {self.example}"
 
     def instead(self, value: object) -> object:
-        return _word(self.choices, value)
+        return _word(self.words, value)
 
     def read(self, value: object) -> Call:
         call = Call(value) if isinstance(value, str) else value
         if not isinstance(call, Call) or call.name not in self.choices:
             raise Misfit(self.wanted, value)
-        return Call(call.name, {name: self._keyword(name, item) for name, item in call.keywords.items()})  # type: ignore[misc]
+        kinds = self.choices[call.name]
+        if call.keywords and not kinds:
+            raise Misfit(f"called with options only as {self.example}", value)
+        return Call(call.name, {name: _keyword(kinds, name, item) for name, item in call.keywords.items()})  # type: ignore[misc]
 
-    def _keyword(self, name: str, value: object) -> object:
-        if name not in self.keywords:
-            raise Misfit(f"called with {', '.join(self.keywords)}", name)
-        try:
-            return self.keywords[name].read(value)
-        except Misfit as error:
-            raise Misfit(error.wanted, value, name) from None
+
+def _keyword(kinds: Mapping[str, Kind], name: str, value: object) -> object:
+    """The typed value of a keyword of a call. Raises Misfit."""
+    if name not in kinds:
+        raise Misfit(f"called with {', '.join(kinds)}", name)
+    try:
+        return kinds[name].read(value)
+    except Misfit as error:
+        raise Misfit(error.wanted, value, name) from None

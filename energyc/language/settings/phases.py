@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar
 
-from energyc.language.settings.kinds import Flag, Integer, Misfit, Number, Variant, Word
+from energyc.language.settings.kinds import Flag, Integer, Number, Variant, Word
 from energyc.language.settings.table import setting
-from energyc.language.settings.values import Call
 
 POSITIVE = Number(above=0)
 #: After how many steps, or sweeps, the residual is looked at again.
@@ -27,17 +26,15 @@ class Solver(Variant):
         call = self.read(value)
         return {name: call.name, **call.keywords}
 
-    def read(self, value: object) -> Call:
-        call = super().read(value)
-        if call.name != "anderson" and call.keywords:
-            raise Misfit(f"called with options only as {self.example}", value)
-        return call
-
 
 #: The solvers, and the options of ``anderson``.
 SOLVER = Solver(
-    ("gradient", "newton", "anderson", "blocks"),
-    MappingProxyType({"memory": Integer(1), "damping": Number(high=1, above=0)}),
+    {
+        "gradient": {},
+        "newton": {},
+        "anderson": {"memory": Integer(1), "damping": Number(high=1, above=0)},
+        "blocks": {},
+    },
     "anderson(memory = 5)",
 )
 

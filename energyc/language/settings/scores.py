@@ -65,7 +65,7 @@ _KEYWORDS: Mapping[str, Mapping[str, Kind]] = MappingProxyType(
     }
 )
 SCORES: Mapping[str, Variant] = MappingProxyType(
-    {name: Variant((name,), keywords, f"{name}({next(iter(keywords))} = ...)") for name, keywords in _KEYWORDS.items()}
+    {name: Variant({name: keywords}, f"{name}({next(iter(keywords))} = ...)") for name, keywords in _KEYWORDS.items()}
 )
 
 

@@ -30,6 +30,7 @@ OPTIMIZERS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
         "adadelta": (1.0, ("eps", "weight_decay")),
     }
 )
+SCHEDULES = ("constant", "cosine", "linear")
 #: What every evaluation measures beside the cost and the metrics of the spec.
 ALWAYS_MEASURED = ("residual", "residual_max", "settled", "relax_steps", "samples")
 #: The rule of a spec that names none.
@@ -48,26 +49,41 @@ class Schedule(Variant):
         return {name: call.name, **call.keywords}
 
 
-class Controlled(Variant):
-    """The Jacobian penalty: a call that gives its controller."""
-
-    def fields(self, name: str, value: object) -> dict[str, object]:
-        return {name: Penalty(**self.read(value).keywords)}  # type: ignore[arg-type]
-
-
 @dataclass(frozen=True)
-class Penalty:
-    """The Jacobian penalty's controller: lambda <- clip(lambda (EMA(residual)/target)^0.3, floor, ceiling)."""
+class JacobianPenalty:
+    """|J_nc w|^2 / dim, whose weight follows lambda <- clip(lambda (EMA(residual)/target)^0.3, floor, ceiling)."""
 
     target: float = 1e-4
     floor: float = 1e-4
     ceiling: float = 10.0
 
 
-PENALTY = Controlled(
-    ("jacobian",),
-    MappingProxyType(dict.fromkeys(("target", "floor", "ceiling"), POSITIVE)),
-    "jacobian(target = 1e-4)",
+@dataclass(frozen=True)
+class ContractionPenalty:
+    """weight * max(0, rho - rate)^2, where a step near the equilibrium multiplies the slowest mode by rho."""
+
+    rate: float = 0.8
+    weight: float = 1.0
+
+
+Penalty = JacobianPenalty | ContractionPenalty
+
+
+class Penalties(Variant):
+    """A penalty that keeps steps converging: a call with the fields of its record."""
+
+    def fields(self, name: str, value: object) -> dict[str, object]:
+        call = self.read(value)
+        record = JacobianPenalty if call.name == "jacobian" else ContractionPenalty
+        return {name: record(**call.keywords)}  # type: ignore[arg-type]
+
+
+PENALTY = Penalties(
+    {
+        "jacobian": dict.fromkeys(("target", "floor", "ceiling"), POSITIVE),
+        "contraction": {"rate": Number(above=0, high=1), "weight": POSITIVE},
+    },
+    "contraction(rate = 0.8)",
 )
 
 
@@ -75,7 +91,8 @@ PENALTY = Controlled(
 class TrainOptions:
     """The settings of a run.
 
-    ``lr`` is the learning rate of all params (None: the optimiser's own), ``rates`` are those of single ones. The run
+    ``lr`` is the learning rate of all params (None: the optimiser's own), ``rates`` are those of single ones;
+    ``weight_decay`` and ``decays`` likewise. The run
     has ``steps`` updates or ``epochs`` passes over the training split; at most one of them is set.
     """
 
@@ -103,12 +120,20 @@ class TrainOptions:
     )
     momentum: float | None = setting(None, Number(0, 1), "of the optimiser", otherwise="torch's")
     nesterov: bool | None = setting(None, Flag(), "of the optimiser", otherwise="torch's")
-    weight_decay: float | None = setting(None, NOT_NEGATIVE, "of the optimiser", otherwise="torch's")
+    weight_decay: float | None = setting(
+        None,
+        NOT_NEGATIVE,
+        "of the optimiser; AdamW multiplies it by the learning rate of the param",
+        otherwise="torch's",
+        owner="param",
+        single="decays",
+    )
+    decays: Mapping[str, float] = field(default_factory=dict)
     betas: tuple[float, float] | None = setting(None, Pair(), "of the optimiser", otherwise="torch's")
     eps: float | None = setting(None, POSITIVE, "of the optimiser", otherwise="torch's")
     schedule: str = setting(
         "constant",
-        Schedule(("constant", "cosine", "linear"), {"warmup": Duration()}, "cosine(warmup = 1/20)"),
+        Schedule({word: {"warmup": Duration()} for word in SCHEDULES}, "cosine(warmup = 1/20)"),
         "how the rate falls",
     )
     warmup: float = setting(0, Duration(), "over which the rate first rises linearly", unit="updates")
@@ -171,7 +196,11 @@ class TrainOptions:
     )
     gate: float | None = setting(None, POSITIVE, "a sample whose residual lies above it takes no part in the contrast")
     penalty: Penalty | None = setting(
-        None, PENALTY, "the Jacobian penalty; its weight follows the residual between `floor` (1e-4) and `ceiling` (10)"
+        None,
+        PENALTY,
+        "keeps the steps converging ([rules](rules.md#health)): `contraction` penalises modes that a step shortens "
+        "by less than `rate` (0.8); the weight of `jacobian` follows the residual between `floor` (1e-4) and `ceiling` "
+        "(10)",
     )
     residual_defence: float | None = setting(None, NOT_NEGATIVE, "the weight of the residual defence")
     folds: int | None = setting(None, Integer(2), "cross-validation: so many runs, each with another part as the test")
@@ -207,16 +236,16 @@ class TrainOptions:
         known = table(TrainOptions)
         settings = {key: value for key, value in saved.items() if key in known and value is not None}
         if isinstance(penalty := settings.get("penalty"), Mapping):
-            settings["penalty"] = Call("jacobian", penalty)
+            settings["penalty"] = Call("contraction" if "rate" in penalty else "jacobian", penalty)
         if isinstance(names := settings.get("metrics"), list):
             settings["metrics"] = scores_kind.as_written(names, saved.get("scores") or ())
-        rates = saved.get("rates") or {}
-        single = {f"lr.{name}": rates_kind.as_written(rate) for name, rate in rates.items()}
+        single = {f"lr.{name}": rates_kind.as_written(rate) for name, rate in (saved.get("rates") or {}).items()}
+        single |= {f"weight_decay.{name}": decay for name, decay in (saved.get("decays") or {}).items()}
         return TrainOptions.from_settings(settings | single)
 
     def to_json(self) -> dict[str, Any]:
         """All options as JSON values, in the order of the fields."""
-        return asdict(replace(self, rates=dict(self.rates)))
+        return asdict(replace(self, rates=dict(self.rates), decays=dict(self.decays)))
 
     def with_steps(self, steps: int) -> TrainOptions:
         """The same with another length (``--steps``), which replaces ``epochs``."""
@@ -265,6 +294,11 @@ class TrainOptions:
         return rate.rates(count) if isinstance(rate, Geometric) else rate
 
     @property
+    def controlled(self) -> JacobianPenalty | None:
+        """The penalty whose weight a controller sets."""
+        return self.penalty if isinstance(self.penalty, JacobianPenalty) else None
+
+    @property
     def base_rate(self) -> float:
         """The peak learning rate of the params that have none of their own."""
         return OPTIMIZERS[self.optimizer][0] if self.lr is None else self.lr
@@ -289,7 +323,8 @@ class TrainOptions:
             yield Fault("final_lr", CONTRADICTION, message, "add schedule = cosine or schedule = linear")
         _, taken = OPTIMIZERS[self.optimizer]
         for name in ("momentum", "nesterov", "weight_decay", "betas", "eps"):
-            if getattr(self, name) is not None and name not in taken:
+            given = getattr(self, name) is not None or (name == "weight_decay" and self.decays)
+            if given and name not in taken:
                 message = f"the optimiser {self.optimizer} takes no {name}"
                 yield Fault(name, CONTRADICTION, message, "it takes lr, " + ", ".join(taken))
         if self.nesterov and "nesterov" in taken and not self.momentum:
@@ -297,7 +332,7 @@ class TrainOptions:
         if self.products and self.dtype == "float64":
             message = f"train.products = {self.products} is of float32, and train.dtype is float64"
             yield Fault("products", CONTRADICTION, message, "leave one of them out")
-        if self.penalty and self.penalty.floor > self.penalty.ceiling:
+        if self.controlled and self.controlled.floor > self.controlled.ceiling:
             yield Fault("penalty", CONTRADICTION, "the penalty's floor lies above its ceiling", "swap them")
 
     def misnamed(self, measured: Collection[str], rules: Collection[str] = ()) -> Iterator[Fault]:

@@ -120,10 +120,11 @@ def _wrong_state(checkpoint: Checkpoint, options: TrainOptions) -> Iterator[str]
     if bool(checkpoint.average) != (options.ema is not None):
         yield "there is an average, and no train.ema" if checkpoint.average else "train.ema lacks its average"
     controller = state["controller"]
-    if (controller is None) != (options.penalty is None):
+    penalty = options.controlled
+    if (controller is None) != (penalty is None):
         yield "there is a controller of the penalty, and no penalty" if controller else "the penalty has no controller"
-    if controller is not None and options.penalty is not None:
-        if not options.penalty.floor <= controller["weight"] <= options.penalty.ceiling:
+    if controller is not None and penalty is not None:
+        if not penalty.floor <= controller["weight"] <= penalty.ceiling:
             yield f"the penalty's weight {controller['weight']:g} is outside of its bounds"
         if controller["average"] is not None and not math.isfinite(controller["average"]):
             yield "the penalty's average is not finite"

@@ -87,6 +87,7 @@ class Options(TypedDict, total=False):
     """The structure of the options; ``TrainOptions`` checks their values."""
 
     rates: dict[str, float | list[float] | dict[str, float]]
+    decays: dict[str, float]
     penalty: dict[str, float] | None
     scores: list[ScoreForm]
 

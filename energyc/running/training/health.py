@@ -74,10 +74,11 @@ def vitals(seen: Vital, used: Vital | None, regularization: Tensors) -> dict[str
 
     ``regularization`` has what penalty and defence measured of each sample.
     Counts: ``frozen`` by rounding, ``dropped`` because their nudged phases diverged. Means over the samples with finite
-    values, None without any: ``penalty_value`` |J_nc w|^2 / dim, ``defence_value`` |step F|^2 / |z|^2, ``snapshot`` the
-    nudged step taken, ``leakage`` of a circle of nudges, ``clamped`` the residual of a clamped phase.
+    values, None without any: ``penalty_value`` |J_nc w|^2 / dim, ``contraction_value`` the factor of a step along the
+    slowest mode, ``defence_value`` |step F|^2 / |z|^2, ``snapshot`` the nudged step taken, ``leakage`` of a circle of
+    nudges, ``clamped`` the residual of a clamped phase.
     """
-    values = {f"{key}_value": regularization[key] for key in ("penalty", "defence") if key in regularization}
+    values = {f"{key}_value": value for key, value in regularization.items()}
     values |= {
         key: used.health[key] for key in ("snapshot", "leakage", "clamped") if used is not None and key in used.health
     }

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from energyc.language.diagnostics import UserError, did_you_mean, listed
+from energyc.language.settings.train import ContractionPenalty
 from energyc.running.training.average import Average
 from energyc.running.training.feeds import Batch, Feed
 from energyc.running.training.health import NotFinite, first_not_finite, vitals, within_gate
@@ -63,7 +64,8 @@ class Learner:
         self.order = Order(session.options.seed, len(feed), session.options.batch)
         self.group = session.group
         self.total = session.options.total_steps(self.order.updates)
-        self.controller = None if session.options.penalty is None else Controller.start(session.options.penalty)
+        controlled = session.options.controlled
+        self.controller = None if controlled is None else Controller.start(controlled)
         self._feed = feed
         self._limit = settled_within(session.net.relax_tolerance)
 
@@ -124,6 +126,8 @@ class Learner:
         weights = {}
         if self.controller is not None:
             weights["penalty"] = self.controller.weight
+        elif isinstance(self.options.penalty, ContractionPenalty):
+            weights["penalty"] = self.options.penalty.weight
         if self.options.residual_defence:
             weights["residual_defence"] = self.options.residual_defence
         return weights
@@ -198,8 +202,8 @@ class Learner:
         return gradients if project is None else cast(Mapping[str, Tensor], project(gradients))
 
     def _steer(self, seen: Measured) -> None:
-        if self.controller is not None and self.options.penalty is not None:
-            self.controller = self.controller.after(float(seen.residual.mean()), self.options.penalty)
+        if self.controller is not None and self.options.controlled is not None:
+            self.controller = self.controller.after(float(seen.residual.mean()), self.options.controlled)
 
     def _row(self, step: int, epoch: int, seen: Measured, part: Part, norm: Tensor | None, factor: float) -> Row:
         shown = seen if part.used is None else part.used

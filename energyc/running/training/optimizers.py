@@ -31,17 +31,27 @@ _DEVICES = frozenset({"cpu", "cuda"})
 
 
 def make_optimizer(options: TrainOptions, params: Mapping[str, Tensor]) -> torch.optim.Optimizer:
-    """Return the optimiser of the options. Raises UserError for ``lr.NAME``: E0501 (no such param), E0502 (rates)."""
-    for name in options.rates:
-        if name not in params:
-            help_text = did_you_mean(name, params, f"the params are {listed(params)}")
-            raise UserError(f"train.lr.{name} names no learnable param", code="E0501", help=help_text)
+    """Return the optimiser of the options.
+
+    Raises UserError for ``lr.NAME`` and ``weight_decay.NAME``: E0501 (no such param), E0502 (rates).
+    """
+    for setting, given in (("lr", options.rates), ("weight_decay", options.decays)):
+        for name in given:
+            if name not in params:
+                help_text = did_you_mean(name, params, f"the params are {listed(params)}")
+                raise UserError(f"train.{setting}.{name} names no learnable param", code="E0501", help=help_text)
     _, keys = OPTIMIZERS[options.optimizer]
     settings = {name: getattr(options, name) for name in keys if getattr(options, name) is not None}
     if _in_one_pass(options, params):
         settings["fused"] = True
-    groups = [{"params": [tensor], "name": name, **_peak(options, name, tensor)} for name, tensor in params.items()]
+    groups = [{"params": [tensor], "name": name, **_own(options, name, tensor)} for name, tensor in params.items()]
     return _CLASSES[options.optimizer](groups, lr=options.base_rate, **settings)
+
+
+def _own(options: TrainOptions, name: str, param: Tensor) -> dict[str, Any]:
+    """The settings of a param's group that are its own."""
+    decay = {"weight_decay": options.decays[name]} if name in options.decays else {}
+    return {**_peak(options, name, param), **decay}
 
 
 def _in_one_pass(options: TrainOptions, params: Mapping[str, Tensor]) -> bool:

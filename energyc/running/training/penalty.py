@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 
-from energyc.language.settings.train import Penalty
+from energyc.language.settings.train import JacobianPenalty
 
 _DECAY = 0.9  # of the running mean of the residual
 _POWER = 0.3
@@ -19,11 +19,11 @@ class Controller:
     average: float | None = None
 
     @staticmethod
-    def start(penalty: Penalty) -> Controller:
+    def start(penalty: JacobianPenalty) -> Controller:
         """Return the controller of the first update, whose weight is the floor."""
         return Controller(penalty.floor)
 
-    def after(self, residual: float, penalty: Penalty) -> Controller:
+    def after(self, residual: float, penalty: JacobianPenalty) -> Controller:
         """lambda <- clip(lambda * (EMA(residual) / target)^0.3, floor, ceiling); the floor lies above zero."""
         if not math.isfinite(residual):
             return Controller(penalty.ceiling, self.average)

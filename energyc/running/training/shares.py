@@ -42,6 +42,10 @@ class Measured:
         return self.group.first_of(first_not_finite(net, self.batch, self.own))
 
 
+#: What penalty and defence measure, as ``health`` names it.
+REGULARIZATION = ("penalty", "contraction", "defence")
+
+
 class Regularization(NamedTuple):
     """Averages of the gradients of penalty and defence, and the value of each at each finite sample, [samples]."""
 
@@ -77,7 +81,7 @@ def averaged_regularization(
     """
     params = {name: torch.zeros_like(value) for name, value in like.items()} if own is None else own.params
     values: Tensors = (
-        {} if own is None else {name: own.health[name] for name in ("penalty", "defence") if name in own.health}
+        {} if own is None else {name: own.health[name] for name in REGULARIZATION if name in own.health}
     )
     if group.size > 1:
         names = group.first_of(list(values) or None) or []

@@ -65,5 +65,7 @@ def penalised(
 ) -> tuple[list[Slopes], dict[str, Tensor]]:
     """Slopes of what keeps training healthy, states held fixed, and what was measured: [batch] each."""
     found = [chosen("penalty", "defence")(net, free, fixed, settings)] if settings.defence else []
-    found += [chosen("penalty", "jacobian")(net, free, fixed, settings)] if settings.penalty else []
+    if settings.penalty:
+        penalty = chosen("penalty", "contraction") if net.contraction_rate else chosen("penalty", "jacobian")
+        found.append(penalty(net, free, fixed, settings))
     return [slope for _, _, slope in found], {"frozen": free.frozen, **{name: value for name, value, _ in found}}

@@ -1,15 +1,16 @@
-"""Penalties that keep training healthy: a residual defence and one on the Jacobian, each with its slope."""
+"""Penalties that keep training healthy, each with its slope: on the residual, the Jacobian, slow modes."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.gradients import Slopes
 from energyc.runtime.equations.parts import part
 from energyc.runtime.equations.records import Fixed, FreePhase, RuleSettings
-from energyc.runtime.tensors.states import norm, per_sample
+from energyc.runtime.tensors.states import flatten, norm, per_sample, unflatten
 
 #: What was measured, its name first: [batch]; and the slope by param of its weight times it, summed over the batch.
 Penalty = tuple[str, Tensor, Slopes]
@@ -37,3 +38,40 @@ def jacobian_penalty(net: Equations, free: FreePhase, fixed: Fixed, settings: Ru
     weight, size = settings.penalty, sum(x[0].numel() for x in free.states)
     (square,), slopes = net._penalty(free.states, fixed, along)
     return "penalty", square / size, {name: weight / size * slope for name, slope in slopes.items()}
+
+
+#: Steps of the power iteration that turn the last step into the slowest mode.
+ITERATIONS = 2
+
+
+@part("penalty", "contraction")
+def contraction_penalty(net: Equations, free: FreePhase, fixed: Fixed, settings: RuleSettings) -> Penalty:
+    """The factor rho of a step along its slowest mode, and the slope of ``settings.penalty`` max(0, rho - rate)^2.
+
+    The step is z <- P(z + h F(z)), whose derivative M multiplies an error close to the equilibrium. The last step lies
+    mostly along the mode that decays slowest; ``ITERATIONS`` products with M sharpen it into a unit vector w, and
+    rho = |M w|. A sample that no longer moves has rho = 0.
+
+    Raises ValueError where a kink moves by a proximal step, which the force does not tell of.
+    """
+    if net.kinked:
+        raise ValueError(f"train.penalty reads the whole force, and {net.name} has kinks that move proximally")
+    states, step = free.states, free.step
+    move = [h * f for h, f in zip(step, net._force(states, fixed))]
+    moved = [x + m for x, m in zip(states, move)]
+
+    def stepped(mode: Tensor) -> Tensor:
+        """M times a vector of each sample; the derivative of a projection is symmetric."""
+        w = unflatten(mode, states)
+        pushed = net._force_jvp(states, fixed, w)
+        return flatten(net._project_adjoint(moved, [x + h * p for x, h, p in zip(w, step, pushed)]))
+
+    mode = normalize(flatten(net._project_adjoint(moved, move)))
+    for _ in range(ITERATIONS):
+        mode = normalize(stepped(mode))
+    ahead = stepped(mode)
+    rho = norm(ahead)
+    excess = (rho - (net.contraction_rate or 0.0)).clamp_min(0)
+    back = net._project_adjoint(moved, unflatten(2 * settings.penalty * excess[:, None] * normalize(ahead), states))
+    cotangents = [h * x for h, x in zip(step, back)]
+    return "contraction", rho, net._jvp_gradient(states, fixed, unflatten(mode, states), cotangents)

@@ -40,6 +40,8 @@ class PhaseSettings:
     points = 4
     radius: float | str | None = None
     snapshots: int | None = None
+    #: The rate of contraction above which a penalty acts; None where there is none, or that on the Jacobian.
+    contraction_rate: float | None = None
     #: The share of the nudge that goes to the first half of a dyad.
     alpha = 0.5
     #: Whether two nudged phases are one batch; None: on a GPU.

@@ -174,3 +174,4 @@ class RoundedEquations(Equations):
     _readout_vjp = in_full("_readout_vjp")
     _start_vjp = in_full("_start_vjp")
     _penalty = in_full("_penalty")
+    _jvp_gradient = in_full("_jvp_gradient")

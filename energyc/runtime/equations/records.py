@@ -63,8 +63,9 @@ class Gradients(NamedTuple):
 
     ``kept`` [batch] marks the samples that took part: those whose phases neither exploded nor diverged. ``health``
     [batch] holds ``frozen`` (exploded until rounding stopped it) and, where they apply, ``penalty`` (|J_nc w|^2 / dim),
-    ``defence`` (|step F|^2 / |z|^2), ``snapshot`` (the nudged step whose contrast was taken), ``leakage`` (of a circle
-    of nudges) and ``clamped`` (the residual of a clamped phase; ``residual`` is then the larger one of both phases).
+    ``contraction`` (the factor of a step along the slowest mode), ``defence`` (|step F|^2 / |z|^2), ``snapshot`` (the
+    nudged step whose contrast was taken), ``leakage`` (of a circle of nudges) and ``clamped`` (the
+    residual of a clamped phase; ``residual`` is then the larger one of both phases).
     ``step`` is that of each state at the end of the free phase.
     """
 
@@ -109,7 +110,7 @@ class Phase(NamedTuple):
 class RuleSettings(NamedTuple):
     """The settings of one gradient: both phases, the nudging strength, the points of a circle, two weights.
 
-    ``penalty`` weighs |J_nc w|^2 / dim at z*, ``defence`` weighs |step F|^2 / |z|^2 at the end of the free phase.
+    ``penalty`` weighs the penalty of the module, ``defence`` |step F|^2 / |z|^2, both at the end of the free phase.
     ``directions`` are the w of each sample; without them they are drawn.
     """
 

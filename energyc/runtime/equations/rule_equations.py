@@ -78,3 +78,9 @@ class RuleEquations(Derivatives):
     def _penalty(self, states: Tensors, fixed: Fixed, directions: Tensors) -> tuple[list[Tensor], dict[str, Tensor]]:
         """|J_nc directions|^2, and its slope by theta."""
         raise ValueError(f"there is no Jacobian penalty in this module: {self.name} was compiled without one")
+
+    def _jvp_gradient(
+        self, states: Tensors, fixed: Fixed, directions: Tensors, cotangents: Tensors
+    ) -> dict[str, Tensor]:
+        """<cotangents, d (J directions)/dtheta>."""
+        raise ValueError(f"there is no penalty on contraction in this module: {self.name} was compiled without one")

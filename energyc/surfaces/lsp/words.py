@@ -178,9 +178,9 @@ def value(owner: str, word: str) -> Entry | None:
 def keywords_of(block: str, name: str, called: str) -> tuple[str, ...]:
     """The keywords of a call as a value: ``warmup`` of ``cosine(...)``."""
     if called in SCORES:
-        return tuple(SCORES[called].keywords)
+        return tuple(SCORES[called].choices[called])
     row = settings(block).get(name)
     for kind in (row.kind, row.each) if row is not None else ():
         if isinstance(kind, Variant) and called in kind.choices:
-            return tuple(kind.keywords)
+            return tuple(kind.choices[called])
     return ()

@@ -31,6 +31,7 @@ HEALTH: Mapping[str, tuple[str, bool]] = MappingProxyType(
         "residual_ema": ("running mean of the residual", True),
         "penalty": ("weight of the Jacobian penalty", True),
         "penalty_value": ("|J_nc w|^2 / dim", True),
+        "contraction_value": ("factor of a step along the slowest mode", False),
         "defence_value": ("|step F|^2 / |z|^2", True),
         "snapshot": ("nudged step taken, mean", False),
         "leakage": ("leakage of the circle", True),

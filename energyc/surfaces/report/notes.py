@@ -155,8 +155,14 @@ def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
     if every is not None and 2 * every > nudge.steps:
         reason = f"two snapshots are compared, and nudge.steps = {nudge.steps} has room for {nudge.steps // every}"
         yield f"nudge.snapshots = {every} does nothing: {reason}"
-    if train.penalty is not None and not classes.unproved:
+    if train.controlled is not None and not classes.unproved:
         yield "train.penalty does nothing: every term is conservative, so there is no J_nc to penalise"
+    elif train.controlled is not None and early and train.controlled.target <= (relax.tolerance or 0):
+        yield (
+            f"train.penalty has target = {train.controlled.target:g}, and relax.exit = early ends samples just below "
+            f"relax.tolerance = {relax.tolerance:g}: its weight climbs to its ceiling even if every sample settles; "
+            "set a target of twice the tolerance or more"
+        )
     if train.lr is not None and train.final_lr is None and 0 < len(network.params) == len(train.rates):
         yield f"train.lr = {train.lr:g} does nothing: every param has a rate of its own"
 

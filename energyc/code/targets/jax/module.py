@@ -38,7 +38,7 @@ def _left_out(planned: ModulePlan) -> list[str]:
     plans = planned.layers.values() or [planned]
     names = {prepared.signature.name for each in plans for prepared in each.routines}
     by_steps = ["_step_vjp", "_sums_gradient"] if planned.layers else []  # a layer's steps give slopes by clamps too
-    return [*(n for n in names if not is_function(n)), *by_steps, "_sums_clamp_gradient", "_penalty"]
+    return [*(n for n in names if not is_function(n)), *by_steps, "_sums_clamp_gradient", "_penalty", "_jvp_gradient"]
 
 
 class _Module:

@@ -101,6 +101,7 @@ def _free_phase(context: Context) -> dict[str, Any]:
         "relax_chunk": relax.stride,
         "relax_max_steps": relax.max_steps,
         "relax_explosion": relax.explosion,
+        "contraction_rate": getattr(network.train.penalty, "rate", None),
         "numbered": network.numbered != (),
         "batch_mates": _batch_mates(network),
         "summed": _summed(context),
