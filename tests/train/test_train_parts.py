@@ -157,7 +157,7 @@ def test_a_decay_of_its_own() -> None:
         param.grad = torch.zeros(3, dtype=torch.float64)
     take_step(optimizer)
     for key, left in {"W": 1 - 0.1 * 0.5, "b": 1 - 0.1 * 0.25}.items():
-        torch.testing.assert_close(params[key].detach(), torch.full((3,), left, dtype=torch.float64), rtol=0, atol=1e-14)
+        torch.testing.assert_close(params[key], torch.full_like(params[key], left), rtol=0, atol=1e-14)
 
 
 def test_rate_of_an_unknown_param() -> None:

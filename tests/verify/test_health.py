@@ -83,7 +83,7 @@ train { rule = implicit, penalty = contraction(rate = 0.4, weight = 2) }
 
 
 def test_the_slope_of_the_penalty_on_contraction() -> None:
-    """The factor of a projected step along its slowest mode, and the slope of its excess, against autograd twice over."""
+    """The factor of a projected step along the slowest mode, and the slope of its excess, against autograd."""
     net = energyc.load(BOXED, dtype=torch.float64, seed=3)
     torch.manual_seed(4)
     x, y = 2 * torch.randn(5, 6, dtype=torch.float64), torch.zeros(5, 6, dtype=torch.float64)
