@@ -37,14 +37,15 @@ class GradientPaths:
         yield from (node for layer in self.network.layers.values() for node in layer.outputs.values())
 
     def _penalized(self) -> set[Node]:
-        """The inputs of the Jacobian of what is written as forces, whose norm the penalty is."""
-        if not self.network.train.penalty:
+        """The inputs of the Jacobian that the penalty reads: of what is written as forces, or of the whole force."""
+        train, written = self.network.train, [term.node for term in self.network.forces.values()]
+        if not train.penalty:
             return set()
+        forces = written if train.controlled else list(self.forces.values())
         directions: dict[Node, Node] = {
             state.node: self.graph.input(name, "direction", state.node.dims)
             for name, state in self.network.states.items()
         }
-        forces = [term.node for term in self.network.forces.values()]
         return {node for moved in tangent(self.graph, forces, directions) for node in self.slopes(moved)}
 
     def follow(self, roots: Iterable[Node]) -> set[Node]:
