@@ -26,9 +26,7 @@ class Geometric:
 
 Rate: TypeAlias = "float | tuple[float, ...] | Geometric"
 _POSITIVE, _NOT_NEGATIVE = Number(above=0), Number(low=0)
-_GEOMETRIC = Variant(
-    {"geometric": {"first": _POSITIVE, "last": _POSITIVE}}, "geometric(first = 0.1, last = 0.001)"
-)
+_GEOMETRIC = Variant({"geometric": {"first": _POSITIVE, "last": _POSITIVE}}, "geometric(first = 0.1, last = 0.001)")
 
 
 @dataclass(frozen=True)

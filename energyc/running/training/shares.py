@@ -80,9 +80,7 @@ def averaged_regularization(
     ``like`` has the shapes of the params.
     """
     params = {name: torch.zeros_like(value) for name, value in like.items()} if own is None else own.params
-    values: Tensors = (
-        {} if own is None else {name: own.health[name] for name in REGULARIZATION if name in own.health}
-    )
+    values: Tensors = {} if own is None else {name: own.health[name] for name in REGULARIZATION if name in own.health}
     if group.size > 1:
         names = group.first_of(list(values) or None) or []
         first = next(iter(params.values()))
