@@ -292,7 +292,7 @@ def _subfolder(folder: int, name: str, path: Path) -> int:
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
             mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-            raise NotTrusted(error.errno, _described(mode), str(path)) from None
+            raise NotTrusted(error.errno, kind_of(mode), str(path)) from None
         raise
 
 
@@ -301,15 +301,16 @@ def _require_folders(root: Path, parts: tuple[str, ...]) -> None:
         path = root.joinpath(*parts[: k + 1])
         mode = os.lstat(path).st_mode
         if not stat.S_ISDIR(mode):
-            raise NotTrusted(errno.ENOTDIR, _described(mode), str(path))
+            raise NotTrusted(errno.ENOTDIR, kind_of(mode), str(path))
 
 
 def _require_regular(status: os.stat_result, path: SafePath) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise NotTrusted(errno.EINVAL, _described(status.st_mode), str(path))
+        raise NotTrusted(errno.EINVAL, kind_of(status.st_mode), str(path))
 
 
-def _described(mode: int) -> str:
+def kind_of(mode: int) -> str:
+    """Return in words what has a mode of ``os.stat``: "a folder", "a pipe"."""
     return _KINDS.get(stat.S_IFMT(mode), "a file" if stat.S_ISREG(mode) else "not a file")
 
 

@@ -6,8 +6,10 @@ fit the spec's sizes or their adapter's schema.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 
+from energyc.files import kind_of
 from energyc.language.diagnostics import UnknownName, UserError, near
 
 
@@ -25,8 +27,16 @@ def bad_option(adapter: str, option: str, message: str, allowed: str) -> UserErr
 
 
 def missing_file(path: str, expected: str, remedy: str) -> UserError:
-    """A file or folder that does not exist or cannot be read."""
-    return UserError(f"{path}: not found or not readable; expected {expected}", code="E0913", help=remedy)
+    """A file or folder that does not exist, cannot be read, or is something else, such as a pipe."""
+    return UserError(f"{path}: {_found(path)}; expected {expected}", code="E0913", help=remedy)
+
+
+def _found(path: str) -> str:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        mode = 0
+    return kind_of(mode) if mode and os.access(path, os.R_OK) else "not found or not readable"
 
 
 def folder_not_file(path: str, expected: str, remedy: str) -> UserError:
