@@ -113,7 +113,7 @@ def without_pictures(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 #: Rooms whose tests judge proofs. In all others the same network is classified once by each worker.
-JUDGING = frozenset({"analysis", "checker", "symbolic"})
+JUDGING = frozenset({"analysis", "checker", "fuzz", "symbolic"})
 
 
 @pytest.fixture(autouse=True)

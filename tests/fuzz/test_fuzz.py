@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -68,6 +69,16 @@ def test_a_warning_that_is_missing_or_false_is_a_find(monkeypatch: pytest.Monkey
     monkeypatch.setattr("energyc.language.resolve.gradient_paths._is_zero", lambda _: False)
     causes = {found.cause for seed in range(40) if (found := cases.tried(partial(untrained.case, seed)))}
     assert "W0401 is missing" in causes
+
+
+@pytest.fixture
+def own_originals() -> Iterator[None]:
+    """What a broken checker answers is not kept for other tests."""
+    for kept in (certificates.original, certificates.verdicts):
+        kept.cache_clear()
+    yield
+    for kept in (certificates.original, certificates.verdicts):
+        kept.cache_clear()
 
 
 def certificates_without_finds(seeds: range) -> None:
@@ -187,14 +198,14 @@ def test_an_exception_that_escapes_is_a_find(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.slow
-def test_a_label_that_is_printed_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_label_that_is_printed_is_a_find(monkeypatch: pytest.MonkeyPatch, own_originals: None) -> None:
     monkeypatch.setattr("energyc.checker.judge.composed", lambda entry, _: entry["claim"])
     causes = {found.cause for seed in range(60) if (found := cases.tried(partial(certificates.case, seed)))}
     assert "a text of the file, or an exception, in an answer" in causes
 
 
 @pytest.mark.slow
-def test_a_checker_that_believes_all_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checker_that_believes_all_is_a_find(monkeypatch: pytest.MonkeyPatch, own_originals: None) -> None:
     monkeypatch.setattr("energyc.checker.judge._judge_claim", lambda *_: None)
     causes = {found.cause for seed in range(60) if (found := cases.tried(partial(certificates.case, seed)))}
     assert any("another statement is accepted" in cause for cause in causes)
