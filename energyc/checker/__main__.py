@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     for answer in answers:
         print(shown(answer))
     if uncertified := file.get("uncertified"):
-        print(f"{'uncertified':<12} {len(uncertified)} proofs of the compiler, of which nothing is verified")
+        print(f"{'uncertified':<12} {len(uncertified)} proofs of the compiler, not verified here")
     return int(any(answer.verdict != "yes" for answer in answers))
 
 
@@ -48,7 +48,7 @@ def shown(answer: Answer) -> str:
 
 
 def certificates_of(path: str) -> Mapping[str, Any]:
-    """What a file of certificates has. Raises Malformed for one that is not a JSON object."""
+    """Return the content of a file of certificates. Raises Malformed if it is not a JSON object."""
     try:
         found = json.loads(text_of(path), object_pairs_hook=_object, parse_constant=_no_number)
     except Malformed:

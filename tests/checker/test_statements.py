@@ -62,7 +62,7 @@ def test_the_statement_is_printed_and_not_the_label(tmp_path: Path, capsys: pyte
         f"yes          e: bounded below, and takes its least value; for {FOR['floor']}",
         f"yes          an equilibrium of plain steps exists; for {FOR['rest']}",
     ]
-    assert out.splitlines()[-1] == "uncertified  1 proofs of the compiler, of which nothing is verified"
+    assert out.splitlines()[-1] == "uncertified  1 proofs of the compiler, not verified here"
 
 
 #: Specs of which a kind of statement is proved, and how it reads.
