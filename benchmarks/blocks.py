@@ -57,7 +57,7 @@ class Case:
     def net(self, target: str, settings: Mapping[str, object], dtype: torch.dtype = torch.float32) -> Any:
         """The network with other settings."""
         network = pipeline.resolve(self.source, pipeline.Choices(None, dict(settings)))
-        compiled = pipeline.emit(network, [RULE, "implicit"], target=target, runtime="import")
+        compiled = pipeline.emit(network, [RULE, "implicit"], target=target)
         net = pipeline.instantiate(compiled, "cpu", dtype, 0)
         if self.run is not None:
             self.run.load_into(net, "last")

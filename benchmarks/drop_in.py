@@ -77,7 +77,7 @@ def spec_of(kind: str) -> str:
 @cache
 def compiled(kind: str, inputs: int, channels: int) -> Compiled:
     """The module of a layer."""
-    return compile_spec(spec_of(kind), Choices.of(dims={"I": inputs, "C": channels}), runtime="import")[0]
+    return compile_spec(spec_of(kind), Choices.of(dims={"I": inputs, "C": channels}))[0]
 
 
 class TEL(nn.Module):

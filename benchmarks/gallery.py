@@ -62,9 +62,9 @@ GALLERY: Mapping[str, Shown] = MappingProxyType(
         "sparse_coding": Shown("--steps 120", "memories-W", "--kind memories --samples 48"),
         "deq": Shown("--set train.epochs=2", "energy", "--kind energy --samples 8"),
         "cet": Shown("--preset small --steps 200", "triples", "--kind images --samples 5"),
-        "thick": Shown("--preset small --steps 200", "attention-attention", "--kind attention --head 0 --head 1"),
-        "thin": Shown("--preset small --steps 200", "energies", "--kind energies --samples 8"),
-        "cet_lm": Shown("--preset small --steps 200", "energies", "--kind energies --samples 8"),
+        "thick": Shown("--preset small", "attention-attention", "--kind attention --head 0 --head 1"),
+        "thin": Shown("--preset small --steps 400", "energies", "--kind energies --samples 8"),
+        "cet_lm": Shown("--preset small --steps 400", "energies", "--kind energies --samples 8"),
         "et_image": Shown("--preset small", "attention-att", "--kind attention --token 2,2 --token 6,6"),
         "et_anomaly": Shown("--steps 40 --set train.eval_every=5", "learning", "--kind curves"),
         "et_graph": Shown(
@@ -115,7 +115,7 @@ OTHERS: Mapping[str, Shown] = MappingProxyType(
         "kuramoto": Shown("--steps 300", remark="Hardly above chance (10 %) after so few updates."),
         "rao_ballard": Shown("--steps 300", remark=ERASED),
         "resistive_digits": Shown("--set train.epochs=10", remark=WITH_MNIST),
-        "thick_tied": Shown("--preset small --steps 200"),
+        "thick_tied": Shown("--preset small --steps 400"),
         "cem_mlp": Shown("--set train.epochs=10"),
         "monotone": Shown("--set train.epochs=4"),
         **dict.fromkeys(

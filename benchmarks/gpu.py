@@ -31,7 +31,7 @@ from energyc import pipeline
 from energyc.code.loops import NotLowered
 from energyc.code.loops.nest import products_of
 from energyc.code.loops.work import multiplications
-from energyc.code.module import Options
+from energyc.code.module.context import Options
 from energyc.code.targets.kernels import kernels_of
 from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.equations.products import products_in
@@ -58,7 +58,14 @@ class Sizes:
     seconds: float
 
 
-SHORT = {"relax.steps": 4, "relax.chunk": 2, "relax.max_steps": 8, "relax.tolerance": "none", "nudge.steps": 2}
+SHORT = {
+    "relax.steps": 4,
+    "relax.chunk": 2,
+    "relax.max_steps": 8,
+    "relax.tolerance": "none",
+    "nudge.steps": 2,
+    "nudge.beta": 1,
+}
 FULL, SMOKE = Sizes(None, {}, 64, 25, 8192, 60.0), Sizes("verify", SHORT, 3, 2, 64, 0.1)
 
 
@@ -115,7 +122,7 @@ class Bench:
         """A network as it runs."""
         choices = pipeline.Choices(self.sizes.preset, {**self.sizes.settings, **way.settings})
         network = pipeline.resolve(pipeline.read(SPECS / f"{spec}.energy"), choices)
-        compiled = pipeline.emit(network, [rule], target=way.target, runtime="import")
+        compiled = pipeline.emit(network, [rule], target=way.target)
         if compiled.fallback is not None:
             raise NotLowered(compiled.fallback)
         net = pipeline.instantiate(compiled, str(self.device), dtype, 0).requires_grad_(False)

@@ -33,7 +33,7 @@ def table(run: Path, samples: int, steps: Sequence[int]) -> list[str]:
     """A row for each number of nudged steps."""
     saved = load_run(run)
     batch = Feed(reopen(run).feeds(), "test", "cpu", torch.float32).batch(np.arange(samples))
-    compiled = pipeline.emit(saved.resolved(pipeline.Choices()), [RULE, EXACT], runtime="import")
+    compiled = pipeline.emit(saved.resolved(pipeline.Choices()), [RULE, EXACT])
     nets = {dtype: pipeline.instantiate(compiled, "cpu", dtype, 0).eval() for dtype in (torch.float32, torch.float64)}
     for net in nets.values():
         saved.load_into(net, "last", print)

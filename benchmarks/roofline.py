@@ -22,11 +22,12 @@ from energyc import pipeline
 from energyc.code.loops import Kernel, NotLowered
 from energyc.code.loops.nest import products_of
 from energyc.code.loops.work import Amount, multiplications, works
-from energyc.code.module import Options
+from energyc.code.module.context import Options
 from energyc.code.targets.kernels import all_kernels, kernels_of
 from energyc.code.targets.triton.groups import is_alone
 from energyc.code.targets.triton.phases import launches
-from energyc.surfaces.cli.options import choices
+from energyc.pipeline import Choices
+from energyc.surfaces.cli.values import read_settings
 
 SPECS = Path(__file__).parents[1] / "specs"
 RESULTS = Path(__file__).parent / "results" / "roofline.md"
@@ -113,7 +114,7 @@ def main() -> None:
     parser.add_argument("--preset")
     parser.add_argument("--set", action="append", default=[], metavar="K=V", dest="settings")
     options = parser.parse_args()
-    device, given = DEVICES[options.device], choices(options.preset, tuple(options.settings))
+    device, given = DEVICES[options.device], Choices(options.preset, read_settings(tuple(options.settings)))
     lines = [
         f"A step of {options.samples} samples on an {device.name}, estimated: {device.float32 / 1e12:g} TFLOP/s in "
         f"float32, {device.tf32 / 1e12:g} in tf32, {device.bandwidth / 1e12:g} TB/s. **Not measured.** "

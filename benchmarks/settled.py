@@ -44,7 +44,7 @@ def network(run: Path, settings: Mapping[str, object]) -> Any:
     """The trained network with other settings, its phases in kernels."""
     saved = load_run(run)
     chosen = pipeline.resolve(saved.source, pipeline.Choices(None, settings))
-    net = pipeline.instantiate(pipeline.emit(chosen, target="cpp", runtime="import"), "cpu", torch.float32, 0)
+    net = pipeline.instantiate(pipeline.emit(chosen, target="cpp"), "cpu", torch.float32, 0)
     saved.load_into(net, "last")
     return net
 

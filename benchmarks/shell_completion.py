@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shlex
 import subprocess
 import sys
 import time
@@ -31,8 +32,8 @@ TIMES = 7
 
 def measured(words: list[str]) -> tuple[float, float]:
     """The processor time and the time of one TAB, in seconds."""
-    line = "".join(f"{word}\n" for word in ("energyc", *words))
-    environ = {**os.environ, "_ENERGYC_COMPLETE": "bash", "COMP_WORDS": line}
+    line = {"COMP_WORDS": shlex.join(["energyc", *words]), "COMP_CWORD": str(len(words))}
+    environ = {**os.environ, "_ENERGYC_COMPLETE": "bash_complete", **line}
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run([sys.executable, "-m", "energyc"], env=environ, capture_output=True, check=True)
     after, seconds = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - started

@@ -41,12 +41,12 @@ SHIPPED = {
     "nudge.snapshots": 5,
     "nudge.beta": "auto",
 }
-EARLY = {"relax.exit": "early", "relax.chunk": 5}
+EARLY = {**SHIPPED, "relax.exit": "early", "relax.chunk": 5}
 LARGER = {**EARLY, "relax.step": 0.4}
 ANDERSON = "anderson"
 WAYS: dict[str, tuple[str, Mapping[str, object]]] = {
-    "shipped": ("torch", {}),
-    "shipped, kernels": ("cpp", {}),
+    "shipped": ("torch", SHIPPED),
+    "shipped, kernels": ("cpp", SHIPPED),
     "exit = early": ("cpp", EARLY),
     "exit = early, step = 0.4": ("cpp", LARGER),
     "exit = early, step = 0.4, tolerance = 1e-3": ("cpp", {**LARGER, "relax.tolerance": 1e-3}),
@@ -83,8 +83,8 @@ class Trained:
     ) -> Any:
         """The trained network with other settings."""
         saved = load_run(self.run)
-        network = pipeline.resolve(saved.source, pipeline.Choices(None, {**SHIPPED, **settings}))
-        compiled = pipeline.emit(network, rules, target=target, runtime="import")
+        network = pipeline.resolve(saved.source, pipeline.Choices(None, settings))
+        compiled = pipeline.emit(network, rules, target=target)
         net = pipeline.instantiate(compiled, "cpu", dtype, 0)
         saved.load_into(net, "last")
         return net

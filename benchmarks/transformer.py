@@ -18,10 +18,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks import baseline
-from energyc.pipeline import read, resolve
+from energyc.pipeline import Choices, read, resolve
 from energyc.resources import folder
 from energyc.running.data import find_adapter
-from energyc.surfaces.cli.options import choices
+from energyc.surfaces.cli.values import read_settings
 
 SPEC, PRESET = folder("specs") / "thick.energy", "small"
 
@@ -67,7 +67,7 @@ class Transformer(nn.Module):
 
 def run(data: str | None, settings: Sequence[str], seed: int, device: str = "cpu", blocks: int = 1) -> dict[str, float]:
     """Train some blocks by ``K=V`` settings; return what ``baseline.trained`` does, with ten evaluations."""
-    network = resolve(read(SPEC), choices(PRESET, tuple(settings)))
+    network = resolve(read(SPEC), Choices(PRESET, read_settings(tuple(settings))))
     dataset = find_adapter("characters").open({"context": network.extents["T"]}, data, seed=seed)
     size = {**network.extents, "V": dataset.schema.sizes["vocabulary"]}
     torch.manual_seed(seed)

@@ -3,13 +3,12 @@
 The command names the packages themselves. It therefore works however energyc was installed: from a checkout, a wheel or
 an index. All commands import this module for their options, so it imports little itself.
 
-Imports: ``diagnostics``.
+Imports: ``diagnostics``; libraries: ``packaging``.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import re
 import shlex
 import shutil
 import sys
@@ -18,21 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
     from energyc.language.diagnostics import UserError
-
-_FORM = re.compile(r"([\w.-]+)(?:\[[^]]*\])?\s*([^;]*)(?:;.*extra\s*==\s*['\"]([\w-]+)['\"])?")
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """A package and its bounds, ``>=2.11,<2.14``; ``extra`` is empty for what energyc itself needs."""
-
-    package: str
-    bounds: str
-    extra: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.package}{self.bounds}"
 
 
 @dataclass(frozen=True)
@@ -60,32 +47,43 @@ PYGLS = Library(("pygls", "lsprotocol"), "lsp", "the language server needs pygls
 TENSORBOARD = Library(("tensorboard",), "logs", "TensorBoard is not installed", "E0952")
 
 
-def requirements() -> list[Requirement]:
-    """Return all requirements, from pyproject.toml or the installed package.
+def requirements() -> dict[str, list[Requirement]]:
+    """Return all requirements by extra, those of energyc itself under the empty name.
 
-    Raises OSError or PackageNotFoundError if nothing states them.
+    They come from pyproject.toml or the installed package. Raises OSError or PackageNotFoundError if nothing states
+    them.
     """
     import importlib.metadata
     import tomllib
 
+    from packaging.requirements import Requirement
+
     project = Path(__file__).resolve().parents[1] / "pyproject.toml"
     if project.exists():  # a checkout, whose installed metadata may be older
         declared = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
-        extras = declared.get("optional-dependencies", {})
-        own = [_read(text) for text in declared["dependencies"]]
-        return [*own, *(_read(text, extra) for extra, texts in extras.items() for text in texts)]
-    return [_read(text) for text in importlib.metadata.requires("energyc") or ()]
-
-
-def _read(text: str, extra: str = "") -> Requirement:
-    found = _FORM.match(text)
-    assert found is not None, text
-    return Requirement(found[1], found[2].replace(" ", ""), extra or found[3] or "")
+        stated = {"": declared["dependencies"], **declared.get("optional-dependencies", {})}
+        return {extra: [Requirement(text) for text in texts] for extra, texts in stated.items()}
+    installed = importlib.metadata.metadata("energyc")
+    found: dict[str, list[Requirement]] = {"": [], **{extra: [] for extra in installed.get_all("Provides-Extra", ())}}
+    for requirement in map(Requirement, installed.get_all("Requires-Dist", ())):
+        of = [
+            extra for extra in found if extra and requirement.marker and requirement.marker.evaluate({"extra": extra})
+        ]
+        for extra in of or [""]:
+            found[extra].append(requirement)
+    return found
 
 
 def install_extra(extra: str) -> str:
     """Return the command that installs the packages of an extra for this Python."""
-    return pip_install(*(str(requirement) for requirement in requirements() if requirement.extra == extra))
+    return pip_install(*map(written, requirements()[extra]))
+
+
+def written(requirement: Requirement) -> str:
+    """Return a package with its bounds, without a marker."""
+    extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+    bounds = ",".join(sorted(map(str, requirement.specifier), key=lambda bound: bound[0] != ">"))
+    return f"{requirement.name}{extras}{bounds}"
 
 
 def pip_install(*requirements: str) -> str:

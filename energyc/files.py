@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import atexit
 import errno
+import hashlib
+import json
 import os
 import shutil
 import stat
@@ -22,6 +24,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 #: Bytes of the largest file that is read, unless its reader knows better.
 LARGEST = 256 << 20
@@ -100,6 +103,14 @@ class SafePath:
         status = self._status()
         return status is not None and stat.S_ISDIR(status.st_mode)
 
+    def is_private(self) -> bool:
+        """Whether a file is there that this user alone may write."""
+        status = self._status()
+        if status is None or not stat.S_ISREG(status.st_mode):
+            return False
+        others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        return not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not others)
+
     def names(self, pattern: str = "*") -> list[str]:
         """The names in a folder that fit a pattern, sorted; none where there is no folder. Raises OSError."""
         try:
@@ -115,6 +126,16 @@ class SafePath:
         with suppress(FileNotFoundError, NotADirectoryError), self._inside() as (name, folder):
             return os.stat(name, dir_fd=folder, follow_symlinks=False)
         return None
+
+    def keep_newest(self, pattern: str, most: int) -> None:
+        """Remove the files of a folder that fit a pattern and were written before the last ``most``. Raises OSError."""
+        names = self.names(pattern)
+        if len(names) <= most:
+            return
+        with self._opened_folder(self.parts) as folder:
+            for name in sorted(names, key=lambda name: _written(name, self.path, folder))[:-most]:
+                with suppress(FileNotFoundError):  # another process removes them too
+                    os.unlink(name if folder is not None else self.path / name, dir_fd=folder)
 
     # -------------------------------------------------------------------- reading
 
@@ -133,10 +154,14 @@ class SafePath:
 
     # -------------------------------------------------------------------- writing
 
-    def write(self, content: bytes) -> None:
-        """Replace a file, or make it. Raises OSError: PermissionError where it is read-only."""
+    def write(self, content: bytes, mode: int | None = None) -> None:
+        """Replace a file, or make it, with a mode. Raises OSError: PermissionError where it is read-only.
+
+        By default it keeps the mode that it has.
+        """
         with self._inside() as (name, folder):
-            mode = self._mode_to_keep()
+            own = self._mode_to_keep()
+            mode = own if mode is None else mode
             # The name is short enough for the system and unique to this process.
             unfinished = self._beside(name, f".{self.name[:40]}.{os.getpid()}.new")
             try:
@@ -269,6 +294,14 @@ def write(place: Place, content: bytes) -> None:
         (SafePath(target.parent) / target.name).write(content)
 
 
+def _written(name: str, path: Path, folder: int | None) -> float:
+    """When a file of a folder was written; that of one that is gone by now long ago."""
+    with suppress(FileNotFoundError):
+        at = name if folder is not None else path / name
+        return os.stat(at, dir_fd=folder, follow_symlinks=False).st_mtime
+    return 0.0
+
+
 def _write_new(name: str, content: bytes, mode: int, folder: int | None) -> None:
     """Make a file, in place of one that a killed process of this number left, and wait until it is on disk."""
     with suppress(FileNotFoundError):
@@ -365,3 +398,23 @@ def _private_folder(why: str) -> SafePath:
     folder = tempfile.mkdtemp(prefix="energyc-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return SafePath(Path(folder))
+
+
+def keep_in_cache(place: SafePath, content: bytes, **about: object) -> None:
+    """Write a file of the cache: a line of JSON, with the hash of the content and what else is known ``about`` it.
+
+    The content follows it. Raises OSError.
+    """
+    head = {"sha256": hashlib.sha256(content).hexdigest(), **about}
+    place.write(json.dumps(head).encode() + b"\n" + content, 0o600)
+
+
+def kept_in_cache(place: SafePath) -> tuple[dict[str, Any], bytes] | None:
+    """The line of JSON and the content of a file of the cache; None unless it is what this user kept there."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        if place.is_private():
+            line, _, content = place.read().partition(b"\n")
+            head: dict[str, Any] = json.loads(line)
+            if hashlib.sha256(content).hexdigest() == head["sha256"]:
+                return head, content
+    return None

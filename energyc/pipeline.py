@@ -14,8 +14,9 @@
 What follows builds on these: `running` trains a module, `studies` measures it, `surfaces` show what comes of it.
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
 
-Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``extras``, ``loops``, ``module``, ``network``, ``plan``,
-``resolve``, ``rules``, ``syntax``, ``targets``, ``verdicts``, ``version``; libraries: ``torch``.
+Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``extras``, ``kept``, ``loops``, ``module``, ``network``,
+``normal_form``, ``plan``, ``resolve``, ``rules``, ``syntax``, ``targets``, ``verdicts``, ``version``; libraries:
+``torch``.
 """
 
 from __future__ import annotations
@@ -23,25 +24,27 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from energyc.code.module.printed import Printed
 from energyc.code.targets import TARGETS, find_target
 from energyc.extras import install_extra
+from energyc.kept import known, told_apart
 from energyc.language.diagnostics import Option, Source, UserError, arithmetic, spoken, stage
 from energyc.version import __version__
 
 if TYPE_CHECKING:
     import torch
 
-    from energyc.code.module import Options, Printed, Runtime
+    from energyc.code.module.context import Options
     from energyc.code.plan import ModulePlan
     from energyc.code.targets.kernels import Relaxing
     from energyc.derivation.derive import Derivation
     from energyc.language.network import Network
-    from energyc.language.resolve.bindings import Schemas
+    from energyc.language.resolve.bindings import Schema, Schemas
     from energyc.language.syntax import ast
     from energyc.proofs.claims.classes import Classes
 
@@ -77,6 +80,14 @@ class Choices:
     def __str__(self) -> str:
         parts = [f"preset {self.preset}"] if self.preset else []
         return ", ".join([*parts, *(f"{key} = {value}" for key, value in self.overrides.items())])
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a target wrote, with the name of the class that users call."""
+
+    printed: Printed
+    class_name: str
 
 
 @dataclass(frozen=True)
@@ -148,16 +159,24 @@ def resolve(source: Source, choices: Choices = Choices(), schemas: Schemas | Non
     from energyc.running.data import find_adapter, read_schema
     from energyc.runtime.rules import RULES
 
-    tree = parse(source)
+    tree, found = parse(source), list[object]()
+
+    def schema(adapter: str, options: Mapping[str, Any]) -> Schema:
+        own = schemas(adapter, options) if schemas else read_schema(find_adapter(adapter), options)
+        found.extend((adapter, options, own))
+        return own
+
     with stage("resolve", source.name):
         network = resolve_tree(
-            tree,
-            source,
-            preset=choices.preset,
-            overrides=choices.overrides,
-            schemas=schemas or (lambda adapter, options: read_schema(find_adapter(adapter), options)),
-            rules=RULES,
+            tree, source, preset=choices.preset, overrides=choices.overrides, schemas=schema, rules=RULES
         )
+    network = _certified(network)
+    return network.identified(told_apart(Path(source.name).name, source.text, choices, found))
+
+
+def _certified(network: Network) -> Network:
+    """The network with the steps that are proved, where it asks for them. Raises SpecError, for blocks too."""
+    source = network.source
     parts = (network, *(layer.network for layer in network.layers.values()))
     for part in (part for part in parts if part.relax.solver == "blocks"):
         from energyc.derivation.derive import check_blocks
@@ -173,11 +192,24 @@ def resolve(source: Source, choices: Choices = Choices(), schemas: Schemas | Non
 
 
 def classify(network: Network) -> Classes:
-    """The class of each term with its evidence, and the rules that are admissible."""
-    from energyc.proofs.verdicts.in_notation import classes_of
+    """The class of each term with its evidence, and the rules that are admissible.
 
-    with stage("classify", network.source.name):
-        return classes_of(network)
+    They are kept, unless the time for a search was over: another time it may find more.
+    """
+    from energyc.proofs.claims.classes import Classes
+    from energyc.proofs.normal_form.budget import shortages
+
+    def made() -> Classes:
+        from energyc.proofs.verdicts.in_notation import classes_of
+
+        with stage("classify", network.source.name):
+            return classes_of(network)
+
+    with shortages() as met:
+        classes = known(Classes, [network.identity], made, lasts=lambda: not met)
+    if classes.certify is not dict:
+        return classes
+    return replace(classes, certify=lambda: made().certificates)  # found, and their proofs are to be written anew
 
 
 def derive(network: Network, classes: Classes | None = None) -> Derivation:
@@ -219,30 +251,33 @@ def emit(
     rules: Sequence[str] | None = None,
     choices: Choices = Choices(),
     target: str = "torch",
-    runtime: Runtime = "copy",
 ) -> Compiled:
     """A module for some rules and ``implicit``, where that is admissible; with ``("all",)`` for all there are.
 
-    By default the rule is the spec's ``train.rule``. The module carries a ``copy`` of what it reaches of the runtime,
-    or the ``full`` runtime, so that it needs torch alone, or will ``import`` it from energyc. The same input gives the
-    same bytes. Raises UserError for an unknown target or rule, and for a rule that is inadmissible on this network.
+    By default the rule is the spec's ``train.rule``. The module holds the network's equations and imports the runtime.
+    The same input gives the same bytes. Raises UserError for an unknown target or rule, and for a rule that is
+    inadmissible on this network.
     """
-    from energyc.code.module import class_name
-
     if not isinstance(target, str) or target not in TARGETS:
         raise UserError(f"there is no target {target}", help=f"the targets are {', '.join(TARGETS)}")
     classes = classify(network)
-    planned, options = plan(network, classes, rules), _options(network, classes, rules, choices, runtime)
-    with stage("emit", network.source.name):
-        printed = find_target(target).module(planned, options)
-    return Compiled(network, classes, target, printed, f"{network.name}_{target}.py", class_name(network.name))
+    names = rules_of(network, classes, rules)
+
+    def made() -> Written:
+        from energyc.code.module.names import class_name
+
+        planned, options = plan(network, classes, names), _options(network, classes, names, choices)
+        with stage("emit", network.source.name):
+            return Written(find_target(target).module(planned, options), class_name(network.name))
+
+    asked = told_apart(classes, target, names, choices)
+    written = known(Written, [network.identity, asked], made)
+    return Compiled(network, classes, target, written.printed, f"{network.name}_{target}.py", written.class_name)
 
 
-def _options(
-    network: Network, classes: Classes, rules: Sequence[str] | None, choices: Choices, runtime: Runtime
-) -> Options:
+def _options(network: Network, classes: Classes, rules: Sequence[str] | None, choices: Choices) -> Options:
     """The options that a module is made with. Raises UserError as ``emit``."""
-    from energyc.code.module import Options
+    from energyc.code.module.context import Options
     from energyc.proofs.verdicts.admission import biased
 
     names = rules_of(network, classes, rules)
@@ -254,7 +289,6 @@ def _options(
         unproved=classes.unproved,
         descends=classes.descends,
         settings=str(choices),
-        runtime=runtime,
     )
 
 
@@ -268,7 +302,7 @@ def kernels(network: Network, rules: Sequence[str] | None = None, choices: Choic
     from energyc.code.targets.kernels import all_kernels
 
     classes = classify(network)
-    planned, options = plan(network, classes, rules), _options(network, classes, rules, choices, "import")
+    planned, options = plan(network, classes, rules), _options(network, classes, rules, choices)
     try:
         relaxing = lower(planned, options)
     except NotLowered as reason:
@@ -299,11 +333,10 @@ def compile_spec(
     *,
     targets: Sequence[str] = ("torch",),
     rules: Sequence[str] | None = None,
-    runtime: Runtime = "copy",
 ) -> list[Compiled]:
     """The generated modules of a spec, one for each target. Raises SpecError, UserError."""
     network = resolve(read(spec), choices)
-    return [emit(network, rules, choices, target, runtime) for target in targets]
+    return [emit(network, rules, choices, target) for target in targets]
 
 
 def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
@@ -311,7 +344,7 @@ def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
 
     Raises UserError for a device, dtype or seed that cannot be used, and where a library that it is for is missing.
     """
-    from energyc.code.module import instantiate as instantiate_text
+    from energyc.code.module.instantiate import instantiate as instantiate_text
 
     check_device(str(device))
     kind = torch_dtype(dtype)

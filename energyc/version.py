@@ -1,6 +1,10 @@
-"""The version, which generated modules carry in their heads.
+"""The version, which generated modules carry in their heads, and when this process began to import energyc.
 
 Imports: nothing.
 """
 
+import time
+
 __version__ = "0.2.0"
+#: Seconds since the epoch.
+BEGAN = time.time()

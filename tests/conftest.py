@@ -27,6 +27,8 @@ for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 # Building kernels takes seconds for each network: only the tests of kernels build them.
 os.environ.setdefault("ENERGYC_TARGET", "torch")
+# Tests ask the compiler, not what it said another time; those of the cache have one of their own.
+os.environ.setdefault("ENERGYC_FRESH", "1")
 # Programs of JAX run once or twice: their optimisation takes longer than they do.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 # Workers inherit the seed, so that they collect the same tests.
@@ -108,7 +110,7 @@ def without_pictures(request: pytest.FixtureRequest) -> Iterator[None]:
     """Pictures take longer than a short run: only modules of tests that are marked with ``pictures`` draw them."""
     with pytest.MonkeyPatch.context() as patch:
         if request.node.get_closest_marker("pictures") is None:
-            patch.setattr("energyc.surfaces.cli.train_command._draw_pictures", lambda *_: [])
+            patch.setattr("energyc.surfaces.api.training.draw_pictures", lambda *_: [])
         yield
 
 

@@ -129,7 +129,7 @@ class Problem:
 def problem(case: Case, dtype: torch.dtype, quick: bool) -> Problem:
     """The case with random inputs, the same in either dtype."""
     network = pipeline.resolve(pipeline.read(SPECS / f"{case.spec}.energy"), case.choice(quick, TOLERANCES[dtype]))
-    compiled = pipeline.emit(network, case.rules, runtime="import")
+    compiled = pipeline.emit(network, case.rules)
     net = pipeline.instantiate(compiled, "cpu", torch.float64, 0)
     batch = 3 if quick else case.batch
     random = torch.Generator().manual_seed(1)

@@ -10,7 +10,7 @@ from benchmarks.against.cases import STEPS, Problem
 from energyc import pipeline
 from energyc.code.loops import NotLowered
 from energyc.code.loops.nest import products_of
-from energyc.code.module import Options
+from energyc.code.module.context import Options
 from energyc.code.targets.kernels import kernels_of
 
 #: How many steps' products a task has at least, by its steps and nudged steps; those of a contrast come on top.

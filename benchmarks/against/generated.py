@@ -15,7 +15,7 @@ from energyc.runtime.equations.inputs import prepared
 def ways(problem: Problem) -> dict[str, dict[str, Way]]:
     """Both modules; the one with kernels where its free phase runs in them."""
     found = {"energyc, torch": tasks(problem, problem.net)}
-    compiled = pipeline.emit(problem.network, problem.case.rules, target="cpp", runtime="import")
+    compiled = pipeline.emit(problem.network, problem.case.rules, target="cpp")
     net = pipeline.instantiate(compiled, "cpu", problem.dtype, 0)
     net.load_state_dict(problem.net.state_dict())
     with warnings.catch_warnings():

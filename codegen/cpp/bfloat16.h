@@ -63,20 +63,29 @@ __attribute__((always_inline)) inline void panel_rows(const Packed* left, Apart 
                                                       float* out, const Int* out_row, Int columns, float factor,
                                                       bool adds) {
     typedef Vector<float>::Type V;
-    V sum[rows][vectors] = {};
+    __m512 sum[rows][vectors] = {};
     for (int r = 0; adds && r < rows; ++r)
         for (int v = 0; v < vectors; ++v) __builtin_prefetch(out + out_row[r] + v * 16, 1);
+    keep_in_memory(factor);
     for (Int k = 0; k < pairs; ++k) {
         __m512bh column[vectors];
-        for (int v = 0; v < vectors; ++v) column[v] = (__m512bh)_mm512_loadu_si512(packed + v * 16);
+#pragma GCC unroll 16
+        for (int v = 0; v < vectors; ++v) column[v] = (__m512bh)read_once((const float*)packed + v * 16);
+#pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) {
             const __m512bh entry = (__m512bh)_mm512_set1_epi32(left[r * apart.rows]);
-            for (int v = 0; v < vectors; ++v) sum[r][v] = (V)_mm512_dpbf16_ps((__m512)sum[r][v], entry, column[v]);
+#pragma GCC unroll 16
+            for (int v = 0; v < vectors; ++v) sum[r][v] = _mm512_dpbf16_ps(sum[r][v], entry, column[v]);
         }
         packed += vectors * 16;
         left += apart.terms;
     }
-    put<float, rows, vectors>(sum, out, out_row, columns, factor, adds);
+    V made[rows][vectors];
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 16
+        for (int v = 0; v < vectors; ++v) made[r][v] = (V)sum[r][v];
+    put<float, rows, vectors>(made, out, out_row, columns, factor, adds);
 }
 
 template <int vectors>
@@ -171,17 +180,6 @@ inline void pack_columns(const float* matrix, Int terms, const Int* columns, Int
             for (Int p = 0; p < rows; ++p) to[p * wide + j] = j < count ? column[p] : 0;
         }
     }
-}
-
-// The entries that a packed matrix takes, in numbers.
-template <class T, IfWhole<T> = 0>
-constexpr Int entries(Int terms, Int columns) {
-    return terms * padded<T>(columns);
-}
-
-template <class Operand, IfRounded<Operand> = 0>
-constexpr Int entries(Int terms, Int columns) {
-    return (terms + TOGETHER - 1) / TOGETHER * padded<float>(columns);
 }
 
 // Panels of a right matrix, rounded.

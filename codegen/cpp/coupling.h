@@ -1,14 +1,5 @@
 // Both products by the matrix that couples many entries of a sample with few others, which is read once.
 
-// The compiler would read an entry from memory again for each product.
-#if defined(__AVX512F__) && defined(__GNUC__)
-#define IN_REGISTER(vector) asm("" : "+v"(vector))
-#elif defined(__x86_64__) && defined(__GNUC__)
-#define IN_REGISTER(vector) asm("" : "+x"(vector))
-#else
-#define IN_REGISTER(vector)
-#endif
-
 namespace {
 
 // By one panel of the matrix: made is that of the few, sum grows by that of the many.
@@ -23,8 +14,7 @@ __attribute__((always_inline)) inline void couple_panel(const typename Vector<T>
 #pragma GCC unroll 16
     for (Int k = 0; k < few; ++k)
         for (int v = 0; v < vectors; ++v) {
-            V column = *(const V*)(packed + (k * vectors + v) * width);
-            IN_REGISTER(column);
+            const V column = read_once(packed + (k * vectors + v) * width);
             here[v] += each[k] * column;
             sum[k] += entries[v] * column;
         }
@@ -59,4 +49,3 @@ __attribute__((always_inline)) inline void couple(const T* those_few, T factor, 
 }
 
 }  // namespace
-#undef IN_REGISTER

@@ -48,9 +48,12 @@ void dots_of(const T* left, const Int* row, Int terms, const T* right, T* out, c
     Int k = 0;
     for (; k + width <= terms; k += width) {
         V entries[rows];
-        for (int r = 0; r < rows; ++r) entries[r] = *(const V*)(left + row[r] + k);
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; ++r) entries[r] = read_once(left + row[r] + k);
+#pragma GCC unroll 16
         for (int c = 0; c < columns; ++c) {
-            const V column = *(const V*)(right + c * terms + k);
+            const V column = read_once(right + c * terms + k);
+#pragma GCC unroll 16
             for (int r = 0; r < rows; ++r) sum[r][c] += entries[r] * column;
         }
     }

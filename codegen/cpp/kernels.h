@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
@@ -49,11 +50,16 @@ namespace {  // or two libraries in one process would share what has the same na
 // ---------------------------------------------------------------- vectors
 
 #if defined(__AVX512F__)
-constexpr int VECTOR_BYTES = 64, ROWS = 8;
+constexpr int VECTOR_BYTES = 64, TABLE_ROWS = 8;
 #elif defined(__AVX__)
-constexpr int VECTOR_BYTES = 32, ROWS = 6;
+constexpr int VECTOR_BYTES = 32, TABLE_ROWS = 6;
 #else
-constexpr int VECTOR_BYTES = 16, ROWS = 6;
+constexpr int VECTOR_BYTES = 16, TABLE_ROWS = 6;
+#endif
+#if defined(ENERGYC_ROWS)
+constexpr int ROWS = ENERGYC_ROWS;
+#else
+constexpr int ROWS = TABLE_ROWS;
 #endif
 
 template <class T>
@@ -61,6 +67,24 @@ struct Vector {
     typedef T Type __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T)), may_alias));
     static constexpr Int width = VECTOR_BYTES / sizeof(T);
 };
+
+// A vector that is read once and then in a register: the compiler would read it again for each product.
+template <class T>
+__attribute__((always_inline)) inline typename Vector<T>::Type read_once(const T* from) {
+    typename Vector<T>::Type vector = *(const typename Vector<T>::Type*)from;
+#if defined(__AVX512F__)
+    asm("" : "+v"(vector));
+#elif defined(__x86_64__)
+    asm("" : "+x"(vector));
+#endif
+    return vector;
+}
+
+// Leaves the registers to a loop in which a number is not needed.
+template <class T>
+__attribute__((always_inline)) inline void keep_in_memory(T& number) {
+    asm("" : "+m"(number));
+}
 
 // ---------------------------------------------------------------- matrix products
 
@@ -109,14 +133,27 @@ void pack(const T* matrix, const Places& inner, const Places& columns, T* packed
     }
 }
 
+// A matrix that the caller gives, or several of one shape, which products read packed: the place of the tensor in what
+// is given, and where in it they start; where the matrices, their terms and their columns are from there.
+struct Matrix {
+    Int given, at;
+    const Places &starts, &inner, &columns;
+    void (*pack_into)(const Real*, const Places&, const Places&, Real*) = pack<Real>;
+
+    // The entries of one of them.
+    Int entries() const { return inner.size() * padded<Real>(columns.size()); }
+};
+
 // Sums of some rows of one panel, where they belong: out = factor * sum, or added to out.
 template <class T, int rows, int vectors>
 __attribute__((always_inline)) inline void put(const typename Vector<T>::Type (&sum)[rows][vectors], T* out,
                                                const Int* out_row, Int columns, T factor, bool adds) {
     typedef typename Vector<T>::Type V;
     constexpr Int width = Vector<T>::width;
+#pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
         T* to = out + out_row[r];
+#pragma GCC unroll 16
         for (int v = 0; v < vectors; ++v) {
             const V value = factor * sum[r][v];
             if (columns >= (v + 1) * width) {
@@ -139,11 +176,15 @@ __attribute__((always_inline)) inline void panel_rows(const T* left, const Int* 
     V sum[rows][vectors] = {};
     const T* from[rows];
     for (int r = 0; r < rows; ++r) from[r] = left + row[r];
+    keep_in_memory(factor);
     for (Int k : inner) {
         V column[vectors];
-        for (int v = 0; v < vectors; ++v) column[v] = *(const V*)(packed + v * width);
+#pragma GCC unroll 16
+        for (int v = 0; v < vectors; ++v) column[v] = read_once(packed + v * width);
+#pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) {
             const T entry = from[r][k];
+#pragma GCC unroll 16
             for (int v = 0; v < vectors; ++v) sum[r][v] += entry * column[v];
         }
         packed += vectors * width;
@@ -151,8 +192,9 @@ __attribute__((always_inline)) inline void panel_rows(const T* left, const Int* 
     put<T, rows, vectors>(sum, out, out_row, columns, factor, adds);
 }
 
+// A function of its own, so that no value of a caller takes a register from the loop.
 template <class T, int vectors>
-void panel(const T* left, const Int* row, Int rows, const Places& inner, const T* packed, T* out, const Int* out_row,
+__attribute__((noinline)) void panel(const T* left, const Int* row, Int rows, const Places& inner, const T* packed, T* out, const Int* out_row,
            Int columns, T factor, bool adds) {
     Int r = 0;
     for (; r + ROWS <= rows; r += ROWS)
@@ -379,19 +421,60 @@ void share(Int items, Int parts, Int threads, const Work& work) {
     for (std::thread& other : others) other.join();
 }
 
+// The entries of whole lines of the cache.
+constexpr Int lines(Int entries) { return (entries + 15) / 16 * 16; }
+
+// What every kernel has: its memory, and the matrices that it reads packed. A kernel that needs more than none of these
+// has a constant of the same name.
+struct Tile {
+    static constexpr Int scratch = 0, panel_entries = 0;
+    static constexpr const Matrix* table = nullptr;
+    static constexpr std::array<Int, 0> packs{};
+
+    Real* memory;
+    Real* panel_memory;
+    const Real* const* packed;
+
+    // Goes on to the number of the next step, where it is read.
+    void count() {}
+};
+
+// Packs the matrices that a phase reads packed; where each of its table begins.
+template <class Phase>
+std::vector<const Real*> packed_for(const void* const* given) {
+    Int entries = 0, count = 0;
+    for (Int k : Phase::packs) {
+        entries += Phase::table[k].starts.size() * Phase::table[k].entries();
+        count = std::max(count, k + 1);
+    }
+    Real* to = workspace<Real>(entries, 0);
+    std::vector<const Real*> packed(count);
+    for (Int k : Phase::packs) {
+        const Matrix& matrix = Phase::table[k];
+        packed[k] = to;
+        for (Int start : matrix.starts) {
+            matrix.pack_into((const Real*)given[matrix.given] + matrix.at + start, matrix.inner, matrix.columns, to);
+            to += matrix.entries();
+        }
+    }
+    return packed;
+}
+
 // The entries of the memory of a tile: what its steps leave between statements, the states now and next, and panels of
 // matrices.
 template <class Phase>
 constexpr Int room() {
     Int entries = Phase::scratch;
     for (Int size : Phase::sizes) entries += 2 * size;
-    return (entries * Phase::tile + Phase::panel_entries + 15) / 16 * 16;
+    return lines(entries * Phase::tile + Phase::panel_entries);
 }
 
 // The phase of a tile that begins with a sample of what is given, with its memory.
 template <class Phase, class T>
-Phase placed(const void* const* given, const T* scalars, Int start, T* memory, T* panel_memory, const T* packed) {
-    Phase phase = Phase::at(given, scalars, start);
+Phase placed(const void* const* given, const T* scalars, Int start, T* memory, T* panel_memory,
+             const T* const* packed) {
+    Phase phase;
+    phase.take(given, scalars, start);
     phase.memory = memory;
     phase.panel_memory = panel_memory;
     phase.packed = packed;
@@ -400,8 +483,8 @@ Phase placed(const void* const* given, const T* scalars, Int start, T* memory, T
 
 // Calls work(phase, n, start, now, next) for each tile of some samples, with its phase and its states now.
 template <class Phase, class T, class Work>
-void tiles_of(Int first, Int several, T* const* states, const void* const* given, const T* scalars, const T* packed,
-              T* memory, const Work& work) {
+void tiles_of(Int first, Int several, T* const* states, const void* const* given, const T* scalars,
+              const T* const* packed, T* memory, const Work& work) {
     constexpr Int tile = Phase::tile, count = sizeof(Phase::sizes) / sizeof(Int);
     for (Int start = first; start < first + several; start += tile) {
         const Int n = std::min(tile, first + several - start);
@@ -424,8 +507,8 @@ void tiles_of(Int first, Int several, T* const* states, const void* const* given
 template <class Phase, class T, class Work>
 void for_tiles(Int samples, T* const* states, const void* const* given, const T* scalars, Int threads,
                const Work& work) {
-    T* const packed = workspace<T>(Phase::packed_entries, 0);
-    Phase::pack_given(given, packed);
+    const std::vector<const T*> matrices = packed_for<Phase>(given);
+    const T* const* const packed = matrices.data();
     const Int parts = parts_of(samples, threads);
     T* const rooms = workspace<T>(parts * room<Phase>(), 1);
     share(samples, parts, threads, [=](Int part, Int first, Int several) {
@@ -460,3 +543,10 @@ void relax(Int samples, Int steps, T* const* states, const void* const* given, c
 }
 
 }  // namespace
+
+// A function that the library exports: a kernel, and how it walks.
+#define PHASE(name, walk, kernel)                                                                         \
+    extern "C" void name(Int samples, Int steps, Real* const* states, const void* const* given,           \
+                         const Real* scalars, Real* change, Int threads) {                                \
+        walk<kernel, Real>(samples, steps, states, given, scalars, change, threads);                      \
+    }

@@ -5,21 +5,22 @@ namespace {
 // What the caller gives for the samples that go on, next to each other: that of the first of them, or for all.
 template <class Phase>
 struct Rows {
-    const void* at[Phase::given_count + 1];
+    static constexpr Int count = sizeof(Phase::bytes) / sizeof(Int);
+    const void* at[count];
     std::vector<char> kept;
 
     Rows(const void* const* given, Int start) {
-        for (Int k = 0; k < Phase::given_count; ++k) at[k] = (const char*)given[k] + start * Phase::given_bytes[k];
+        for (Int k = 0; k < count; ++k) at[k] = (const char*)given[k] + start * Phase::bytes[k];
     }
 
     // Goes on with some of them, in their order.
     void keep(const Int* chosen, Int n) {
         Int entries = 0;
-        for (Int bytes : Phase::given_bytes) entries += (bytes * Phase::tile + 63) / 64 * 64;
+        for (Int bytes : Phase::bytes) entries += (bytes * Phase::tile + 63) / 64 * 64;
         kept.resize(entries + 64);
         char* to = (char*)((std::uintptr_t(kept.data()) + 63) / 64 * 64);
-        for (Int k = 0; k < Phase::given_count; ++k) {
-            const Int bytes = Phase::given_bytes[k];
+        for (Int k = 0; k < count; ++k) {
+            const Int bytes = Phase::bytes[k];
             if (bytes == 0) continue;
             for (Int b = 0; b < n; ++b) std::memmove(to + b * bytes, (const char*)at[k] + chosen[b] * bytes, bytes);
             at[k] = to;

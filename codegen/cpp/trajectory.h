@@ -39,8 +39,8 @@ void go_back(Int samples, Int steps, T* const* states, const void* const* given,
     constexpr Int count = sizeof(Phase::sizes) / sizeof(Int), entries = Phase::total_entries;
     const Int most = std::min(PARTS, std::max<Int>(1, TOTALS / std::max<Int>(1, entries)));
     const Int tiles = (samples + Phase::tile - 1) / Phase::tile, parts = std::max<Int>(1, std::min(most, tiles));
-    T* const packed = workspace<T>(Phase::packed_entries, 0);
-    Phase::pack_given(given, packed);
+    const std::vector<const T*> matrices = packed_for<Phase>(given);
+    const T* const* const packed = matrices.data();
     const Int own = parts_of(parts, threads);
     T* const rooms = workspace<T>(own * room<Phase>(), 1);
     std::vector<T> sums(parts * entries);

@@ -8,7 +8,7 @@ In: what all other wings give. Out: text, pictures, pages, JSON.
 | ``charts`` | a chart as what it says: curves, marks, scales |
 | ``html`` | pages, cards, charts as SVG |
 | ``report`` | results as text, documents, JSON and pictures |
-| ``python`` | ``energyc.load``, ``train`` and ``resume`` |
+| ``api`` | the functions of ``energyc.api``, of which commands are adapters |
 | ``cli`` | the commands |
 | ``notebook`` | ``%%energy`` |
 | ``lsp`` | the language server |

@@ -14,9 +14,13 @@ import energyc
 
 ROOT = Path(energyc.__file__).resolve().parent
 #: The faces of the package, which may import anything.
-FACES = ("energyc", "energyc.__main__", "energyc.data", "energyc.data.arrays", "energyc.loggers")
+FACES = ("energyc", "energyc.api", "energyc.__main__", "energyc.data", "energyc.data.arrays", "energyc.loggers")
 #: The wings, each after those that it may import from. The other modules of the package stand beside them.
 WINGS = ("mathematics", "language", "derivation", "runtime", "proofs", "code", "running", "studies", "surfaces")
+
+
+#: The packages that ``compile --standalone`` copies as they are, and which import themselves by relative names.
+COPIED = ("energyc.runtime", "energyc.jax")
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,17 @@ def _imports(module: str, path: Path) -> Iterator[Import]:
         if isinstance(node, ast.Import):
             yield from (Import(module, node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno}: a relative import"
-            yield from (Import(module, node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+            source = _absolute(module, path, node)
+            yield from (Import(module, node.lineno, f"{source}.{alias.name}") for alias in node.names)
+
+
+def _absolute(module: str, path: Path, node: ast.ImportFrom) -> str:
+    """The full name of what is imported from: a package that is copied as it is imports itself by relative names."""
+    if not node.level:
+        return node.module or ""
+    assert module.startswith(COPIED), f"{path}:{node.lineno}: a relative import"
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    return ".".join([*package[: len(package) - node.level + 1], *([node.module] if node.module else [])])
 
 
 @cache

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -20,12 +23,16 @@ except SystemExit:
 HEAVY = ("torch", "sympy", "scipy", "sklearn", "matplotlib")
 
 
-def _run(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+LISTED = "import sys, json; print('@' + json.dumps(sorted(sys.modules)))"
+
+
+def _run(code: str, environment: Mapping[str, str] | None = None) -> str:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
 
 
 def _modules(code: str) -> list[str]:
-    listing = _run(f"{code}\nimport sys, json; print('@' + json.dumps(sorted(sys.modules)))")
+    listing = _run(f"{code}\n{LISTED}")
     modules: list[str] = json.loads(listing.rpartition("@")[2])
     return modules
 
@@ -53,6 +60,37 @@ def test_checking_a_spec_of_energies_imports_no_torch() -> None:
 
     code = f"import energyc; assert energyc.check({str(shipped('specs', 'hopfield.energy'))!r}).ok"
     assert "torch" not in _loaded(code)
+
+
+#: The rooms that find proofs, plan modules and write them, and what only runs, pages and pictures need.
+FINDING = ("proofs.conservativeness", "proofs.enclosures", "derivation", "code.plan", "code.loops", "checker")
+BESIDE = ("pydantic", "rich", "filelock", "sympy", "scipy", "sklearn", "matplotlib", "IPython")
+
+
+def _again(code: str, cache: Path) -> list[str]:
+    """The modules that a program imports which ran before."""
+    environment = {name: value for name, value in os.environ.items() if name != "ENERGYC_FRESH"}
+    for _ in range(2):
+        listing = _run(f"{code}\n{LISTED}", {**environment, "XDG_CACHE_HOME": str(cache)})
+    modules: list[str] = json.loads(listing.rpartition("@")[2])
+    return modules
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import energyc; energyc.load('hopfield', target='torch')",
+        "import energyc; assert energyc.check('hopfield').ok",
+        "import energyc.pipeline as p; p.compile_spec('hopfield', targets=['torch', 'cpp'])",
+    ],
+)
+def test_what_is_found_again_is_not_looked_for(code: str, tmp_path: Path) -> None:
+    modules = _again(code, tmp_path)
+    assert not [name for name in modules if name.startswith(tuple(f"energyc.{room}." for room in FINDING))]
+
+
+def test_loading_a_network_imports_nothing_of_runs_and_pages() -> None:
+    assert not _loaded("import energyc; energyc.load('hopfield', target='torch')") & set(BESIDE)
 
 
 def test_help_imports_little() -> None:

@@ -83,7 +83,7 @@ def test_the_pipeline_is_below_training() -> None:
 
 def test_every_package_is_a_wing_or_a_face() -> None:
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
-    assert packages == {*WINGS, "data", "checker"}
+    assert packages == {*WINGS, "data", "checker", "jax"}
 
 
 def test_the_checker_imports_the_standard_library_alone() -> None:
@@ -96,6 +96,15 @@ def test_the_checker_imports_the_standard_library_alone() -> None:
     around = sum(lines.pop(name) for name in ("__main__", "shapes", "statements"))
     assert sum(lines.values()) < 3890
     assert around < 420
+
+
+def test_the_runtime_of_jax_imports_itself_by_relative_names() -> None:
+    """So that a copy of the folder works anywhere; and nothing of energyc imports it, as JAX need not be installed."""
+    own = {name: path for name, path in modules().items() if name.split(".")[1:2] == ["jax"]}
+    nodes = [node for path in own.values() for node in ast.walk(ast.parse(path.read_text()))]
+    absolute = [n.module for n in nodes if isinstance(n, ast.ImportFrom) and not n.level]
+    assert not [name for name in absolute if (name or "").startswith("energyc")]
+    assert not [m for m, targets in module_graph().items() if m not in own and any(t in own for t in targets)]
 
 
 @pytest.mark.parametrize("wing", WINGS)

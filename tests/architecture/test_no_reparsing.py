@@ -18,13 +18,10 @@ METHODS = frozenset({"split", "rsplit", "partition", "rpartition", "splitlines"}
 
 #: The modules that may, and what they read.
 READERS = {
-    "module/library.py": "the files of the runtime, which people wrote",
+    "module/runtime_classes.py": "the files of the runtime, which people wrote",
     "tree/quotation.py": "quotations in the source of this compiler",
     "module/names.py": "names of a spec, and lists of reserved words",
-    "module/carried.py": "definitions of the runtime, which people wrote",
-    "module/decided.py": "definitions of the runtime, which people wrote",
     "targets/names.py": "names of a spec, and lists of reserved words",
-    "module/imports.py": "names of modules",
     "plan/routines.py": "names of quantities",
     "tree/expressions.py": "dotted names in the source of this compiler",
     "tree/facts.py": "names of modules",
@@ -33,12 +30,7 @@ READERS = {
     "tree/cpp.py": "remarks, and source that a person wrote",
     "targets/cpp/target.py": "the name of a compiler, and what it says of itself",
     "targets/jax/reserved.py": "lists of names",
-    "targets/jax/part.py": "lists of names",
-    "targets/jax/methods.py": "the parts of a module, which people wrote",
-    "targets/arrays/pure.py": "lists of names",
-    "targets/arrays/parts.py": "the parts of a module, which people wrote",
-    "module/instantiate.py": "the whole text of a module, to run it, and in lines for tracebacks",
-    "module/lending.py": "which definitions of the runtime a module carries, when it is run",
+    "module/instantiate.py": "the whole text of a module, in lines for tracebacks",
 }
 
 

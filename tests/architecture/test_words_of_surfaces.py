@@ -24,6 +24,8 @@ OWN_WORDS = (
 OTHERWISE = {
     "extras.py": "an argument of uv",
     "code/targets/cpp/target.py": "an argument of the compiler",
+    "code/module/standalone.py": "what only compile writes",
+    "jax/model.py": "the command that makes a module again",
     "language/syntax/idioms.py": "the help of a spec, which every surface shows, in both words",
     "language/settings/train.py": "the table of settings in the docs",
     "running/data/factory.py": "what only the command line takes",
@@ -32,7 +34,6 @@ OTHERWISE = {
     "running/ranks/launch.py": "torchrun, which starts the command line",
     "running/runs/data.py": "beside the words of a program, of which one is taken",
     "running/runs/data_arguments.py": "an argument of the command line, as it was given",
-    "running/runs/data_flags.py": "arguments of the command line, as they were given",
     "running/runs/sample.py": "the command that says more",
     "surfaces/report/run_facts.py": "the command that trained a run",
     "surfaces/report/verify_network.py": "a report of the command line",

@@ -15,7 +15,7 @@ import pytest
 
 from energyc.language.diagnostics import UserError
 from energyc.language.syntax import read
-from energyc.surfaces.cli.files import write_text
+from energyc.surfaces.api.files import write_text
 from tests.cli.run import SMALL, energyc, written
 
 Capture = pytest.CaptureFixture[str]

@@ -49,4 +49,4 @@ def test_no_file_is_read_and_scikit_learn_is_asked_for(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     with pytest.raises(UserError) as raised:
         opened()
-    assert raised.value.code == "E0913" and "pip install 'scikit-learn>=1.5'" in str(raised.value.help)
+    assert raised.value.code == "E0913" and "'scikit-learn>=1.5'" in str(raised.value.help)

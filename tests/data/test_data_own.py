@@ -19,8 +19,7 @@ from energyc.pipeline import read, resolve
 from energyc.running.data import FieldSchema, Schema
 from energyc.running.data.files import held_in, open_npz
 from energyc.running.data.named_arrays import described, fits, read_arrays, suggested
-from energyc.running.runs.data_arguments import of_arguments, opened
-from energyc.running.runs.data_flags import DataFlags
+from energyc.running.runs.data_arguments import DataFlags, of_arguments, opened
 from tests.cli.run import energyc
 from tests.drawing import SEED, draws
 

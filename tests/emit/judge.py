@@ -11,12 +11,14 @@ import numpy as np
 import torch
 
 from energyc import pipeline
-from energyc.code.module import Options, class_name, instantiate
+from energyc.code.module.context import Options
+from energyc.code.module.instantiate import instantiate
+from energyc.code.module.names import class_name
 from energyc.code.plan import Passes
 from energyc.code.targets.torch.module import torch_module
 from energyc.derivation.derive import Derivation, derive
 from energyc.language.network import Network
-from energyc.mathematics.calculus import substitute
+from energyc.mathematics.calculus import adjoint, substitute
 from energyc.mathematics.ir import Input, Node
 from energyc.mathematics.ir.interpreter import evaluate, key
 from energyc.runtime.equations.inputs import ordered_targets, prepared
@@ -96,9 +98,24 @@ def _inputs(d: Derivation) -> list[Input]:
     network = d.network
     made = [*d.states.values(), *d.params.values(), *d.cotangents.values(), *d.directions.values()]
     made += [*d.plus.values(), *d.minus.values()]
-    made += [*d.readout_cotangents.values(), *(c.node for c in network.clamps.values())]
+    made += [*readout_cotangents(d).values(), *(c.node for c in network.clamps.values())]
     made += [*(n.node for n in network.noises.values()), *filter(None, (network.step, network.training))]
     return list(dict.fromkeys([*made, *(t.node for t in network.targets.values())]))
+
+
+def readout_cotangents(d: Derivation) -> dict[str, Input]:
+    """For each readout a vector that its transposed derivative multiplies."""
+    return {name: d.graph.input(name, "cotangent", q.node.dims) for name, q in d.network.readouts.items()}
+
+
+def readout_vjp(d: Derivation, wanted: Mapping[str, Input]) -> dict[str, Node]:
+    """``<cotangent, d readouts / d input>`` for each wanted input that a readout reads."""
+    cotangents: dict[Node, Node] = {}
+    for name, cotangent in readout_cotangents(d).items():
+        node = d.network.readouts[name].node
+        cotangents[node] = d.graph.plus(cotangents[node], cotangent) if node in cotangents else cotangent
+    found = adjoint(d.graph, cotangents, list(wanted.values()), frozen=True, strict=False)
+    return {name: found[node] for name, node in wanted.items() if node in found}
 
 
 def _drawn(node: Input, network: Network, random: np.random.Generator) -> np.ndarray:
@@ -136,7 +153,7 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
     d, n, m = j.derivation, j.network, j.module
     fixed = prepared(m, j.clamps)
     aims = ordered_targets(m, j.targets, fixed)
-    seeds, readout_cotangents = j.tensors("cotangent", list(n.states)), j.tensors("cotangent", list(n.readouts))
+    seeds, by_readout = j.tensors("cotangent", list(n.states)), j.tensors("cotangent", list(n.readouts))
     along = j.tensors("direction", list(n.states))
     plus, minus = j.tensors("plus", list(n.states)), j.tensors("minus", list(n.states))
     clamps = d.real_clamps
@@ -144,12 +161,18 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
     def by_state(values: Sequence[torch.Tensor | None]) -> dict[str, Any]:
         return {name: v for name, v in zip(n.states, values, strict=True) if v is not None}
 
+    def by_autograd(found: Mapping[str, Any], nodes: dict[str, Node]) -> tuple[dict[str, Any], dict[str, Node]]:
+        """Slopes beside their nodes: of what has a slope of 0 by its form, one side may know that alone."""
+        like = {**m.params, **j.clamps, **dict(zip(n.states, states, strict=True))}
+        slopes = {name: found[name] if name in found else torch.zeros_like(like[name]) for name in nodes}
+        return {**slopes, **{name: x for name, x in found.items() if name not in nodes and bool(x.any())}}, nodes
+
     def only(names: Iterable[str], values: Mapping[str, Any]) -> dict[str, Any]:
         return {name: values[name] for name in names if name in values}
 
     states = j.states
     start_slopes = m._start_vjp(fixed, seeds)
-    readout_back, readout_slopes = m._readout_vjp(states, fixed, readout_cotangents)
+    readout_back, readout_slopes = m._readout_vjp(states, fixed, by_readout)
     terms = m.terms(dict(zip(n.states, states, strict=True)), j.clamps)
     found: dict[str, tuple[dict[str, Any], dict[str, Node]]] = {
         "terms": (
@@ -169,12 +192,12 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
             m._sums_clamp_gradient(fixed, summed(j, fixed)),
             only(set(m.summed) & d.vjp(d.smooth, clamps).keys(), at_two_steps(d, clamps)),
         ),
-        "clamp_gradient": (m._clamp_gradient(states, fixed, seeds), d.vjp(d.smooth, clamps)),
-        "start_gradient": (only(d.params, start_slopes), Summed(d.vjp(d.start, d.params))),
-        "start_clamp_gradient": (only(clamps, start_slopes), d.vjp(d.start, clamps)),
-        "readout_adjoint": (by_state(readout_back), d.readout_vjp(d.states)),
-        "readout_gradient": (only(d.params, readout_slopes), Summed(d.readout_vjp(d.params))),
-        "readout_clamp_gradient": (only(clamps, readout_slopes), d.readout_vjp(clamps)),
+        "clamp_gradient": by_autograd(m._clamp_gradient(states, fixed, seeds), d.vjp(d.smooth, clamps)),
+        "start_gradient": by_autograd(only(d.params, start_slopes), Summed(d.vjp(d.start, d.params))),
+        "start_clamp_gradient": by_autograd(only(clamps, start_slopes), d.vjp(d.start, clamps)),
+        "readout_adjoint": by_autograd(by_state(readout_back), readout_vjp(d, d.states)),
+        "readout_gradient": by_autograd(only(d.params, readout_slopes), Summed(readout_vjp(d, d.params))),
+        "readout_clamp_gradient": by_autograd(only(clamps, readout_slopes), readout_vjp(d, clamps)),
         "step_adjoint": (
             by_state(m._step_vjp(states, fixed, seeds)[0][: len(states)]),
             d.vjp(d.smooth, d.states),

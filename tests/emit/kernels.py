@@ -18,12 +18,11 @@ from energyc import pipeline
 from energyc.language.diagnostics import SpecError, UserError
 from energyc.language.network import Network
 from energyc.resources import folder
-from energyc.runtime.adjoints.transposed import Transposed
+from energyc.runtime.adjoints.backpropagation import GradientSums, backpropagate, backpropagate_in_kernels
+from energyc.runtime.adjoints.implicit import TransposedStep
 from energyc.runtime.equations.inputs import free_phase, prepared
 from energyc.runtime.networks.network import EnergyNetwork
-from energyc.runtime.relaxation.backward import StepSums
-from energyc.runtime.relaxation.stretches import Stretch, went_back
-from energyc.runtime.relaxation.trajectory import backpropagate, one_by_one
+from energyc.runtime.relaxation.trajectory import Segment, single_steps
 from energyc.runtime.tensors.states import flatten, unflatten
 
 SPECS = sorted(folder("specs").glob("*.energy"))
@@ -225,8 +224,8 @@ def emitted(network: Network, rules: Sequence[str] | None, target: str) -> pipel
     """The module, by default for the spec's own rule and, where that is admissible, for ``implicit``."""
     if rules is None:
         with suppress(UserError):
-            return pipeline.emit(network, [network.train.trained_by, "implicit"], target=target, runtime="import")
-    return pipeline.emit(network, rules, target=target, runtime="import")
+            return pipeline.emit(network, [network.train.trained_by, "implicit"], target=target)
+    return pipeline.emit(network, rules, target=target)
 
 
 def drawn(
@@ -309,13 +308,13 @@ def of_trajectories(
     phase = free_phase(net, steps, None, None)._replace(step=tuple(step))
     kept = net._kept_steps_(one, fixed, 0, steps, step)
     assert kept is not None
-    trajectory = [Stretch(0, None, kept)]
-    single = one_by_one(net, trajectory)
+    trajectory = [Segment(0, None, kept)]
+    single = single_steps(net, trajectory)
     rows: list[Tensor] = []
     for k in range(steps):
         rows += clones(two)
         EnergyNetwork._steps_(net, two, fixed, k, 1, step)
-    left, _ = went_back(net, trajectory, cotangents, fixed, phase, StepSums(BATCH))
+    left, _ = backpropagate_in_kernels(net, trajectory, cotangents, fixed, phase, GradientSums(BATCH))
     assert not left
     (by_kernels, slopes), (as_torch, others) = (
         backpropagate(net, way, cotangents, fixed, phase) for way in (trajectory, single)
@@ -334,7 +333,7 @@ def of_adjoints(
     moved = [x + h * f for x, f, h in zip(states, net._force(states, fixed), step, strict=True)]
     goals = states[0].new_zeros(len(states[0]))
     assert net._adjoint_steps_(one, states, fixed, seeds, moved if net.constrained else None, step, goals, steps)
-    system = Transposed(net, states, fixed, seeds, step)
+    system = TransposedStep(net, states, fixed, seeds, step)
     for _ in range(steps):
         last, two = two, [seed + x for seed, x in zip(seeds, unflatten(system.push(flatten(two)), two), strict=True)]
     return [*one, goals], [*two, (flatten(two) - flatten(last)).norm(dim=1)]

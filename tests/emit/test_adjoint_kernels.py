@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from energyc.language.diagnostics import UserError
-from energyc.runtime.adjoints import implicit, iterated
-from energyc.runtime.adjoints.implicit import solved
-from energyc.runtime.adjoints.transposed import Transposed
+from energyc.runtime.adjoints import implicit
+from energyc.runtime.adjoints.implicit import TransposedStep, solve
 from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.kernels.phases import KernelNetwork
 from energyc.runtime.relaxation.steps import advance_
@@ -46,7 +45,7 @@ train {{ rule = implicit }}
 """
 
 
-def _system(net: Any, seed: int = 3) -> Transposed:
+def _system(net: Any, seed: int = 3) -> TransposedStep:
     """The adjoint equation at states near the origin, with seeds of very different sizes."""
     random = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -55,10 +54,10 @@ def _system(net: Any, seed: int = 3) -> Transposed:
         net._project_(states)
         seeds = [normal(x.shape, random, net) * torch.logspace(-6, 3, 5).to(x)[:, None] for x in states]
         seeds = [x.masked_fill((torch.arange(5) == 2)[:, None], 0.0) for x in seeds]
-        return Transposed(net, states, fixed, seeds, net.relax_step)
+        return TransposedStep(net, states, fixed, seeds, net.relax_step)
 
 
-def _dense(system: Transposed) -> Tensor:
+def _dense(system: TransposedStep) -> Tensor:
     """The solution by the matrix of the system: [batch, entries]."""
     rhs = flatten(system.seeds)
     units = torch.eye(rhs.shape[1], dtype=rhs.dtype)
@@ -94,7 +93,7 @@ def test_each_sample_is_solved_by_steps_or_by_gmres(
     further = _counted(monkeypatch, implicit, "gmres")
     system = _system(net)
     with torch.no_grad():
-        found, residual = solved(system, GOAL)
+        found, residual = solve(system, GOAL)
         exact = _dense(system)
     assert ran == [kernels]
     assert bool(further) == krylov
@@ -118,8 +117,8 @@ def test_a_slow_iteration_is_given_up_early() -> None:
     system.push = counted  # type: ignore[method-assign]
     rhs = flatten(system.seeds)
     with torch.no_grad():
-        iterated.repeated(system, rhs, GOAL * rhs.norm(dim=1), rhs.norm(dim=1), iterated.MOST)
-    assert products == iterated.TOLD_AFTER
+        implicit.repeated(system, rhs, GOAL * rhs.norm(dim=1), rhs.norm(dim=1), implicit.MOST)
+    assert products == implicit.DECIDES_AFTER
 
 
 @pytest.mark.abridged
@@ -151,7 +150,7 @@ def test_what_is_no_number_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     system.seeds[0][1, 0] = torch.nan
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("error")
-        found, residual = solved(system, GOAL)
+        found, residual = solve(system, GOAL)
         good = unflatten(found, system.states)[0][[0, 3, 4]]
     assert bool(residual.isinf().any())
     assert bool(good.isfinite().all())

@@ -20,8 +20,7 @@ from energyc.code.module.context import Options
 from energyc.code.targets.kernels import all_kernels, kernels_of
 from energyc.resources import folder, resource
 from energyc.runtime.equations.inputs import prepared
-from energyc.runtime.equations.products import PRODUCTS, products_in
-from energyc.runtime.kernels import products
+from energyc.runtime.equations.products import PRODUCTS
 from energyc.runtime.kernels.library import Library, built
 from energyc.runtime.networks.network import EnergyNetwork
 from tests.emit.kernels import drawn, needs_compiler
@@ -32,7 +31,7 @@ extern "C" void whole(const float* left, const Int* rows, Int row_count, const I
                       Int out_gap, float factor, bool adds, Int several, Int apart) {
     const Places row(rows, rows + row_count), inner(left_terms, left_terms + term_count);
     const Places other(right_terms, right_terms + term_count), column(columns, columns + column_count);
-    const Int size = entries<BFloat16>(term_count, column_count);
+    const Int size = term_count * padded<float>(column_count);
     std::vector<float> packed(several * size);
     for (Int which = 0; which < several; ++which)
         pack<BFloat16>(right + which * apart, other, column, packed.data() + which * size);
@@ -150,7 +149,7 @@ def module(name: str, rules: Sequence[str], dims: Any = None, **settings: object
     given = {"train.products": "bfloat16", **{key.replace("_", ".", 1): value for key, value in settings.items()}}
     path = next(folder("specs").rglob(f"{name}.energy"))
     choices = pipeline.Choices.of(dims=SIZES.get(name, {}) if dims is None else dims, settings=given)
-    compiled = pipeline.emit(pipeline.resolve(pipeline.read(path), choices), rules, target="cpp", runtime="import")
+    compiled = pipeline.emit(pipeline.resolve(pipeline.read(path), choices), rules, target="cpp")
     assert compiled.fallback is None
     return pipeline.instantiate(compiled, "cpu", torch.float32, 0)
 
@@ -243,24 +242,6 @@ def test_threads_do_not_change_a_digit(monkeypatch: pytest.MonkeyPatch) -> None:
         torch.set_num_threads(before)
     for other in found[1:]:
         assert all(torch.equal(found[0][name], x) for name, x in other.items())
-
-
-@needs_compiler
-def test_products_outside_of_phases_take_rounded_operands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CXXFLAGS", "-O1")
-    monkeypatch.setattr(products, "LEAST", 1)
-    kernels, random = module("thick", ["bptt"]).kernels, torch.Generator().manual_seed(1)
-    for rows, terms, columns in ((17, 33, 19), (70, 600, 45), (16, 257, 300)):
-        a, b = torch.randn(rows, terms, generator=random), torch.randn(terms, columns, generator=random)
-        exact = a.bfloat16().double() @ b.bfloat16().double()
-        plain = kernels.matmul(a, b)
-        with products_in("bfloat16", torch.device("cpu")):
-            found, turned = kernels.matmul(a, b), kernels.matmul(a, b.T.contiguous().T)
-        assert torch.equal(found, turned)
-        bound = 20 * 2.0**-23 * (a.abs() @ b.abs())
-        assert bool(((found - exact).abs() <= bound).all())
-        assert float((plain - exact).abs().max()) > 1e-3
-    assert {"rounded_product", "whole_product"} <= kernels.libraries[torch.float32].ran
 
 
 # -------------------------------------------------------------------- which products

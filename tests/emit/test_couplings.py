@@ -12,7 +12,7 @@ import pytest
 from energyc import pipeline
 from energyc.code.loops.couplings import FEW, MANY
 from energyc.code.loops.nest import Group
-from energyc.code.module import Options
+from energyc.code.module.context import Options
 from energyc.code.targets.kernels import kernels_of
 from energyc.language.diagnostics import Source
 from energyc.language.network import Network

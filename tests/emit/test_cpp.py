@@ -17,6 +17,7 @@ from energyc import pipeline
 from energyc.language.diagnostics import SpecError
 from energyc.resources import resource
 from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.equations.records import rows_of
 from energyc.runtime.kernels.library import DIED, built, kept_library
 from energyc.runtime.networks.network import EnergyNetwork
 from tests.drawing import draws, share
@@ -97,7 +98,7 @@ def test_models_of_the_literature(path: Path, monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_what_has_no_kernels_says_why(spec: str, reason: str) -> None:
-    compiled = pipeline.emit(resolved(spec), target="cpp", runtime="import")
+    compiled = pipeline.emit(resolved(spec), target="cpp")
     assert compiled.fallback == reason
 
 
@@ -146,7 +147,7 @@ def test_the_result_does_not_depend_on_threads_or_the_batch(threads: int, monkey
             torch.set_num_threads(threads)
             for rows in parts:
                 some = [x[rows] for x in states]
-                net._steps_(some, fixed.rows(rows), 0, 5, net.relax_step)
+                net._steps_(some, rows_of(fixed, rows), 0, 5, net.relax_step)
                 assert all(torch.equal(x[rows], part) for x, part in zip(whole, some, strict=True))
     finally:
         torch.set_num_threads(before)

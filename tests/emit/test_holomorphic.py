@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from energyc.code.module import Options, class_name, instantiate
+from energyc.code.module.context import Options
+from energyc.code.module.instantiate import instantiate
+from energyc.code.module.names import class_name
 from energyc.code.targets.torch.module import torch_module
 from energyc.language.diagnostics import SpecError
 from energyc.language.network import Network

@@ -57,8 +57,8 @@ def test_it_is_written_without_jax() -> None:
 
 def test_rules_without_a_form_are_named_or_refused() -> None:
     network = pipeline.resolve(pipeline.read("hopfield"))
-    head = " ".join(pipeline.emit(network, ("all",), target="jax").text.split("from __future__")[0].split())
-    assert "Without, as they have no form in JAX yet: chl, dyadic-ep" in head
+    head = " ".join(pipeline.emit(network, ("all",), target="jax").text.split('"""')[1].split())
+    assert "Unsupported in JAX: chl, dyadic-ep" in head
     with pytest.raises(UserError, match="chl of hopfield has no form in JAX yet") as raised:
         pipeline.emit(network, ("chl",), target="jax")
     assert raised.value.help == "use another target, as --target torch"
@@ -303,7 +303,7 @@ def test_it_ends_by_patience_outside_of_training(spec: str, tolerance: float, fl
 def test_a_step_is_measured_by_the_energy(float64: None) -> None:
     pair = Pair(pipeline.resolve(pipeline.read("hopfield"), pipeline.Choices(None, {"relax.measure": "energy"})))
     same_rest(pair)
-    assert min(pair.torch.relax(pair.clamps).steps) < pair.module.MAX_STEPS
+    assert min(pair.torch.relax(pair.clamps).steps) < pair.module.MODEL.settings.max_steps
 
 
 @pytest.mark.sampled
@@ -466,7 +466,7 @@ def same_answer(pair: Pair, close: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("spec", "rule"), [("hopfield", "centered-ep"), ("thick", "tracking-aep")])
 def test_optax_trains_it(spec: str, rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The module by itself, as a file: the cost of one batch falls to half of what it was."""
+    """The module as a file: the cost of one batch falls to half of what it was."""
     jax, optax = pytest.importorskip("jax"), pytest.importorskip("optax")
     network = small(shipped()[spec])
     (tmp_path / f"{spec}_jax.py").write_text(pipeline.emit(network, (rule,), target="jax").text)
@@ -528,6 +528,8 @@ def same_equations(pair: Pair, close: float) -> None:
     """Force, energies, J^T v and the slopes by params, at random states and cotangents."""
     import jax
 
+    from energyc import jax as ej
+
     random = np.random.default_rng(0)
     shapes = [(3, *(pair.network.extents[dim] for dim in s.node.dims)) for s in pair.network.states.values()]
     states, cotangents = ([random.uniform(0.1, 0.9, shape) for shape in shapes] for _ in range(2))
@@ -540,7 +542,9 @@ def same_equations(pair: Pair, close: float) -> None:
     if pair.network.energies:
         found = jax.jit(net.terms)(params, place, own)  # by name, in the order of names
         same_arrays([found[name] for name in pair.torch.term_names], pair.torch._terms(at, fixed), close)
-    found, by_params = jax.jit(net.force_vjp)(params, place, own, net.States(*cotangents))
+    system = ej.System(net.MODEL, params, own)
+    _, found, total = jax.jit(lambda *at: ej.total_vjp(system, net.force, *at))(place, clamps, net.States(*cotangents))
+    by_params = total.params._asdict()
     back, slopes = pair.torch._force_vjp(at, fixed, along)
     same_arrays(found, back, close)
     fields = dict(zip(pair.network.params, params._fields, strict=True))
@@ -578,8 +582,8 @@ def test_params_are_put_back_on_their_sets(spec: str, float64: None) -> None:
 @needs_jax
 @pytest.mark.slow
 def test_operations_on_arrays_are_those_of_torch(float64: None) -> None:
-    """Windows, gathers, segments and reductions of the parts beside those of the runtime, on the same numbers."""
-    from energyc.code.targets.jax.parts import arrays
+    """Windows, gathers, segments and reductions beside those of the runtime of torch, on the same numbers."""
+    from energyc import jax as ej
 
     random = np.random.default_rng(0)
     x, index, mask = random.normal(size=(2, 3, 7)), random.integers(0, 4, (2, 1, 7)), random.random((2, 3, 7)) < 0.6
@@ -594,7 +598,6 @@ def test_operations_on_arrays_are_those_of_torch(float64: None) -> None:
         ("segment_sum", (random.normal(size=(2, 3, 5)), places, 2, 7)),
         ("segment_sum", (x, heads, 2, 7)),
         ("scatter_add", (random.normal(size=(2, 3, 4)), rows, 6)),
-        ("batch_median", (x,)),
         ("softmax", (none, (1, 2))),
         ("first_largest", (none, (1, 2))),
         ("largest_entry", (x, (1, 2))),
@@ -606,7 +609,7 @@ def test_operations_on_arrays_are_those_of_torch(float64: None) -> None:
         own = [torch.from_numpy(part) if isinstance(part, np.ndarray) else part for part in given]
         module = next(part for part in (indexing, reductions, segments) if hasattr(part, name))
         expected = getattr(module, name)(*own)
-        np.testing.assert_allclose(getattr(arrays, name)(*given), expected, rtol=0, atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(getattr(ej, name)(*given), expected, rtol=0, atol=1e-12, err_msg=name)
 
 
 @needs_jax
@@ -619,6 +622,15 @@ def test_names_of_a_spec_take_nothing_of_the_module(float64: None) -> None:
         net.params[name][...] = param.detach().numpy()
     expected = ours.relax({"x": x, "jnp": jnp}).states["s"].numpy()
     np.testing.assert_allclose(net.relax({"x": x, "jnp": jnp}).states["s"], expected, rtol=0, atol=1e-12)
+
+
+@needs_jax
+@pytest.mark.parametrize("name", ["states", "params", "clamps", "targets", "array", "MODEL"])
+def test_a_network_may_be_called_like_what_a_module_defines(name: str) -> None:
+    net, plain = (energyc.load(SPEC.replace("network trial", f"network {n}"), target="jax") for n in (name, "trial"))
+    assert type(net).__name__ == f"N{name[0].upper()}{name[1:]}"
+    given = {"x": np.ones((2, 3)), "b": np.zeros((2, 4))}
+    np.testing.assert_array_equal(net.relax(given).states["s"], plain.relax(given).states["s"])
 
 
 @needs_jax

@@ -14,8 +14,8 @@ import torch
 import energyc
 from energyc import pipeline
 from energyc.code import targets
-from energyc.code.module import Options, Printed
-from energyc.code.module.context import Context
+from energyc.code.module.context import Context, Options
+from energyc.code.module.printed import Printed
 from energyc.code.plan import ModulePlan
 from energyc.code.targets.interface import Needs, Ready, Trial
 from energyc.language.diagnostics import UserError
@@ -32,7 +32,7 @@ class _Rest:
         self.states, self.residual = states, residual
 
 
-class NTrial:
+class Trial:
     def __init__(self, device=None, dtype=None, seed=0):
         self.params = {"W": np.full((3, 4), 0.25)}
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
 
-from energyc import pipeline
-from energyc.code.module import Options, class_name, instantiate
-from energyc.code.module.library import library
+from energyc import pipeline, runtime
+from energyc.code.module.context import Options
+from energyc.code.module.instantiate import instantiate
+from energyc.code.module.names import class_name
+from energyc.code.targets.jax.reserved import RESERVED
 from energyc.code.targets.torch.module import torch_module
 from tests.emit.judge import resolved
 
@@ -48,7 +51,20 @@ def gradients(text: str) -> dict[str, torch.Tensor]:
     return {rule: net.gradients({"x": x}, {"y": y}, rule=rule).params["W"] for rule in rules}
 
 
-NAMES = ["settings", "held", "holomorphic", "step", "free_phase", "norm", "torch", "gmres", "fixed", "normal", "params"]
+NAMES = [
+    "settings",
+    "held",
+    "holomorphic",
+    "step",
+    "free_phase",
+    "norm",
+    "torch",
+    "gmres",
+    "fixed",
+    "normal",
+    "params",
+    "rt",
+]
 
 
 @pytest.mark.abridged(every=22)
@@ -68,6 +84,10 @@ def test_a_network_may_be_called_like_a_class_of_the_runtime(name: str) -> None:
     assert all(torch.equal(found[rule], expected[rule]) for rule in expected)
 
 
+def test_no_class_is_called_like_what_a_module_in_jax_reads() -> None:
+    assert not {class_name(name) for name in RESERVED} & RESERVED
+
+
 def every_module() -> Iterator[ast.Module]:
     for solver in ("gradient", "newton", "anderson"):
         network = resolved(spec().replace(" in nonnegative", ""), **{"relax.solver": solver})
@@ -78,31 +98,32 @@ def every_module() -> Iterator[ast.Module]:
 
 
 @pytest.mark.slow
-def test_every_name_at_the_head_of_a_module_is_one_of_the_runtime() -> None:
+def test_every_name_at_the_head_of_a_module_is_known() -> None:
     for tree in every_module():
         named = {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
         targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
         named |= {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
-        own = {"Held", "Lets", "Holomorphic", "NEquations", "N", "N_2"}  # N_2: dim N
-        assert named - library().definitions.keys() <= own
+        own = {"Fixed", "Held", "Lets", "Holomorphic", "N", "N_2"}  # N_2: dim N
+        assert named <= own
 
 
 @pytest.mark.slow
 def test_what_a_module_reads_is_defined_and_what_is_its_own_is_read() -> None:
     """A module of any rules lacks nothing private, and no equation is left over."""
+    of_runtime = [ast.parse(path.read_text()) for path in Path(str(runtime.__file__)).parent.rglob("*.py")]
+    asked = {attribute for tree in of_runtime for attribute in private(tree)}
     for tree in every_module():
         classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-        defined = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
-        statements = [n for node in classes.values() for n in node.body if isinstance(n, ast.Assign)]
-        defined |= {target.id for n in statements for target in n.targets if isinstance(target, ast.Name)}
-        read = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr.startswith("_")}
-        assert {name for name in read if not name.startswith("__")} <= defined | {
-            "_anchor",
-            "_replace",
-            "_parameters",
-        }
-        own = {n.name for n in classes["NEquations"].body if isinstance(n, ast.FunctionDef)}
-        assert own - {"__init__"} <= read
+        defined = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)} | {*dir(runtime.EnergyNetwork)}
+        assert private(tree) <= defined | {"_replace"}
+        own = {n.name for n in classes["N"].body if isinstance(n, ast.FunctionDef)}
+        assert own - {"__init__"} <= private(tree) | asked
+
+
+def private(tree: ast.Module) -> set[str]:
+    """The private attributes that a program reads."""
+    read = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr.startswith("_")}
+    return {name for name in read if not name.startswith("__")}
 
 
 def test_unrolling_newton_is_refused() -> None:

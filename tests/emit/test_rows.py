@@ -11,7 +11,7 @@ from energyc.code.loops import NotLowered
 from energyc.code.loops.affine import labels_of
 from energyc.code.loops.fuse import LONGEST_ROW, Rows, at_own_place, grouped
 from energyc.code.loops.nest import Block, Buffer, Group, Load, Statement, loads
-from energyc.code.module import Options
+from energyc.code.module.context import Options
 from energyc.code.targets.kernels import kernels_of
 from energyc.mathematics.ir.indexing import axis
 from tests.emit.kernels import SPECS

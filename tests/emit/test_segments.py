@@ -18,10 +18,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import energyc
 from energyc.code.plan import Passes
+from energyc.code.plan.operations import force_flops
 from energyc.derivation.derive import derive
 from energyc.language.diagnostics import SpecError
 from energyc.runtime.equations.inputs import prepared
-from energyc.surfaces.report.check import force_flops
 from tests.drawing import seeds
 from tests.emit.judge import disagreements, distance, judged, resolved, routines
 from tests.emit.random_edges import edge_spec
@@ -51,8 +51,8 @@ def test_every_routine_at_length(seed: int) -> None:
 @pytest.mark.abridged
 @pytest.mark.parametrize("seed", few(range(200, 216), range(200, 206)))
 def test_every_mixture_of_passes(seed: int) -> None:
-    on = [bool(seed >> k & 1) for k in range(4)]
-    agree(seed, Passes(hoist=on[0], share=on[1], segments=on[2], inplace=on[3]))
+    on = [bool(seed >> k & 1) for k in range(3)]
+    agree(seed, Passes(hoist=on[0], share=on[1], segments=on[2]))
 
 
 ODD = """network odd
@@ -347,7 +347,7 @@ def test_memory_and_operations_are_those_of_the_edges() -> None:
 def test_the_text_reads_as_gathers_and_segments(tmp_path: Path) -> None:
     source = energyc.load(PLAIN, rules=["implicit"]).source
     force = source.split("def _force(")[1].split("def _readouts(")[0]
-    assert "k_src = gather(k, fixed.src, 2)" in force and "segment_softmax(s, fixed.dst[:, None, :], N)" in force
+    assert "k_src = rt.gather(k, fixed.src, 2)" in force and "rt.segment_softmax(s, fixed.dst[:, None, :], N)" in force
     assert "mask" not in force and "positions" not in force
     (tmp_path / "edges.py").write_text(source)
     command = [sys.executable, "-m", "ruff", "check", "--config", str(ROOT / "pyproject.toml"), "--no-cache"]

@@ -14,7 +14,7 @@ from energyc.runtime.equations.inputs import free_phase, prepared
 from energyc.runtime.equations.records import FreePhase, Phase
 from energyc.runtime.kernels.cpp_kernels import Kernels
 from energyc.runtime.kernels.phases import KernelNetwork
-from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.relaxation.solver import run_free_phase
 from tests.emit.judge import resolved
 from tests.emit.kernels import KINKS, SPECS, TOLERANCE, drawn, kernel_module, needs_compiler, shipped
 
@@ -56,7 +56,7 @@ train { rule = implicit }
 def ended(net: Any, clamps: dict[str, Tensor], states: Sequence[Tensor], phase: Phase) -> FreePhase:
     """A free phase from some states."""
     with torch.no_grad():
-        return settle(net, [x.clone() for x in states], prepared(net, clamps), phase)
+        return run_free_phase(net, [x.clone() for x in states], prepared(net, clamps), phase)
 
 
 def both(net: Any, clamps: dict[str, Tensor], states: Sequence[Tensor], phase: Phase) -> tuple[FreePhase, FreePhase]:

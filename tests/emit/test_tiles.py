@@ -133,7 +133,7 @@ def test_pairs(where: str, tokens: int, width: int, heads: int, inner: int) -> N
     text = PAIRS.format(tokens=tokens, width=width, heads=heads, inner=inner, where=where)
     network = pipeline.resolve(pipeline.read(text))
     net = kernel_module(network, ["centered-ep"], target="triton")
-    assert "block_dot" in pipeline.emit(network, ["centered-ep"], target="triton", runtime="import").text
+    assert "block_dot" in pipeline.emit(network, ["centered-ep"], target="triton").text
     found = differences(net)
     assert found.keys() >= {"free", "nudged"} and max(found.values()) < TOLERANCE, found
 
@@ -158,7 +158,7 @@ def test_layers(first: int, second: int, third: int) -> None:
 
 def test_a_phase_of_one_launch_reads_before_it_writes() -> None:
     """Between the loads of a step and its stores is a barrier, and one before the next step; loads ahead are off."""
-    text = pipeline.emit(pipeline.resolve(pipeline.read(spec("hopfield"))), target="triton", runtime="import").text
+    text = pipeline.emit(pipeline.resolve(pipeline.read(spec("hopfield"))), target="triton").text
     (loop, _) = re.findall(r"    for _ in tl\.range\(0, steps, num_stages=1\):\n((?:        .*\n)+)", text)
     before, stores, after = loop.partition("tl.debug_barrier()\n")[0], loop.split("tl.debug_barrier()\n")[1], loop
     assert "tl.store" not in before and "tl.load" in before
@@ -230,7 +230,7 @@ def test_numbers_of_a_program_are_tensors(score: str, tmp_path: Path) -> None:
     network = pipeline.resolve(pipeline.read(text))
     net = kernel_module(network, ["centered-ep"], target="triton")
     assert max(differences(net).values()) < TOLERANCE
-    text = pipeline.emit(network, ["centered-ep"], target="triton", runtime="import").text
+    text = pipeline.emit(network, ["centered-ep"], target="triton").text
     assert compiled_for_a_gpu(text, tmp_path)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from energyc.language.diagnostics import SpecError, UserError
 from energyc.runtime.kernels.phases import KernelNetwork
-from energyc.runtime.relaxation.stretches import Stretch, last_stretches
+from energyc.runtime.relaxation.trajectory import Segment, last_segments
 from tests.drawing import draws
 from tests.emit.judge import resolved
 from tests.emit.kernels import (
@@ -295,26 +295,26 @@ def test_random_specs_at_length(seed: int, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_last_steps_of_each_sample() -> None:
-    """Of stretches that fewer and fewer samples take, by their numbers, which are also what is kept."""
+    """Of segments that fewer and fewer samples take, by their numbers, which are also what is kept."""
     random = Random(3)
     for _ in range(30):
-        batch, last, stretches, first = random.randint(1, 5), random.randint(1, 7), list[Stretch](), 0
+        batch, last, segments, first = random.randint(1, 5), random.randint(1, 7), list[Segment](), 0
         rows = list(range(batch))
         expected: dict[int, list[int]] = {row: [] for row in rows}
-        while rows and len(stretches) < 5:
+        while rows and len(segments) < 5:
             count = random.randint(1, 4)
             kept = torch.arange(first, first + count + 1.0)[:, None].expand(-1, len(rows))
-            stretches.append(Stretch(first, None if len(rows) == batch else torch.tensor(rows), [kept]))
+            segments.append(Segment(first, None if len(rows) == batch else torch.tensor(rows), [kept]))
             for row in rows:
                 expected[row] += range(first, first + count)
             first += count
             rows = [row for row in rows if random.random() < 0.6]
         found: dict[int, list[int]] = {row: [] for row in range(batch)}
-        for stretch in last_stretches(stretches, batch, last):
-            own = range(batch) if stretch.rows is None else stretch.rows.tolist()
-            assert stretch.kept[0].shape == (stretch.steps + 1, len(own))
+        for segment in last_segments(segments, batch, last):
+            own = range(batch) if segment.rows is None else segment.rows.tolist()
+            assert segment.kept[0].shape == (segment.steps + 1, len(own))
             for j, row in enumerate(own):
-                numbers = list(range(stretch.first, stretch.first + stretch.steps))
-                assert stretch.kept[0][:-1, j].tolist() == numbers
+                numbers = list(range(segment.first, segment.first + segment.steps))
+                assert segment.kept[0][:-1, j].tolist() == numbers
                 found[row] += numbers
         assert found == {row: numbers[-last:] for row, numbers in expected.items()}

@@ -274,7 +274,7 @@ def test_steps_that_are_numbered() -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 @pytest.mark.parametrize("spec", EDGES)
 def test_reductions_over_edges(spec: str) -> None:
-    made = pipeline.emit(resolved(spec), target="triton", runtime="import")
+    made = pipeline.emit(resolved(spec), target="triton")
     if spec is EDGES[-1]:
         assert made.fallback == "an edge is looked up by way of another one"
         return
@@ -409,7 +409,7 @@ def test_graphs_are_replayed_on_new_values(name: str) -> None:
             torch.rand(count, *shape, generator=random, dtype=torch.float64) for shape in net.state_shapes.values()
         ]
         with torch.no_grad():
-            given = net._given("free", prepared(net, drawn(net.clamp_shapes, random, net, count)), [])
+            given = net._given(prepared(net, drawn(net.clamp_shapes, random, net, count)), [])
         scalars, expected = [0.1 / (1 + turn)] * len(states), [x.clone() for x in states]
         change, far = torch.empty(2, count, dtype=torch.float64)
         net.kernels.run("free", expected, given, scalars, steps, far)
@@ -481,7 +481,9 @@ print(json.dumps([len(kernels), found]))
 def test_no_kernel_multiplies_the_number_of_samples() -> None:
     """It has 32 bits; the places that it is compared with have 64."""
     goldens = [text for path in SPECS if (text := _golden(path)) is not None]
-    functions = [f for text in goldens for f in re.findall(r"^@jit\ndef .*?(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL)]
+    functions = [
+        f for text in goldens for f in re.findall(r"^@jit\ndef .*?(?=^[^\s)]|\Z)", text, re.MULTILINE | re.DOTALL)
+    ]
     counting = [f for f in functions if re.search(r"\bsamples\b", f.partition(":\n")[2])]
     assert counting
     for function in counting:
@@ -520,7 +522,7 @@ def test_a_number_for_all_samples_inside_a_nudge() -> None:
 def test_rows_of_large_buffers_have_places_of_64_bits(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "FEW", few)
     network = shipped(spec_path("hopfield"))
-    text = pipeline.emit(network, target="triton", runtime="import").text
+    text = pipeline.emit(network, target="triton").text
     rows = re.findall(r"    r = .*", text)
     assert rows
     assert all(line.endswith("[None, :].to(tl.int64)") == (few == 1) for line in rows), rows

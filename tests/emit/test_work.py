@@ -12,8 +12,8 @@ from benchmarks.roofline import DEVICES, SPECS, Estimate, estimate, kernels
 from energyc import pipeline
 from energyc.code.loops import Kernel
 from energyc.code.loops.work import Amount, total, works
+from energyc.code.module.runtime import runtime
 from energyc.code.targets.triton.phases import LAUNCHES
-from energyc.code.tree.expressions import Name
 from energyc.runtime.kernels import triton_kernels
 
 J, K = 512, 10
@@ -72,4 +72,4 @@ def test_operations_of_torch_start_so_many_kernels() -> None:
         with Counted() as counted:
             call()
         made = [n for n in counted.names if "zeros" not in n]
-        assert len(made) == LAUNCHES.get(Name(name), 1), (name, made)
+        assert len(made) == LAUNCHES.get(runtime(name), 1), (name, made)

@@ -116,7 +116,7 @@ def test_enclosures_hold_the_values(name: str) -> None:
 
 @pytest.mark.parametrize("name", with_form("torch"))
 def test_forms_in_torch(name: str) -> None:
-    scope = {**vars(runtime), "F": torch.nn.functional, "math": math, "torch": torch}
+    scope = {**vars(runtime), "functional": torch.nn.functional, "math": math, "torch": torch}
 
     def form(u: np.ndarray) -> np.ndarray:
         return eval(FUNCTIONS[name].form("torch").of("u", "u"), {**scope, "u": torch.from_numpy(u)}).numpy()
@@ -127,7 +127,7 @@ def test_forms_in_torch(name: str) -> None:
 @pytest.mark.parametrize("name", with_form("torch"))
 def test_forms_in_torch_can_be_differentiated(name: str) -> None:
     """By autograd, twice: layers and readouts are trained through whatever a spec writes, slopes too."""
-    entry, scope = FUNCTIONS[name], {**vars(runtime), "F": torch.nn.functional, "math": math, "torch": torch}
+    entry, scope = FUNCTIONS[name], {**vars(runtime), "functional": torch.nn.functional, "math": math, "torch": torch}
     points = [0.21, 0.37, 0.83] if entry.domain is not None else [-3.25, -0.4, 0.3, 1.75, 6.0]
     u = torch.tensor(points, dtype=torch.float64, requires_grad=True)
     value = eval(entry.form("torch").of("u", "u"), {**scope, "u": u})

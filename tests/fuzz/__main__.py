@@ -177,6 +177,7 @@ def main() -> int:
     parser.add_argument("--targets", default=",".join(TARGETS), help="torch, cpp, triton, jax, interpreter")
     parser.add_argument("--deep", type=float, default=cases.DEEP, help="of mutants: how many right ones are used")
     given = parser.parse_args()
+    os.environ.setdefault("ENERGYC_FRESH", "1")
     start = random.SystemRandom().randrange(2**31)
     seed = int(os.environ.get("ENERGYC_SEED", start)) if given.seed is None else given.seed
     print(f"ENERGYC_SEED={seed}", flush=True)

@@ -21,8 +21,9 @@ import torch
 from energyc import pipeline
 from energyc.language.diagnostics import CompilerBug, SpecError, UserError, render_text, to_json
 from energyc.language.resolve.memory import estimate
+from energyc.pipeline import Choices
 from energyc.surfaces.cli.main import main
-from energyc.surfaces.cli.options import choices
+from energyc.surfaces.cli.values import read_settings
 from tests.fuzz.differential import quiet
 
 #: Seconds of the processor that a case may take: of a spec that is right all terms are judged, and all rules printed.
@@ -134,7 +135,9 @@ def of_text(text: str, seed: int, settings: list[str], deep: float = DEEP) -> Fi
     if random.random() < EDITED:
         return _in_a_file(text, lambda path: _checked(path, settings, random))
     try:
-        pipeline.resolve(pipeline.read(text if "\n" in text else f"{text}\n"), choices(None, tuple(settings)))
+        pipeline.resolve(
+            pipeline.read(text if "\n" in text else f"{text}\n"), Choices(None, read_settings(tuple(settings)))
+        )
     except SpecError as error:
         return _rendered(error)
     except UserError:

@@ -30,8 +30,8 @@ from energyc.checker.statements import composed
 from energyc.language.diagnostics import SpecError
 from energyc.mathematics.calculus import gradient
 from energyc.mathematics.ir import Input, Node, interpreter, walk
-from energyc.pipeline import classify, read, resolve
-from energyc.surfaces.cli.options import choices
+from energyc.pipeline import Choices, classify, read, resolve
+from energyc.surfaces.cli.values import read_settings
 from tests.checker.proofs import ENERGIES, FORCES, HALVES, PLACES, Json, text_of
 from tests.fuzz.cases import Find
 from tests.fuzz.mutations import MUTATIONS
@@ -81,7 +81,7 @@ def original(name: str, consts: tuple[str, ...] = ()) -> Original:
     """The file of a spec by its name, with consts set from outside."""
     own = {"forces": FORCES, "energies": ENERGIES, "halves": HALVES, "places": PLACES, "power": POWER}
     text = own[name] if name in own else text_of(name)
-    outside = choices(None, consts or (("p=4",) if name == "power" else ()))
+    outside = Choices(None, read_settings(consts or (("p=4",) if name == "power" else ())))
     file = json.loads(json.dumps(classify(resolve(read(text), outside)).certificates))
     answers = judge(file, text)
     assert {answer.verdict for answer in answers} <= {"yes"}, answers
@@ -343,11 +343,11 @@ def is_slope(entry: Json, consts: Mapping[str, str], given: Original) -> bool:
     names, steps, network = (
         entry["statement"]["of"],
         entry["steps"],
-        resolve(read(given.text), choices(None, set_anew(consts))),
+        resolve(read(given.text), Choices(None, read_settings(set_anew(consts)))),
     )
     at = [{**network.lets, **network.states}[by].node for by in entry["statement"]["by"]]
     lets = "".join(f"let spelled{k}{_ranging(steps[k], node)} = {steps[k]['is']}\n" for k, node in enumerate(at))
-    network = resolve(read(f"{given.text}\n{lets}"), choices(None, set_anew(consts)))
+    network = resolve(read(f"{given.text}\n{lets}"), Choices(None, read_settings(set_anew(consts))))
     at = [{**network.lets, **network.states}[by].node for by in entry["statement"]["by"]]
     energy = network.graph.plus(*(network.terms[name].node for name in names))
     slopes = gradient(network.graph, energy, at, strict=False)
@@ -416,7 +416,7 @@ def case(seed: int) -> Find | None:
 def verdicts(text: str, consts: tuple[str, ...]) -> Mapping[str, str]:
     """What the compiler says to the claims of a spec, by the labels of their certificates; nothing if it refuses it."""
     try:
-        claims = classify(resolve(read(text), choices(None, consts))).claims
+        claims = classify(resolve(read(text), Choices(None, read_settings(consts)))).claims
     except SpecError:
         return {}
     return {f"{claim.about}: {claim.claim}": claim.verdict for claim in claims}

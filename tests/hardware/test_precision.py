@@ -14,8 +14,7 @@ import energyc as package
 from energyc.language.diagnostics import UserError
 from energyc.running.runs.prepare import to_evaluate
 from energyc.running.training.feeds import Feed
-from energyc.studies.hardware.precision import Precision, grid, held
-from energyc.studies.hardware.study import Devices, precisions, study
+from energyc.running.training.precision import Precision, grid, held
 from tests.cli.run import energyc, written
 
 Capture = pytest.CaptureFixture[str]
@@ -139,7 +138,7 @@ def test_the_metrics_are_those_of_a_network_with_rounded_params(run: Path) -> No
     session = to_evaluate(run, "test")
     feed = Feed(session.feeds, "test", "cpu", torch.float32)
     batch = feed.batch(np.arange(len(feed)))
-    trained, rounded = study(run, precisions([3], []))
+    trained, rounded = package.evaluate(run, bits=[3]).rows
     net: Any = package.load(run).eval()
     for row, bits in ((trained, None), (rounded, 3)):
         with torch.no_grad():
@@ -154,7 +153,8 @@ def test_the_metrics_are_those_of_a_network_with_rounded_params(run: Path) -> No
 
 
 def test_devices_differ_and_repeat(run: Path) -> None:
-    rows = [study(run, precisions([], [0.1]), Devices(3, seed), samples=40)[1] for seed in (0, 0, 1)]
+    found = [package.evaluate(run, mismatch=[0.1], draws=3, seed=seed, samples=40) for seed in (0, 0, 1)]
+    rows = [each.rows[1] for each in found]
     values = [row.numbers["cost"]["values"] for row in rows]
     assert values[0] == values[1] and len(set(values[0])) == 3
     assert values[2][:2] == values[0][1:]  # seeds 1, 2, 3 after 0, 1, 2
@@ -196,7 +196,7 @@ def test_eval_says_what_is_no_precision(run: Path, capfd: Capture) -> None:
 
 
 def test_an_explosion_names_the_precision(run: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    import energyc.studies.hardware.precision as precision
+    import energyc.running.training.precision as precision
 
     monkeypatch.setattr(precision, "LARGEST", 1e300)
     done = energyc(capfd, "eval", run, "--mismatch", "1e200", "--draws", "1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -20,6 +21,8 @@ class LanguageModel(Network):
     T: int = 5
     D: int = 8
     H: int = 2
+    #: S, by which the embedding multiplies its params.
+    scale: ClassVar[int] = 32
 
     @property
     def head(self) -> int:
@@ -33,8 +36,8 @@ class LanguageModel(Network):
     def draw_params(self, random: Random) -> Tensors:
         """The embedding and the head, and what the block adds."""
         outer = {
-            "tok": random.normal(VOCABULARY, self.D, std=0.7),
-            "pos": random.normal(self.T, self.D, std=0.7),
+            "tok": random.normal(VOCABULARY, self.D, std=0.7 / self.scale),
+            "pos": random.normal(self.T, self.D, std=0.7 / self.scale),
             "W_head": random.normal(self.D, VOCABULARY, std=0.5),
         }
         return outer | self.draw_block(random)
@@ -52,8 +55,8 @@ class LanguageModel(Network):
         return {"label": random.integers(batch, self.T, below=VOCABULARY)}
 
     def embedding(self, params: Tensors, clamps: Tensors) -> Tensor:
-        """x_in = tok[idx] + pos, ``[batch, T, D]``."""
-        return F.embedding(clamps["idx"], params["tok"]) + params["pos"]
+        """x_in = S (tok[idx] + pos), ``[batch, T, D]``."""
+        return self.scale * (F.embedding(clamps["idx"], params["tok"]) + params["pos"])
 
     def input_and_damping(self, params: Tensors, states: Tensors, clamps: Tensors) -> tuple[Tensor, Tensor]:
         """1/2 |z - x_in|^2 and 1/2 |z|^2 (c = 1)."""

@@ -18,7 +18,7 @@ from matplotlib.image import imread
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from energyc.studies.hardware.precision import Precision
+from energyc.running.training.precision import Precision
 from energyc.studies.hardware.study import Row
 from energyc.studies.inspection.traces import Trace
 from energyc.studies.verify.compare import Measure

@@ -51,7 +51,7 @@ def test_a_network_is_a_module_with_params_as_in_the_spec(net: Any) -> None:
     assert {id(p) for p in net.parameters()} == {id(p) for p in net.params.values()}
 
 
-def test_the_source_is_the_text_of_a_module_that_imports_torch_alone(net: Any) -> None:
+def test_the_source_is_the_text_of_a_module_that_imports_torch_and_the_runtime(net: Any) -> None:
     tree = ast.parse(net.source)
     imported = {
         (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).split(".")[0]
@@ -70,8 +70,8 @@ def test_the_source_is_the_text_of_a_module_that_imports_torch_alone(net: Any) -
         "typing",
         "warnings",
     }
-    assert imported <= standard | {"torch"}
-    assert "torch" in imported
+    assert imported <= standard | {"torch", "energyc"}
+    assert "torch" in imported and "\nfrom energyc import runtime as rt\n" in net.source
 
 
 def test_the_energy_is_the_sum_of_its_terms(net: Any) -> None:

@@ -62,7 +62,7 @@ def test_a_rule_that_is_biased_is_not_taken_by_itself() -> None:
 def test_slopes_by_clamps_do_not_hang_on_the_rules_that_a_module_is_made_for() -> None:
     network, found = pipeline.resolve(Source("spec.energy", SPEC)), []
     for rules in (["centered-ep"], ["bptt"], None):
-        net = pipeline.instantiate(pipeline.emit(network, rules, runtime="import"), "cpu", torch.float64, 0)
+        net = pipeline.instantiate(pipeline.emit(network, rules), "cpu", torch.float64, 0)
         x = inputs().double().requires_grad_()
         net({"x": x}, rule="bptt", steps=5)["out"].square().sum().backward()
         assert x.grad is not None
@@ -76,7 +76,7 @@ def test_no_steps_are_kept_where_nothing_goes_back(spec: str, monkeypatch: pytes
     net, x = loaded(ruled(spec, "bptt"), target="torch"), inputs()
     through = net(x)["out"]
     with torch.no_grad():
-        monkeypatch.setattr("energyc.runtime.adjoints.unrolled.settle_recorded", None)
+        monkeypatch.setattr("energyc.runtime.adjoints.differentiation.run_recorded", None)
         monkeypatch.setitem(vars(__import__("sys").modules[type(net).__module__]), "settle_recorded", None)
         torch.testing.assert_close(net(x)["out"], through, rtol=0, atol=0)
 

@@ -213,12 +213,12 @@ def test_kernels_nudge_the_layers_as_operations_of_torch_do() -> None:
         close(found, expected, 1e-9)
 
 
-def test_a_module_carries_phases_where_its_rules_ask_for_them() -> None:
+def test_a_layer_has_rules_where_its_network_asks_for_them() -> None:
     made = resolve(Source("spec.energy", "network test\n" + TURNED))
     nudged, plain = (emit(made, [rule]).text for rule in ("tracking-aep", "bptt"))
-    for name in ("class ByPhases", "class TrackingPair", "def tracking_aep"):
+    for name in ("rt.tracking_aep", "def _correction"):
         assert name in nudged and name not in plain
-    assert "class HeldPair" not in nudged and "Holomorphic" not in nudged
+    assert "def _held_correction" not in nudged and "Holomorphic" not in nudged
 
 
 def test_a_rule_that_no_layer_can_run_is_refused_with_its_reason() -> None:

@@ -73,7 +73,7 @@ def test_a_first_run_from_the_wheel(tmp_path: Path) -> None:
     (path,) = [path for path in NOTEBOOKS if path.stem == "first_run"]
     notebook = executed(path, tmp_path)
     text = printed(notebook)
-    assert "hopfield: conservative" in text and "network mine" in text, text
+    assert "conservative" in text and "network mine" in text, text
     assert any("image/png" in output.get("data", ()) for cell in notebook.cells for output in cell.get("outputs", ()))
 
 

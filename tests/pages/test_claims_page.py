@@ -9,7 +9,7 @@ import pytest
 
 from energyc.language.diagnostics import Source
 from energyc.surfaces.report.check import check_source
-from energyc.surfaces.report.check_text import render_check
+from energyc.surfaces.report.check_report import render_check
 
 PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
 EXAMPLE = re.compile(r"```energy\n(?P<spec>.*?)```\n\n```claims\n(?P<claims>.*?)```", re.DOTALL)

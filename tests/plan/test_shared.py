@@ -34,7 +34,7 @@ each_spec = pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
 def test_the_block_of_thick_is_its_forward_pass() -> None:
     block = planned(folder("specs") / "thick.energy").block
     assert block is not None
-    assert block.routines == ("_force", "_force_vjp", "_correction", "_penalty")
+    assert block.routines == ("_force", "_force_vjp", "_force_jvp", "_correction")
     names = planned(folder("specs") / "thick.energy").plan.names
     assert {"n1", "q", "k", "v", "p", "n2"} <= {names.get(node) for node in block.gives}
 

@@ -69,7 +69,7 @@ def test_a_preset_and_what_is_asked_for() -> None:
         ("relax.solver", "simplex", "E0542", "one of gradient, newton, anderson"),
         ("relax.step.z", "auto", "E0542", "positive number, not `auto`"),
         ("relax.explosion", -1, "E0542", "positive number or none"),
-        ("nudge.tolerance", 1e-3, "E0190", "`nudge.tolerance` is not yet supported"),
+        ("nudge.tolerance", 0, "E0542", "a positive number"),
     ],
 )
 def test_what_cannot_be_set(key: str, given: object, code: str, said: str) -> None:

@@ -288,7 +288,7 @@ def imported(name: str, **settings: object) -> Any:
     rule, choices = CASES[name]
     named = {key.replace("_", ".", 1): value for key, value in settings.items()}
     network = pipeline.resolve(pipeline.read(SPECS / f"{name}.energy"), pipeline.Choices(choices.get("preset"), named))
-    compiled = pipeline.emit(network, [rule], runtime="import")
+    compiled = pipeline.emit(network, [rule])
     return pipeline.instantiate(compiled, "cpu", torch.float64, 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 import energyc
+from energyc.runtime.nudging.strength import proportionate
 from energyc.studies.verify import random_probe
 from energyc.studies.verify.compare import measure_all
 from tests.emit.kernels import needs_compiler
@@ -150,3 +152,66 @@ def test_a_state_that_moves_by_rounding_alone_has_no_say(target: str, dtype: tor
     whole, part = (energyc.load(text, target=target, dtype=dtype, rules=["centered-ep"]) for text in (BESIDE, alone))
     found, expected = (net.gradients(clamps, targets, "centered-ep").beta for net in (whole, part))
     assert found == expected
+
+
+RIPPLED = """\
+network rippled
+dim D = 4
+const k = {k}
+clamp x[D]
+target y[D]
+param W[D,D] ~ normal(0.5)
+state z[D]
+energy well = 1/2 * sum[d](z[d]^2) - sum[d,e](x[e] * W[e,d] * z[d])
+energy ripples = 0.4 / k^2 * sum[d](cos(k * z[d]))
+cost c = 1/2 * sum[d]((z[d] - y[d])^2)
+relax {{ step = 0.5, steps = 200 }}
+nudge {{ beta = auto, steps = 60 }}
+train {{ rule = centered-ep }}
+"""
+
+
+@pytest.mark.parametrize("k", [1e2, 1e4, 1e6])
+def test_a_nudge_is_weak_where_the_force_bends_within_it(k: float) -> None:
+    """Ripples are far shorter than the states are large, by which the trial measures how far a nudge may go."""
+    net = energyc.load(RIPPLED.format(k=k), rules=["centered-ep", "implicit"], dtype=torch.float64, seed=1)
+    probe = random_probe(net, batch=3, seed=2)
+    exact = net.gradients(probe.clamps, probe.targets, "implicit")
+    found = net.gradients(probe.clamps, probe.targets, "centered-ep")
+    assert found.beta < 1 / k
+    assert measure_all(found.params, exact.params).relative_error < 1e-2
+
+
+def test_a_response_in_proportion_leaves_the_strength() -> None:
+    assert proportionate(8.0, 2, 1e-7, lambda beta: [torch.tensor([[beta, 3 * beta]])]) == 8.0
+
+
+@pytest.mark.parametrize("bend", [1e-2, 1.0, 1e3])
+def test_a_response_out_of_proportion_weakens_the_nudge_until_noise_has_its_share(bend: float) -> None:
+    noise = 1e-6
+
+    def respond(beta: float) -> list[Tensor]:
+        random = torch.Generator().manual_seed(hash(beta) % 2**31)
+        x = torch.full((1, 64), beta * (1 + (bend * beta) ** 2), dtype=torch.float64)
+        return [x + noise * torch.randn(1, 64, generator=random, dtype=torch.float64)]
+
+    def error(beta: float) -> float:
+        return (bend * beta) ** 2 + noise / beta
+
+    found = proportionate(2.0**20, 2, noise, respond)
+    assert error(found) <= max(0.02, 5 * min(error(2.0**k) for k in range(-24, 24)))
+
+
+def test_noise_alone_weakens_no_nudge() -> None:
+    """A response that rounding hides has the larger share out of proportion the weaker the nudge."""
+
+    def respond(beta: float) -> list[Tensor]:
+        random = torch.Generator().manual_seed(hash(beta) % 2**31)
+        return [beta + 0.1 * torch.randn(1, 256, generator=random, dtype=torch.float64)]
+
+    assert proportionate(1.0, 2, 1e-7, respond) == 1.0
+
+
+def test_a_response_that_is_not_finite_weakens_the_nudge() -> None:
+    beta = proportionate(64.0, 2, 1e-7, lambda b: [torch.tensor([[b if b < 3 else math.inf]])])
+    assert beta < 3

@@ -14,8 +14,8 @@ from torch import Tensor
 import energyc
 from energyc.language.diagnostics import SpecError, UserError
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.products import FORMATS, RoundedEquations, products_in, with_products
-from energyc.runtime.relaxation.solver import GradientDescent
+from energyc.runtime.equations.products import FORMATS, TAKEN, products_in, with_products
+from energyc.runtime.relaxation.descent import GradientDescent
 from tests.cli.run import energyc as command
 from tests.cli.run import written
 from tests.emit.kernels import needs_compiler
@@ -129,16 +129,15 @@ def test_the_force_is_that_of_rounded_products() -> None:
 
 
 def test_every_equation_is_rounded_or_not() -> None:
-    """Steps, projections, what is drawn and what only calls others are none."""
+    """Steps, projections, what is drawn, what autograd pulls back and what only calls others are none."""
     others = {"_force_adjoint", "_cost_force", "_cost_gradient", "_project_adjoint", "_at", "_noise", "_extended"}
-    others |= {"_param", "_constant", "_owners", "_ties", "_precise", "_rounding", "_rounds_steps"}
-    others |= {"_prediction_errors", "_prediction_gradient"}
+    others |= {"_param", "_constant", "_owners", "_ties", "_precise", "_rounding", "_rounds_steps", "_initialize"}
+    others |= {"_prediction_errors", "_prediction_gradient", "_clamp_gradient", "_readout_vjp", "_start_vjp"}
     others |= {"_weights", "_weights_vjp", "_whole_force", "_proximal_adjoint", "_at_edges", "_kink_gradient"}
     classes = [kind for kind in Equations.__mro__ if kind.__module__.startswith("energyc.")]
     members = {name: value for kind in classes for name, value in vars(kind).items()}
     methods = {name for name, value in members.items() if callable(value) and re.fullmatch("_[a-z_]*[a-z]", name)}
-    chosen = {name for name, value in vars(RoundedEquations).items() if callable(value) and not name.startswith("__")}
-    assert chosen - {"_precise", "_rounding"} == methods - others - {"_residual"}
+    assert TAKEN.keys() == methods - others - {"_residual", "_contrasting"}
 
 
 @pytest.mark.parametrize("products", ["float32", "tf32"])
@@ -294,15 +293,15 @@ def test_a_number_of_steps_is_kept(steps: int) -> None:
 
 def test_a_sample_that_does_not_come_nearer_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     net, (clamps, _) = loaded(relax_products="bfloat16"), inputs()
-    walked = GradientDescent.walk_
+    steps_ = GradientDescent.steps_
 
-    def spoiling(net: Any, states: list[Tensor], *arguments: Any) -> None:
-        walked(net, states, *arguments)
-        if net.products == "bfloat16":
+    def spoiling(method: GradientDescent, states: list[Tensor], *arguments: Any) -> None:
+        steps_(method, states, *arguments)
+        if method.net.products == "bfloat16":
             states[0][0] = float("nan")
             states[0][1] += 1e3
 
-    monkeypatch.setattr(GradientDescent, "walk_", spoiling)
+    monkeypatch.setattr(GradientDescent, "steps_", spoiling)
     found = net.relax(clamps)
     assert float(found.residual.max()) <= 1e-5
     torch.testing.assert_close(found.states["z"].double(), at_rest(net, clamps), rtol=0, atol=3e-5)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from energyc.runtime.tensors.indexing import overlap_add, windows
-from energyc.runtime.tensors.reductions import FEW, first_largest, largest_entry, one_hot
+from energyc.runtime.tensors.reductions import FEW, first_largest, first_largest_of_many, largest_entry
 
 AXES: tuple[tuple[int, ...], ...] = ((3, 5), (5, 3), (2,), (1, 4), (0,))
 
@@ -25,7 +25,7 @@ def entries(seed: int) -> torch.Tensor:
 def test_few_entries_are_reduced_as_rows_are(seed: int, axes: tuple[int, ...]) -> None:
     x = entries(seed)
     assert torch.equal(largest_entry(x, axes), x.amax(axes))
-    assert torch.equal(first_largest(x, axes), one_hot(x, axes))
+    assert torch.equal(first_largest(x, axes), first_largest_of_many(x, axes))
 
 
 def test_many_entries() -> None:

@@ -185,7 +185,7 @@ def test_a_number_that_nothing_reads_changes_nothing() -> None:
     network = resolved(lines.replace("where(t < 3, 1, 2)", "1"))
     assert (network.relax.steps, network.relax.max_steps, network.numbered) == (5, 5, ())
     assert pipeline.classify(network).rules["implicit"].verdict == "exact"
-    assert "_at" not in pipeline.emit(network, ["bptt"], runtime="import").text
+    assert "_at" not in pipeline.emit(network, ["bptt"]).text
 
 
 REPLACED: list[tuple[Callable[[str], str], str, str]] = [

@@ -123,8 +123,8 @@ def test_the_figures_of_the_home_page_were_measured() -> None:
     found = dict(zip(head.split("|"), row.replace("*", "").split("|"), strict=True))
     kernels, autograd = (float(found[f" {name} "]) for name in ("energyc, kernels", "torch, autograd"))
     assert f"**{autograd / kernels:.1f} times**" in home and f"{kernels} against {autograd} ms" in home
-    assert "| tracking-aep | 1, 7e-10 | beta^2.00 | 1, 5e-10 |" in results and "**5·10<sup>-10</sup>**" in home
-    assert "| 0.923, 41 % |" in results and "it is 41 %" in home
+    assert "| tracking-aep | 1, 2e-11 | beta^2.00 | 1, 2e-9 |" in results and "**2·10<sup>-9</sup>**" in home
+    assert "| 0.987, 16 % |" in results and "it is 16 %" in home
     for number in ("97.21 %", "97.12 %"):
         assert number in results and number in home
     for command in re.findall(r"^`((?:energyc|python -m) [^`]+)`", home, re.MULTILINE):

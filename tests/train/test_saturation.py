@@ -170,7 +170,7 @@ def test_batches_and_ranks_do_not_matter() -> None:
     print(f"seed {seed}")
     random_numbers = torch.Generator().manual_seed(seed)
     x, h = (torch.randn(40, count, generator=random_numbers) for count in (3, 2))
-    x[:, 0], x[:39, 2], labels = -1.0, 2.0, torch.arange(40) % 3
+    x[:, 0], x[:39, 2], x[39, 2], labels = -1.0, 2.0, 0.5, torch.arange(40) % 3
     bounds = {"s": Bounds(0, None, is_output=False), "y": Bounds(0, 1, is_output=True)}
 
     def measured(*ranks: list[slice]) -> Saturation:

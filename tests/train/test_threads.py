@@ -9,7 +9,7 @@ import torch
 
 from energyc.pipeline import Choices, read, resolve
 from energyc.resources import resource
-from energyc.running.runs.threads import FEWEST, VARIABLES, operations, suit_threads
+from energyc.running.runs.threads import FEWEST, VARIABLES, operations, suited_threads
 
 
 @pytest.fixture
@@ -30,15 +30,18 @@ def network(name: str, **dims: int) -> object:
 def test_a_small_step_has_one_thread_and_a_large_one_all() -> None:
     small = network("hopfield")
     enough = -(-FEWEST // operations(small))
-    assert suit_threads(small, enough) is None and torch.get_num_threads() == 2
-    note = suit_threads(small, enough - 1)
-    assert note is not None and note.startswith("one thread of 2") and torch.get_num_threads() == 1
+    with suited_threads(small, enough) as note:
+        assert note is None and torch.get_num_threads() == 2
+    with suited_threads(small, enough - 1) as note:
+        assert note is not None and note.startswith("one thread of 2") and torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 2
 
 
 @pytest.mark.usefixtures("two")
 def test_what_the_environment_says_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    assert suit_threads(network("hopfield"), 1) is None and torch.get_num_threads() == 2
+    with suited_threads(network("hopfield"), 1) as note:
+        assert note is None and torch.get_num_threads() == 2
 
 
 def test_the_operations_of_layers_count_for_each_copy() -> None:

@@ -201,7 +201,7 @@ def bar_of(width: int, total: int, values: dict[str, float]) -> str:
         reporter.begin("a_network_of_a_long_name (holomorphic-aep), seed 17", 0, total)
         reporter.evaluation({"step": 0, "cost": 0.123, **values, "residual": 1e-4})
         for step in (total // 2, total // 2 + 1):
-            reporter.update({"step": step, "cost": 0.5123, "settled": 0.97, "gradient_norm": 3e-3})
+            reporter.update({"step": step, "cost": 0.5123, "settled": 0.97, "residual": 2e-4, "gradient_norm": 3e-3})
     shown = re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", stream.getvalue())
     return next(line for line in reversed(re.split(r"[\r\n]", shown)) if "left" in line).rstrip()
 
@@ -209,7 +209,7 @@ def bar_of(width: int, total: int, values: dict[str, float]) -> str:
 @pytest.mark.parametrize(
     ("width", "end"),
     [
-        (200, " cost 0.5123, test cost 0.123, accuracy 50.00%, settled 97%, gradient 3.0e-03, residual 1.0e-04"),
+        (200, " cost 0.5123, test cost 0.123, accuracy 50.00%, settled 97%, residual 2.0e-04, gradient 3.0e-03"),
         (80, " cost 0.5123, test cost 0.123, accuracy 50.00%"),
         (60, " cost 0.5123, test cost 0.123"),
         (30, " cost 0…"),
@@ -239,10 +239,12 @@ def test_a_log_gets_a_line_now_and_then() -> None:
     reporter = PlainReporter(Console(file=stream, width=80), clock=lambda: next(now))
     reporter.begin("tiny (ep)", 0, 100)
     for step in range(1, 11):
-        reporter.update({"step": step, "cost": 0.5, "settled": 0.97, "gradient_norm": 3e-3})
+        reporter.update({"step": step, "cost": 0.5, "settled": 0.97, "residual": 2e-4, "gradient_norm": 3e-3})
     lines = stream.getvalue().splitlines()
     assert 2 <= len(lines) <= 5
-    assert re.match(r" *\d+ s left  tiny \(ep\): step \d+/100  cost 0.5, settled 97%, gradient 3.0e-03$", lines[0])
+    assert re.match(
+        r" *\d+ s left  tiny \(ep\): step \d+/100  cost 0.5, settled 97%, residual 2.0e-04, gradient 3.0e-03$", lines[0]
+    )
 
 
 def test_seeds(tmp_path: Path) -> None:

@@ -160,6 +160,19 @@ def test_a_decay_of_its_own() -> None:
         torch.testing.assert_close(params[key], torch.full_like(params[key], left), rtol=0, atol=1e-14)
 
 
+def test_momentum_of_a_single_param() -> None:
+    params = {name: torch.nn.Parameter(torch.ones(2)) for name in ("W", "b")}
+    options = TrainOptions.from_settings({"optimizer": "sgd", "lr": 0.1, "momentum": 0.9, "momentum.b": 0})
+    assert TrainOptions.from_json(options.to_json()) == options
+    optimizer = make_optimizer(options, params)
+    for _ in range(2):
+        for param in params.values():
+            param.grad = torch.ones(2)
+        take_step(optimizer)
+    assert torch.allclose(params["W"], torch.full((2,), 1 - 0.1 - 0.1 * 1.9))
+    assert torch.allclose(params["b"], torch.full((2,), 1 - 0.2))
+
+
 def test_rate_of_an_unknown_param() -> None:
     with pytest.raises(UserError, match=r"lr\.W3") as caught:
         make_optimizer(TrainOptions.from_settings({"lr.W3": 1}), {"W1": torch.zeros(1, requires_grad=True)})
@@ -207,6 +220,24 @@ def test_gated_samples_take_no_part(tmp_path: Path) -> None:
     session.net.gradients = unsettled  # type: ignore[method-assign]
     row = learner.update(0)
     assert row["gated"] == 3 and calls == [8, 5]
+
+
+def test_samples_that_settled_are_not_relaxed_again(tmp_path: Path) -> None:
+    """What is measured once more begins where they rest, and takes no step of a free phase."""
+    session = make_session(tmp_path, {"gate": 1e-9, "batch": 8})
+    learner = Learner(session, Feed(session.feeds, "train", "cpu", torch.float32))
+    indices, settled = learner.order.indices(0), torch.arange(8) > 2
+    seen, plain = learner._contrast(indices, 0), session.net.gradients
+    given = dict[str, Any]()
+
+    def again(clamps: dict[str, torch.Tensor], targets: dict[str, torch.Tensor], **settings: Any) -> object:
+        given.update(settings)
+        return plain(clamps, targets, settings["rule"])
+
+    session.net.gradients = again  # type: ignore[method-assign]
+    assert len(learner._of_settled(seen, settled, indices, 0).cost) == 5
+    assert given["steps"] == 0 and set(given["states"]) == set(seen.own.states)
+    assert all(torch.equal(given["states"][name], value[settled]) for name, value in seen.own.states.items())
 
 
 @pytest.mark.parametrize("unsettled", [3, 8])

@@ -235,7 +235,13 @@ def test_two_threads_go_on_bit_for_bit(tmp_path: Path, products: str) -> None:
         command = [sys.executable, "-m", "energyc", "train", *arguments, "--quiet"]
         subprocess.run(command, env=env, check=True, capture_output=True, timeout=300)
 
-    settings = {"train.products": products, "train.eval_every": 1000, "train.eval_samples": 16, "T": 16}
+    settings = {
+        "train.products": products,
+        "train.eval_every": 1000,
+        "train.eval_samples": 16,
+        "T": 16,
+        "train.schedule": "constant",
+    }
     sizes = ["--preset", "small", *(part for item in settings.items() for part in ("--set", "{}={}".format(*item)))]
     for name, steps in (("whole", "8"), ("halves", "3")):
         energyc("thick", *sizes, "--target", "cpp", "--steps", steps, "--out", str(tmp_path / name))

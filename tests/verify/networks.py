@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from energyc import pipeline
-from energyc.code.module import Options, class_name
+from energyc.code.module.context import Options
+from energyc.code.module.names import class_name
 from energyc.code.targets.torch.module import torch_module
 from energyc.pipeline import Choices, Compiled
 from tests.independent import NOT_CONSERVATIVE, Network, Random, Tensors, rules
@@ -47,7 +48,7 @@ class Side:
 @cache
 def module(net: Network, unproved: tuple[str, ...] | None = None) -> Compiled:
     """The spec at the transcription's sizes, plain nudges; J_nc is that of the terms in ``unproved``."""
-    settings = {"relax.step": net.step, "nudge.snapshots": "none"}
+    settings = {"relax.step": net.step, "nudge.snapshots": "none", "train.penalty": "jacobian"}
     source = pipeline.read(SPECS / f"{net.name}.energy")
     network = pipeline.resolve(source, Choices.of(dims=net.dims, settings=settings))
     held = (*RULES, "holomorphic-aep") if net is THICK else RULES  # thin has a relu

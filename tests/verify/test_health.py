@@ -9,8 +9,8 @@ import torch
 from torch.autograd.functional import jvp
 
 import energyc
-from energyc.runtime.nudging.pairs import NudgedPair
-from energyc.runtime.nudging.snapshots import ContrastSnapshots
+from energyc.runtime.nudging.contrast import ContrastSnapshots
+from energyc.runtime.nudging.nudged_phases import NudgedPair
 from tests.independent import NOT_CONSERVATIVE, Network, Tensors, rules
 from tests.specs.judging import assert_close, named
 from tests.verify.networks import THICK, Side, side

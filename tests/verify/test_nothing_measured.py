@@ -14,7 +14,8 @@ from energyc.studies.verify.limits import Laboratory, differences
 from energyc.studies.verify.rest import rest
 from energyc.surfaces.cli import main
 from energyc.surfaces.cli.failures import UNFAITHFUL
-from energyc.surfaces.report.verify_text import print_report
+from energyc.surfaces.report.printed import printed
+from energyc.surfaces.report.verify_text import report as report_parts
 
 #: The equilibrium and so the cost do not change with the scale of W, which is all there is to learn.
 SPHERE = """\
@@ -113,8 +114,7 @@ def test_a_param_whose_gradient_cancels_is_not_measured(capfd: pytest.CaptureFix
     path = written(tmp_path / "simplex.energy", SIMPLEX)
     found = verify(path)
     assert found.fidelity.zero == ("a",) and found.fidelity.passed
-    print_report(found)
-    text = capfd.readouterr().out
+    text = printed(report_parts(found))
     assert f"a: {NOTHING}" in text
     for rule in found.fidelity.rules.values():
         assert rule.limit_params.keys() == rule.configured_params.keys() == {"W"}

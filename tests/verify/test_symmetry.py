@@ -14,7 +14,8 @@ from energyc.studies.verify import Symmetry, random_probe, verify
 from energyc.studies.verify.compare import measure_all
 from energyc.studies.verify.rest import rest
 from energyc.studies.verify.symmetry import symmetry
-from energyc.surfaces.report.verify_text import print_report
+from energyc.surfaces.report.printed import printed
+from energyc.surfaces.report.verify_text import report as report_parts
 from tests.specs.judging import SPECS
 
 #: Both forces come from one energy; the first is ``rate`` times as fast.
@@ -163,7 +164,7 @@ def test_a_network_that_is_not_symmetric_is_not_said_to_be() -> None:
 # ---------------------------------------------------------------- what the report says
 
 
-def said(text: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], *rules: str, verdict: str | None = None) -> str:
+def said(text: str, tmp_path: Path, *rules: str, verdict: str | None = None) -> str:
     """The report of a spec, its lines joined; ``verdict`` replaces that of the analysis."""
     path = tmp_path / "spec.energy"
     path.write_text(text)
@@ -171,26 +172,25 @@ def said(text: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], *rules: s
     if verdict is not None:
         doctored = {name: replace(rule, verdict=verdict) for name, rule in found.fidelity.rules.items()}
         found = replace(found, fidelity=replace(found.fidelity, rules=doctored))
-    print_report(found)
-    return " ".join(capfd.readouterr().out.split())
+    return " ".join(printed(report_parts(found)).split())
 
 
 @pytest.mark.slow
-def test_a_metric_is_reported_with_its_remedy(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    text = said(FIVE, tmp_path, capfd, "centered-ep", "vf")
+def test_a_metric_is_reported_with_its_remedy(tmp_path: Path) -> None:
+    text = said(FIVE, tmp_path, "centered-ep", "vf")
     assert "With the force on h times 0.2, and step.h divided by as much, it relaxes as before" in text
     assert "not proved" in text
-    text = said(RATES, tmp_path, capfd, "centered-ep")
+    text = said(RATES, tmp_path, "centered-ep")
     assert "by coordinate it rests at the same states" in text and "step.h" not in text
 
 
-def test_a_set_that_holds_the_states_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_set_that_holds_the_states_is_reported(tmp_path: Path) -> None:
     """The largest real part is that of J, which pushes along the normal."""
-    text = said(SPHERE, tmp_path, capfd, "centered-ep", verdict="unproved")
+    text = said(SPHERE, tmp_path, "centered-ep", verdict="unproved")
     assert "J is symmetric along the sets that hold the states" in text and "not proved" in text
     assert "of J alone; the set of p holds these states" in text
 
 
 @pytest.mark.slow
-def test_of_proved_rules_nothing_is_measured_to_be_exact(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert "not proved" not in said(REWRITTEN, tmp_path, capfd, "centered-ep")
+def test_of_proved_rules_nothing_is_measured_to_be_exact(tmp_path: Path) -> None:
+    assert "not proved" not in said(REWRITTEN, tmp_path, "centered-ep")

@@ -29,7 +29,8 @@ from energyc.studies.verify import (
     measure_fidelity,
 )
 from energyc.surfaces.report import verify_plots
-from energyc.surfaces.report.verify_text import print_report
+from energyc.surfaces.report.printed import printed
+from energyc.surfaces.report.verify_text import report as report_parts
 from tests.cli.run import UNTIED, energyc, written
 from tests.verify.test_health import HILL
 
@@ -45,17 +46,15 @@ def faithful(rule: str, **changes: Any) -> RuleFidelity:
     return replace(RuleFidelity(rule, GOOD, GOOD, "finite differences to 1e-08", beta=1.23e-5), **changes)
 
 
-def report(capfd: Capture, *rules: RuleFidelity, spectrum: Spectrum = SPECTRUM) -> str:
+def report(*rules: RuleFidelity, spectrum: Spectrum = SPECTRUM) -> str:
     """The report as it is written to no terminal."""
     seen = Settling(1e-5, 20, 1e-4, (0.5,))
     fidelity = Fidelity({rule.rule: rule for rule in rules}, spectrum, 1e-12, 4, 4, seen)
-    print_report(Verification("net", {"D": 3}, None, 1.0, fidelity, None))
-    return capfd.readouterr().out
+    return printed(report_parts(Verification("net", {"D": 3}, None, 1.0, fidelity, None)))
 
 
 def test_no_rule_and_no_reason_is_cut_off(capfd: Capture) -> None:
     said = report(
-        capfd,
         faithful(
             "holomorphic-aep", fault="law not met: measured beta^0.33 of beta^4", law="beta^4 (measured 0.33)" * 3
         ),
@@ -182,11 +181,11 @@ def test_without_a_slope_of_the_cost_no_nudge_is_missed() -> None:
 
 def test_steps_are_counted_in_words_that_fit(capfd: Capture) -> None:
     for radius, words in ((0.05, "so 1 step for"), (0.9, "so 22 steps for"), (1 - 1e-12, "so 2.303e+12 steps for")):
-        said = report(capfd, faithful("ep"), spectrum=replace(SPECTRUM, step_radius=radius))
+        said = report(faithful("ep"), spectrum=replace(SPECTRUM, step_radius=radius))
         assert words in said
     assert "-1.7e+12" in said and "Arnoldi" in said
     unknown = replace(SPECTRUM, step_radius=math.nan, largest_real_part=math.nan)
-    assert "nan" not in report(capfd, faithful("ep"), spectrum=unknown)
+    assert "nan" not in report(faithful("ep"), spectrum=unknown)
 
 
 @pytest.mark.parametrize("gain", ["nan", "0", "-1", "inf", "1e300", "1000001", "ten"])

@@ -14,10 +14,23 @@ ALIGNMENT = 16
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each buffer starts, and how many entries they take together."""
+    """Where each buffer starts, and how many entries they take together.
+
+    ``follows`` is the buffer behind which one starts, for all that do not start the memory. ``last`` ends it.
+    """
 
     offsets: Mapping[Buffer, int]
     entries: int
+    follows: Mapping[Buffer, Buffer]
+    last: Buffer | None
+
+    def behind(self, buffer: Buffer | None) -> list[Buffer]:
+        """The buffers from the start of the memory to a buffer, this one included, each behind the one before."""
+        chain = list[Buffer]()
+        while buffer is not None:
+            chain.append(buffer)
+            buffer = self.follows.get(buffer)
+        return chain[::-1]
 
 
 def layout(body: Sequence[Block], before: Sequence[Block] = ()) -> Layout:
@@ -26,19 +39,22 @@ def layout(body: Sequence[Block], before: Sequence[Block] = ()) -> Layout:
     What is written ``before`` all steps and read by one stays.
     """
     offsets: dict[Buffer, int] = {}
-    entries = 0
-    taken: list[tuple[int, int, int]] = []  # where those begin and stop that are alive, and their last blocks
+    follows: dict[Buffer, Buffer] = {}
+    entries, largest = 0, None
+    taken: list[tuple[int, int, int, Buffer]] = []  # where those begin and stop that are alive, their last blocks
     for buffer, (first, last) in _lives(before, body).items():  # the first written first
         taken = [place for place in taken if place[2] >= first]
         at = 0
-        for start, stop, _ in taken:
+        for start, stop, _, other in taken:
             if start - at >= _room(buffer):
                 break
-            at = max(at, stop)
+            if stop > at:
+                at, follows[buffer] = stop, other
         offsets[buffer] = at
-        insort(taken, (at, at + _room(buffer), last))
-        entries = max(entries, at + _room(buffer))
-    return Layout(offsets, entries)
+        insort(taken, (at, at + _room(buffer), last, buffer), key=lambda place: place[0])
+        if at + _room(buffer) > entries:
+            entries, largest = at + _room(buffer), buffer
+    return Layout(offsets, entries, follows, largest)
 
 
 def _room(buffer: Buffer) -> int:

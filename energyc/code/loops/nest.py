@@ -309,8 +309,9 @@ def products_of(blocks: Iterable[Block]) -> Iterator[MatrixProduct]:
 class Kernel:
     """Steps of a phase on a tile of samples.
 
-    ``moves`` gives each state the buffer of its next value. ``given`` are the buffers that the caller passes, in
-    order, ``scalars`` the numbers. ``sizes`` are those of all dims; ``roots`` are roots of sizes by the names that
+    ``moves`` gives each state the buffer of its next value. ``given`` are the buffers that it reads of what the caller
+    passes, ``scalars`` the numbers. ``passed`` is all that the caller passes, in order: the first ``shared`` of it to
+    all kernels of the network. ``sizes`` are those of all dims; ``roots`` are roots of sizes by the names that
     factors are written with. ``before`` runs once, before the first step, and what it leaves stays. ``totals`` are
     added up over samples and steps, by param, each with the order in which the param's axes lie. ``recalled`` are
     those of ``given`` that are there for each step. One that is ``like`` another kernel has its steps, and walks
@@ -331,6 +332,14 @@ class Kernel:
     totals: Mapping[str, tuple[Buffer, tuple[int, ...]]] = field(default_factory=dict)
     recalled: tuple[Buffer, ...] = ()
     like: str = ""
+    passed: tuple[Node, ...] = ()
+    shared: int = 0
+
+    @property
+    def places(self) -> dict[Buffer, int]:
+        """The places of the given buffers in what the caller passes."""
+        order = {node: place for place, node in enumerate(self.passed)}
+        return {buffer: order.get(node, place) for place, (node, buffer) in enumerate(self.given)}
 
     @property
     def rounds(self) -> bool:

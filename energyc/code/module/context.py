@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
-from energyc.code.module.library import library
 from energyc.code.module.names import Identifiers, attribute_names, class_name
 from energyc.code.module.symbols import Symbols, module_names
 from energyc.code.plan import Passes
@@ -18,9 +16,7 @@ from energyc.code.tree.statements import Body
 from energyc.derivation.notation import Notation, of_network
 from energyc.language.network import DataInput, Network, Noise
 from energyc.mathematics.ir import Einsum, Indicator, Input, Node, walk
-
-#: Whether a module carries the source of the runtime that its rules and settings reach, all of it, or imports it.
-Runtime = Literal["copy", "full", "import"]
+from energyc.runtime import PUBLIC
 
 
 @dataclass(frozen=True)
@@ -28,9 +24,7 @@ class Options:
     """The options that a module is made with; its head states them.
 
     ``biased`` gives the rules that are biased on this network their reasons, ``unproved`` the terms that are not
-    known to be gradients (None: all that are written as forces). ``descends``: all flows go down the energies. With
-    ``runtime`` ``copy`` the module carries the source of the runtime that it reaches, with ``full`` also of what other
-    settings and members reach, with ``import`` it imports it.
+    known to be gradients (None: all that are written as forces). ``descends``: all flows go down the energies.
     """
 
     rules: tuple[str, ...]
@@ -41,7 +35,6 @@ class Options:
     settings: str = ""
     unproved: tuple[str, ...] | None = None
     descends: bool = False
-    runtime: Runtime = "copy"
 
     def plan(self, network: Network) -> ModulePlan:
         """The plan of a module of a network with these options."""
@@ -50,8 +43,9 @@ class Options:
 
 @dataclass(frozen=True)
 class ClassNames:
-    """The names of a class of a module, of the class of its equations, and of their records: of what is fixed, of lets.
+    """The names of a class of a module and of its records: of what is fixed, of lets.
 
+    A layer in JAX has a class of its own for its ``equations``.
     ``held`` is what passes to a correction at states that stay, ``holomorphic`` the extension to complex states.
     ``bases`` are the classes of the runtime that it inherits from, whose attributes no param may take.
     """
@@ -73,7 +67,7 @@ class ClassNames:
     def network(name: str) -> ClassNames:
         """The names for a network without layers."""
         own = class_name(name)
-        return ClassNames(own, f"{own}Equations", "Fixed")
+        return ClassNames(own, own, "Fixed")
 
 
 class Context:
@@ -90,7 +84,8 @@ class Context:
     ) -> None:
         """``names`` are free at the top of the module, ``known`` is what its other classes call sizes and their roots.
 
-        ``words`` are names that methods of the target read beside those of the runtime: nothing of a spec takes one.
+        ``words`` are names that a target's methods read: nothing of a spec takes one. A target that has any calls the
+        functions that the runtime exports by their own names.
         """
         network = self.network = planned.equations
         self.options = options
@@ -103,11 +98,12 @@ class Context:
         taken = {*attribute_names(*self.class_names.bases), *(p.signature.name for p in self.prepared)}
         attributes = self.attributes = Identifiers(taken)
         self.params = {name: attributes.new(name) for name in network.params}
+        words = {*words, *PUBLIC} if words else ()
         names = names or module_names(*self.class_names.defined, *words)
         self.symbols = Symbols.of(network, names, known)
         self.symbols.name_roots(walk([o.node for routine in self.plan.routines for o in routine.outputs]), names)
         own = {self.class_names.own, self.class_names.equations}
-        self.globals = Identifiers({*own, *library().helpers(), *self.symbols.names, *words})
+        self.globals = Identifiers({*own, *self.symbols.names, *words})
         inputs = (*network.states, *network.clamps, *network.noises, *network.targets)
         self.local = {name: self.globals.new(name) for name in inputs}
         self.given: dict[str, DataInput | Noise] = {**network.clamps, **network.noises}
@@ -116,7 +112,7 @@ class Context:
         self.step = network.step if network.numbered else None
         flags = [node for node in (network.training, self.step) if node is not None]
         self.set: dict[Node, str] = {node: self.globals.new(node.name) for node in flags}
-        self.cotangents = {name: self.globals.new(f"cot_{name}") for name in (*network.states, *network.readouts)}
+        self.cotangents = {name: self.globals.new(f"cot_{name}") for name in network.states}
         self.directions = {name: self.globals.new(f"v_{name}") for name in network.states}
         self.plus = {name: self.globals.new(f"plus_{name}") for name in network.states}
         self.minus = {name: self.globals.new(f"minus_{name}") for name in network.states}

@@ -3,43 +3,66 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
-from energyc.code.module.library import library
-from energyc.code.tree.statements import Blank, Body, Import, Verbatim
+from energyc.code.module.runtime import imported
+from energyc.code.tree.statements import Blank, Body, Import
 
 #: Where each name comes from: a module, and what it is called there (None: it is the module).
-Names = dict[str, tuple[str, str | None]]
+Names = Mapping[str, tuple[str, str | None]]
+
+#: The names that a module may read of the standard library, of torch, and of JAX.
+STANDARD: Names = MappingProxyType(
+    {
+        "Any": ("typing", "Any"),
+        "Mapping": ("collections.abc", "Mapping"),
+        "NamedTuple": ("typing", "NamedTuple"),
+        "cmath": ("cmath", None),
+        "math": ("math", None),
+    }
+)
+TORCH: Names = MappingProxyType(
+    {
+        "Tensor": ("torch", "Tensor"),
+        "functional": ("torch.nn", "functional"),
+        "torch": ("torch", None),
+    }
+)
+JAX: Names = MappingProxyType(
+    {
+        "Array": ("jax", "Array"),
+        "jax": ("jax", None),
+        "jnp": ("jax.numpy", None),
+        "lax": ("jax", "lax"),
+        "np": ("numpy", None),
+    }
+)
 
 
-def imports(read: Collection[str], from_energyc: Collection[str] = ()) -> Body:
-    """Imports of the names that a module reads, and of those that it takes from energyc.
+def imports(read: Collection[str], further: Body = ()) -> Body:
+    """Return the imports of the names that a module reads, and of the runtime with what a target has ``further`` of it.
 
-    The standard library, torch and energyc are a paragraph each, and so is what is only tried.
+    The standard library, torch and the runtime are a paragraph each.
     """
-    sources = library().imports
-    modules: Names = {name: sources[name] for name in read if name in sources}
-    torch = {name: source for name, source in modules.items() if source[0].split(".")[0] == "torch"}
-    standard = {name: source for name, source in modules.items() if name not in torch}
-    definitions = library().definitions
-    own: Names = {name: (definitions[name].module, name) for name in from_energyc if name in definitions}
-    attempts = library().attempts
-    tried = dict.fromkeys(attempts[name] for name in sorted(read) if name in attempts)
-    paragraphs = [*filter(None, map(_paragraph, (standard, torch, own))), *((Verbatim(text),) for text in tried)]
-    return tuple(statement for paragraph in paragraphs for statement in (Blank(), *paragraph))[1:]
+    return _separated(_paragraph(STANDARD, read), _paragraph(TORCH, read), (*imported(), *further))
 
 
-def _paragraph(names: Names) -> Body:
+def imports_of_jax(read: Collection[str]) -> Body:
+    """Return the imports of the names that a module in JAX reads."""
+    return _separated(_paragraph(STANDARD, read), _paragraph(JAX, read))
+
+
+def _separated(*paragraphs: Body) -> Body:
+    return tuple(statement for each in paragraphs if each for statement in (Blank(), *each))[1:]
+
+
+def _paragraph(names: Names, read: Collection[str]) -> Body:
     whole, items = [], defaultdict[str, list[str]](list)
     for name, (module, item) in names.items():
-        if item is None:
+        if name in read and item is None:
             whole.append(Import(module, alias=name if name != module else None))
-        else:
+        elif name in read and item is not None:
             items[module].append(item)
     whole.sort(key=lambda statement: (statement.module, statement.alias or ""))
-    return (*whole, *(Import(module, tuple(sorted(items[module], key=_case))) for module in sorted(items)))
-
-
-def _case(name: str) -> tuple[int, str]:
-    """Constants, then classes, then functions."""
-    return (0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2, name)
+    return (*whole, *(Import(module, tuple(sorted(items[module]))) for module in sorted(items)))

@@ -5,7 +5,6 @@ A pickle of a network carries the text of its module; unpickling runs that text,
 
 from __future__ import annotations
 
-import ast
 import copyreg
 import hashlib
 import linecache
@@ -13,7 +12,11 @@ import sys
 import types
 from typing import Any
 
-from energyc.code.module.lending import lent
+from energyc.code.module.runtime import ALIAS
+from energyc.language.diagnostics import UserError
+
+#: How every module of torch asks for the runtime that it was written for.
+REQUIRES = f"\n{ALIAS}.require_contract("
 
 
 def instantiate(source: str, class_name: str, *, device: Any = None, dtype: Any = None, seed: int = 0) -> Any:
@@ -36,9 +39,15 @@ def loaded(source: str) -> types.ModuleType:
     """The module of a text, the same one for the same text.
 
     It gets a name of its own in ``sys.modules``, by its text, so that its lines show in tracebacks; the name is below
-    energyc, so that a warning points past it. The runtime of this process takes the place of the one that it carries:
-    its networks have every feature, whatever they were made with.
+    energyc, so that a warning points past it.
+
+    Raises UserError for the text of a module that an earlier version of energyc wrote.
     """
+    if "\nimport torch\n" in source and REQUIRES not in source:
+        raise UserError(
+            "this network was made by an earlier version of energyc, whose modules the installed one does not run",
+            help="with energyc 0.2 save its state_dict(); here use energyc.load(SPEC).load_state_dict(...)",
+        )
     name = f"energyc.generated.{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
@@ -47,7 +56,7 @@ def loaded(source: str) -> types.ModuleType:
     linecache.cache[module.__file__] = (len(source), None, source.splitlines(True), module.__file__)
     sys.modules[name] = module
     try:
-        exec(compile(lent(module, ast.parse(source)), module.__file__, "exec"), module.__dict__)
+        exec(compile(source, module.__file__, "exec"), module.__dict__)
     except BaseException:
         del sys.modules[name]
         raise

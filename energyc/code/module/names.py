@@ -7,18 +7,21 @@ import keyword
 import re
 from collections.abc import Iterable
 
-from energyc.code.module.library import library
+from energyc.code.module.runtime import ALIAS
+from energyc.code.module.runtime_classes import members
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 #: What the methods of a module read or are given, whatever the network: no name of a spec may take its place.
 METHOD_NAMES = frozenset(
     """
-    torch nn F math cmath itertools Tensor NamedTuple Fixed Held Lets Holomorphic Tensors
+    torch functional math cmath Mapping Tensor NamedTuple Fixed Held Lets Holomorphic
     self states fixed held lets targets cotangents directions clamps batch params random device dtype seed net
     """.split()
-)
+) | {ALIAS}
 #: What a module with kernels calls their text, and the object that runs those of its layers.
 KERNEL_NAMES = frozenset({"SOURCE", "KERNELS"})
+#: The records of a module in JAX, and what it imports or makes under a name like that of a class.
+JAX_NAMES = frozenset("Any Array Params Clamps Targets States Readouts Values MODEL".split())
 #: What a NamedTuple has of its own, and so cannot be a field of one.
 _RECORD_NAMES = frozenset({"rows", "count", "index"})
 
@@ -49,16 +52,16 @@ class Identifiers:
 
 
 def class_name(network: str) -> str:
-    """``thick_tied`` -> ``ThickTied``; always an identifier that is neither a keyword nor a name of the runtime."""
+    """``thick_tied`` -> ``ThickTied``; always an identifier, and neither a keyword nor a name that modules use."""
     words = [w for w in re.split(r"[^A-Za-z0-9]+", network) if w]
     name = "".join(w[0].upper() + w[1:] for w in words) or "Network"
-    taken = {*METHOD_NAMES, *library().definitions, *library().imports, *KERNEL_NAMES}
+    taken = {*METHOD_NAMES, *KERNEL_NAMES, *JAX_NAMES}
     return f"N{name}" if name[0].isdigit() or keyword.iskeyword(name) or name in taken else name
 
 
 def attribute_names(*classes: str) -> frozenset[str]:
     """The attributes of ``nn.Module``, ``Equations`` and classes of the runtime: no param may take one."""
-    return MODULE_ATTRIBUTES.union(*(library().members(name) for name in ("Equations", *classes)))
+    return MODULE_ATTRIBUTES.union(*(members(name) for name in ("Equations", *classes)))
 
 
 #: The public attributes of ``nn.Module``; beside them a loaded network has its ``source``, some their ``kernels``.

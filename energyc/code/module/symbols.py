@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import reduce
 from typing import Protocol
 
-from energyc.code.module.library import library
 from energyc.code.module.names import KERNEL_NAMES, Identifiers, attribute_names
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Binary, Exact, Expr, Name, Number, Tuple, Unary
@@ -133,12 +132,12 @@ def definitions(symbols: Sequence[Symbols], body: Body) -> Body:
 
 
 def module_names(*classes: str) -> Identifiers:
-    """Names that are free at the top of a module with these classes, whatever it carries.
+    """Names that are free at the top of a module with these classes.
 
     Settings of a class are not among them: in its body they would stand in the way.
     """
     settings = attribute_names("EnergyNetwork", "LayeredNetwork", "EnergyLayer")
-    return Identifiers({*classes, *settings, *library().definitions, *library().imports, *KERNEL_NAMES})
+    return Identifiers({*classes, *settings, *KERNEL_NAMES})
 
 
 def _product(a: Expr, b: Expr) -> Binary:

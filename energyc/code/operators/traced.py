@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from energyc.code.operators import registered
 from energyc.code.operators.known import Handle, exported, introduce
+from energyc.runtime.equations.records import Relaxed
 
 #: The attribute of a network that holds its handle; it is not copied with the rest.
 HANDLE = "_operators_"
@@ -187,7 +187,7 @@ def _rest(net: Any, values: list[Tensor]) -> Any:
     """The record of a relaxation, as the network's own module has it."""
     *ends, residual, steps = (x.detach() for x in values)  # readouts alone are differentiable
     states = dict(zip(net.state_shapes, ends, strict=True))
-    return sys.modules[type(net).__module__].Relaxed(states, residual, steps, {})
+    return Relaxed(states, residual, steps, {})
 
 
 _ = registered  # whose import registers the operators

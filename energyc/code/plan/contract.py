@@ -42,14 +42,13 @@ class Factor:
 class Contractor:
     """Rewrites graphs so that every einsum has at most two operands; results are cached.
 
-    With ``autograd`` what is detached stays so, for those who differentiate the code that is printed.
+    What is detached stays so, since autograd differentiates some of the code that is printed.
     """
 
     graph: Graph
     sizes: Mapping[str, int]
     statics: Statics
     named: frozenset[Node] = frozenset()
-    autograd: bool = False
     _done: dict[Node, Node] = field(default_factory=dict)
 
     def rewrite(self, roots: Iterable[Node]) -> list[Node]:
@@ -76,7 +75,7 @@ class Contractor:
         if isinstance(node, Map) and node.function.primitive is not None:
             return self.rewrite([lift(self.graph, node.function.primitive, self._done[node.argument])])[0]
         if isinstance(node, Stop):
-            kept = self.autograd and node.mode == "detach"
+            kept = node.mode == "detach"
             return self.graph.stop(self._done[node.argument], "detach") if kept else self._done[node.argument]
         if isinstance(node, Map):
             return self._map(node)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from energyc.language.network import Network
 from energyc.language.settings import Relax, TrainOptions
 from energyc.runtime.rules import RULES, Declaration
 
@@ -68,30 +67,3 @@ class Features:
     def settings(self) -> frozenset[str]:
         """The settings of the nudged phase that the rules read."""
         return frozenset(setting for rule in self.rules for setting in rule.settings)
-
-    def parts(self, network: Network) -> Iterator[tuple[str, str]]:
-        """The parts of the runtime that a network's settings and these rules choose, by kind and name."""
-        yield from self._of_free_phase(network)
-        yield from self._of_nudges(network)
-        yield from (("differentiation", rule.name) for rule in self.rules if rule.name in ("implicit", "bptt"))
-        yield from [("inputs", "noise")] * bool(network.noises)
-        yield from [("terms", "families")] * any(term.is_family for term in network.energies.values())
-
-    def _of_free_phase(self, network: Network) -> Iterator[tuple[str, str]]:
-        relax = network.relax
-        yield "solver", relax.solver
-        yield from [("step size", "auto")] * self.auto
-        yield "exit", relax.exit
-        yield "measure", relax.measure
-        yield from [("exit", "patient")] * (relax.patience > 1)
-        yield from [("start", "rounded")] * (self.first_products is not None)
-        yield from [("batch", "coupled")] * bool(network.batch_mates)
-
-    def _of_nudges(self, network: Network) -> Iterator[tuple[str, str]]:
-        nudge, train = network.nudge, network.train
-        yield from [("strength", "auto")] * (nudge.beta is None and not self.settings.isdisjoint(("beta", "radius")))
-        yield from [("nudges", "together")] * bool(nudge.together)
-        yield from [("nudges", "snapshots")] * ("snapshots" in self.settings and nudge.snapshots is not None)
-        if self.penalty:
-            yield "penalty", self.penalty
-        yield from [("penalty", "defence")] * bool(train.residual_defence)

@@ -10,7 +10,7 @@ from energyc.code.plan.outer import OuterNetwork
 from energyc.code.plan.passes import Passes
 from energyc.code.plan.planner import Plan, plan
 from energyc.code.plan.rims import off_rims
-from energyc.code.plan.routines import BLOCK, REPEATED, Prepared, prepare
+from energyc.code.plan.routines import BLOCK, REPEATED, Prepared, prepare, prepare_primal
 from energyc.code.plan.shared import Block, shared_block
 from energyc.derivation.derive import Derivation, derive
 from energyc.language.network import Network, under_linear_cost
@@ -40,17 +40,21 @@ def plan_module(
     passes: Passes = Passes(),
     unproved: tuple[str, ...] | None = None,
     descends: bool = False,
+    *,
     without: Collection[str] = (),
+    autograd: bool = False,
 ) -> ModulePlan:
     """Plan a module for rules; ``unproved`` are the terms that are not known to be gradients (None: all forces).
 
-    ``descends``: all flows go down the energies. The routines ``without`` which it does are left out.
+    ``descends``: all flows go down the energies. The routines ``without`` which it does are left out. With ``autograd``
+    derivatives are those of autograd, and the routines are the equations alone.
     """
     if network.blocks:
-        return _layered(network, rules, passes, unproved, without)
+        return _layered(network, rules, passes, unproved, autograd)
     derivation = derive(network, unproved, descends)
     features = replace(features_of(network, rules), proximal=bool(derivation.proximal))
-    wanted = [prepared for prepared in prepare(derivation, features) if prepared.signature.name not in without]
+    routines_of = prepare_primal if autograd else prepare
+    wanted = [prepared for prepared in routines_of(derivation, features) if prepared.signature.name not in without]
     routines, names = off_rims(network, wanted, derivation.names)
     made = plan(
         network.graph,
@@ -69,17 +73,17 @@ def _layered(
     rules: Sequence[str],
     passes: Passes,
     unproved: tuple[str, ...] | None,
-    without: Collection[str],
+    autograd: bool,
 ) -> ModulePlan:
-    outer, around = OuterNetwork(network), replace(passes, inplace=False)  # autograd needs what it went through
-    left_out = ("_cost", *without)  # of the cost of a layer the slope alone is read
+    outer = OuterNetwork(network)
     features = features_of(network, rules)
     layers = {}
     for name, layer in network.layers.items():
-        own = under_linear_cost(layer.network) if features.of_layers else layer.network
+        own = under_linear_cost(layer.network) if features.of_layers and not autograd else layer.network
         known = None if unproved is None else terms_of(name, unproved)
-        layers[name] = plan_module(own, rules, passes, known, without=left_out)
-    return ModulePlan(network, outer.as_network(), features, *outer.planned(around), layers)
+        # of the cost of a layer the slope alone is read
+        layers[name] = plan_module(own, rules, passes, known, without=("_cost",), autograd=autograd)
+    return ModulePlan(network, outer.as_network(), features, *outer.planned(passes), layers)
 
 
 def terms_of(layer: str, terms: Sequence[str]) -> tuple[str, ...]:

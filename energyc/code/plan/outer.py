@@ -44,7 +44,7 @@ class OuterNetwork:
         outputs = tuple(Output(key, node, False, wish) for key, node, wish in self._inputs())
         blocks = Prepared(Signature(BLOCKS, ("fixed",), "list", "", ()), Routine(BLOCKS, outputs))
         prepared = [blocks, *answers(derivation)]
-        chosen = replace(passes, hoist=False, inplace=False)
+        chosen = replace(passes, hoist=False)
         made = plan(
             network.graph,
             [p.routine for p in prepared],
@@ -52,7 +52,6 @@ class OuterNetwork:
             names=derivation.names,
             passes=chosen,
             repeated=(),
-            autograd=True,
         )
         return derivation, prepared, made
 

@@ -13,19 +13,17 @@ class Passes:
     subexpressions once per routine, and in one method where several routines begin with them. ``separate`` writes
     tables of sums over several indices, and their sines and cosines, as products over fewer, where that costs less.
     ``segments`` keeps what a guard as ``dst[e] == n`` lets through by e, so that no table of n by e is made.
-    ``inplace`` writes results over temporaries that are no longer read.
     """
 
     hoist: bool = True
     share: bool = True
     separate: bool = True
     segments: bool = True
-    inplace: bool = True
 
     @staticmethod
     def plain() -> Passes:
         """No optimisation, only the correct order."""
-        return Passes(hoist=False, share=False, separate=False, segments=False, inplace=False)
+        return Passes(hoist=False, share=False, separate=False, segments=False)
 
     def __str__(self) -> str:
         on = [f.name for f in fields(self) if getattr(self, f.name)]

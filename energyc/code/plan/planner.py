@@ -48,12 +48,10 @@ def plan(
     passes: Passes,
     repeated: Iterable[str],
     moving: frozenset[str] = MOVING_KINDS,
-    autograd: bool = False,
 ) -> Plan:
     """Plan routines jointly; ``repeated`` names those that run at every step, for which hoisting pays off.
 
-    ``moving`` are the kinds of inputs that change from step to step. With ``autograd`` the code will be differentiated
-    by autograd, so that it says what is detached.
+    ``moving`` are the kinds of inputs that change from step to step.
     """
     statics = Statics(moving)
     if passes.separate:
@@ -61,7 +59,7 @@ def plan(
         names = {separated.get(node, node): name for node, name in names.items()}
     if passes.segments:
         routines, names = _compressed(graph, routines, sizes, names)
-    contractor = Contractor(graph, sizes, statics, frozenset(names), autograd)
+    contractor = Contractor(graph, sizes, statics, frozenset(names))
     planned = [_with(r, contractor.rewrite(o.node for o in r.outputs)) for r in routines]
     new_names = contractor.renamed(names)
     stepping = [o.node for r in planned if r.name in set(repeated) for o in r.outputs]

@@ -29,11 +29,6 @@ class Signature:
     split: bool = False
     complex: bool = False
 
-    @property
-    def of_readouts(self) -> bool:
-        """Whether its cotangents are on readouts, not on states."""
-        return self.name.startswith("_readout_")
-
 
 @dataclass(frozen=True)
 class Prepared:
@@ -44,7 +39,7 @@ class Prepared:
 
 
 #: Routines that run at every step: what they can share is worth hoisting.
-REPEATED = ("_force", "_force_vjp", "_force_jvp", "_correction", "_weights")
+REPEATED = ("_force", "_force_vjp", "_force_jvp", "_correction", "_weights", "_nonconservative_force")
 
 #: What the names of the routines of blocks begin with.
 BLOCK = "_force_of_block_"
@@ -83,14 +78,40 @@ def prepare(d: Derivation, features: Features) -> list[Prepared]:
     if features.needs("correction"):
         routines.append(correction(d, held=False))
     if features.penalty == "jacobian":
-        routines.append(_penalty(d))
-    elif features.penalty == "contraction":
-        doc = "<cotangents, d (J directions)/dtheta> summed over the batch."
-        routines.append(_by_input(d, "_jvp_gradient", (*_AT, "directions", "cotangents"), doc, d.jvp_gradient))
+        routines.append(_nonconservative_force(d))
     if features.needs("holomorphic"):
         signature = Signature("_cost_force", _AIMED, "states", "dC/dz of each sample.", tuple(d.states), complex=True)
         routines.append(_prepared(signature, _named("slope", d.cost_force)))
     return routines
+
+
+def prepare_primal(d: Derivation, features: Features) -> list[Prepared]:
+    """The routines of a module whose derivatives are those of autograd: the equations themselves, and contrasts.
+
+    A contrast is linear in what separates two phases, which autograd does not see.
+    """
+    routines = [r for r in _equations(d) if r.signature.name != "_families"]
+    if d.weights:
+        routines.append(_weights(d))
+    if features.needs("contrast"):
+        routines += _primal_contrasts(d)
+    if features.blocks:
+        routines += _blocks(d)
+    if features.needs("correction") and d.unproved_force and not d.antisymmetric_by_unproved:
+        routines.append(_nonconservative_force(d))
+    return routines
+
+
+def _primal_contrasts(d: Derivation) -> list[Prepared]:
+    """The contrast of energies, the forces that have none, and the nudge of a descent in a metric."""
+    doc = "dE/dtheta at plus less that at minus, summed over the batch."
+    routines = [_by_input(d, "_energy_contrast", ("plus", "minus", "fixed"), doc, d.energy_contrast)]
+    if force_params(d) is None:
+        doc = "The force of the terms that are no energy on each state."
+        routines.append(_by_state(d, "_forces_without_energy", _AT, doc, _named("force", d.user_forces)))
+    if d.descends:
+        routines.append(_nudge(d))
+    return [routine for routine in routines if routine.routine.outputs]
 
 
 def _equations(d: Derivation) -> list[Prepared]:
@@ -116,11 +137,14 @@ def _force_doc(d: Derivation) -> str:
 
 def _kinks(d: Derivation) -> list[Prepared]:
     """The weights of the kinks that move proximally, and their slopes."""
-    doc = "The weights of the kinks that move proximally."
-    weights = _listed("_weights", ("fixed",), doc, _named("weight", d.weights))
     doc = "<pulls, d weights/dtheta> summed over the batch."
     slopes = _by_input(d, "_weights_vjp", ("fixed", "pulls"), doc, d.weights_gradient)
-    return [weights, slopes] if d.weights else []
+    return [_weights(d), slopes] if d.weights else []
+
+
+def _weights(d: Derivation) -> Prepared:
+    doc = "The weights of the kinks that move proximally."
+    return _listed("_weights", ("fixed",), doc, _named("weight", d.weights))
 
 
 def _blocks(d: Derivation) -> list[Prepared]:
@@ -163,41 +187,14 @@ def answers(d: Derivation) -> list[Prepared]:
 
 
 def _vjps(d: Derivation) -> list[Prepared]:
-    """Transposed derivatives of cost, force, start and readouts."""
-    clamps, inputs = d.real_clamps, {**d.params, **d.real_clamps}
-    force = _named("back", d.vjp(d.smooth, d.states))
-    readouts = _named("back", d.readout_vjp(d.states))
-    doc = "dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta."
+    """Transposed derivatives of cost and force; the runtime has those of start and readouts, and by clamps."""
+    cost, force = _named("slope", d.cost_force), _named("back", d.vjp(d.smooth, d.states))
+    of_cost = "dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta."
+    of_force = "J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."
+    slopes = d.vjp(d.smooth, d.params)
     routines = [
-        _by_both(d.states, "_cost_vjp", _AIMED, doc, _named("slope", d.cost_force), d.cost_gradient, split=True),
-        _by_both(
-            d.states,
-            "_force_vjp",
-            _WITH_COTANGENTS,
-            "J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch.",
-            force,
-            d.vjp(d.smooth, d.params),
-            split=True,
-        ),
-        _by_input(
-            d, "_clamp_gradient", _WITH_COTANGENTS, "<cotangents, dF/dx> for each real clamp.", d.vjp(d.smooth, clamps)
-        ),
-        _by_input(
-            d,
-            "_start_vjp",
-            ("fixed", "cotangents"),
-            "<cotangents, d start> by params and clamps.",
-            d.vjp(d.start, inputs),
-        ),
-        _by_both(
-            d.states,
-            "_readout_vjp",
-            _WITH_COTANGENTS,
-            "<cotangents, d readouts> by states, and by params and clamps.",
-            readouts,
-            d.readout_vjp(inputs),
-            clamps,
-        ),
+        _by_both(d.states, "_cost_vjp", _AIMED, of_cost, cost, d.cost_gradient, split=True),
+        _by_both(d.states, "_force_vjp", _WITH_COTANGENTS, of_force, force, slopes, split=True),
     ]
     return [routine for routine in routines if routine.routine.outputs]
 
@@ -230,9 +227,13 @@ def _contrasts(d: Derivation, holomorphic: bool) -> list[Prepared]:
         forces = d.vjp(d.user_forces, d.params)
         routines.append(_by_input(d, "_user_force_gradient", _WITH_COTANGENTS, doc, forces))
     if d.descends:
-        doc = "The pull of a nudge, which is subtracted from the force: in a flow dC/dg takes the place of dE/dg."
-        routines.append(_by_state(d, "_nudge", _AIMED, doc, _named("nudge", d.nudge)))
+        routines.append(_nudge(d))
     return [routine for routine in routines if routine.routine.outputs]
+
+
+def _nudge(d: Derivation) -> Prepared:
+    doc = "The pull of a nudge, which is subtracted from the force: in a flow dC/dg takes the place of dE/dg."
+    return _by_state(d, "_nudge", _AIMED, doc, _named("nudge", d.nudge))
 
 
 def _predictions(d: Derivation) -> list[Prepared]:
@@ -269,11 +270,9 @@ def correction(d: Derivation, *, held: bool) -> Prepared:
     return _by_state(d, name, (first, "fixed", "directions"), doc, _named("turn", d.correction))
 
 
-def _penalty(d: Derivation) -> Prepared:
-    doc = "|J_nc directions|^2 of each sample, and its slope by theta, summed over the batch."
-    return _by_both(
-        ("square",), "_penalty", (*_AT, "directions"), doc, {"square": ("square", d.penalty)}, d.penalty_gradient
-    )
+def _nonconservative_force(d: Derivation) -> Prepared:
+    doc = f"The force of {listed(d.unproved)} on each state."
+    return _by_state(d, "_nonconservative_force", _AT, doc, _named("force", d.unproved_force))
 
 
 def _named(prefix: str, nodes: Mapping[str, Node]) -> Outputs:
@@ -307,13 +306,12 @@ def _by_both(
     doc: str,
     samples: Outputs,
     sums: Mapping[str, Node],
-    unsummed: Iterable[str] = (),
     *,
     split: bool = False,
 ) -> Prepared:
-    """A list with each sample's own under ``keys``, and by key the others, summed but for ``unsummed``."""
+    """A list with each sample's own under ``keys``, and by key the others, summed over the batch."""
     first = tuple(Output(key, node, False, wish) for key, (wish, node) in samples.items())
-    second = tuple(Output(key, node, key not in set(unsummed), f"grad_{key}") for key, node in sums.items())
+    second = tuple(Output(key, node, True, f"grad_{key}") for key, node in sums.items())
     signature = Signature(name, arguments, "both", doc, tuple(keys), split)
     return Prepared(signature, Routine(name, (*first, *second)))
 

@@ -5,8 +5,8 @@ and what the doctor tries follow from this registry: another target is another p
 object ``TARGET``, and another word here.
 
 Imports: ``calculus``, ``derive``, ``diagnostics``, ``expressions``, ``extras``, ``functions``, ``ir``, ``kernels``,
-``loops``, ``module``, ``network``, ``notation``, ``plan``, ``resources``, ``rules``, ``settings``, ``sparse``,
-``tree``; libraries: ``jax``, ``jinja2``, ``numpy``, ``torch``.
+``loops``, ``module``, ``network``, ``notation``, ``plan``, ``resources``, ``rules``, ``runtime``, ``settings``,
+``sparse``, ``tree``; libraries: ``jinja2``, ``numpy``, ``torch``.
 """
 
 from __future__ import annotations

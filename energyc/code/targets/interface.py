@@ -19,11 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from energyc.code.module.context import Options
-from energyc.code.module.printed import Printed
-from energyc.code.plan import ModulePlan
+if TYPE_CHECKING:
+    from energyc.code.module.context import Options
+    from energyc.code.module.printed import Printed
+    from energyc.code.plan import ModulePlan
 
 
 class Absent(Exception):
@@ -86,7 +87,7 @@ class Target(Protocol):
     settled: str
 
     def module(self, planned: ModulePlan, options: Options) -> Printed:
-        """Write the module; the same plan and options give the same bytes. ``options.runtime`` says what it imports.
+        """Write the module; the same plan and options give the same bytes.
 
         Where the target has no form for a network, the module is one of torch, and says why in ``fallback``.
         """

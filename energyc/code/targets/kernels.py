@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from energyc.code.loops import (
     Adjoint,
@@ -29,19 +29,29 @@ from energyc.code.loops import (
 from energyc.code.module.context import Context, Options
 from energyc.code.module.formulas import formulas
 from energyc.code.module.printed import Printed, Share
+from energyc.code.module.runtime import runtime
 from energyc.code.module.symbols import Symbols
 from energyc.code.plan import ModulePlan
 from energyc.code.plan.routines import BLOCK, slope_key, sum_key
 from energyc.code.targets.names import SIZE, Names
-from energyc.code.targets.torch.classes import learning_rules
-from energyc.code.targets.torch.layers import Around, layer_contexts, layered_parts
-from energyc.code.targets.torch.module import module, parts_of
-from energyc.code.targets.torch.param_sets import param_sets
-from energyc.code.targets.torch.part import Carried, final_class, network_part
-from energyc.code.tree.expressions import Comparison, Constant, Dict, Expr, List, Name, Number, String, Tuple, integers
+from energyc.code.targets.torch.layers import Around, layer_contexts, layered_part
+from energyc.code.targets.torch.module import module, plain_part
+from energyc.code.targets.torch.part import Kernels, network_part
+from energyc.code.tree.expressions import (
+    Attribute,
+    Constant,
+    Dict,
+    Expr,
+    List,
+    Name,
+    Starred,
+    String,
+    Tuple,
+    integers,
+)
 from energyc.code.tree.extents import named
 from energyc.code.tree.quotation import quote, quote_body
-from energyc.code.tree.statements import Assign, Body, Comment, Function, If, Parameter, Return, Statement
+from energyc.code.tree.statements import Assign, Body, Comment, Function, Parameter, Return, Statement
 from energyc.derivation.derive import Derivation, Proximal
 from energyc.mathematics.ir import Input, Node, walk
 
@@ -83,17 +93,17 @@ class Relaxing:
 class Written:
     """Kernels in a language: the definitions of a module, and the object that runs them.
 
-    ``source`` is what is built before they run; ``own`` is the network's own part as it is beside them.
+    ``source`` is what is built before they run. ``imports`` are those of what the kernels read.
     """
 
     definitions: Body
     runner: Expr
     source: str | None
-    own: Body
+    imports: Body = ()
 
 
-#: Writes kernels, given the network's own part and the names of the classes in it that have them.
-Write = Callable[[Sequence[Kernel], Body, Collection[str]], Written]
+#: Writes kernels in a language.
+Write = Callable[[Sequence[Kernel]], Written]
 
 
 def kernel_module(planned: ModulePlan, options: Options, target: str, rows: Rows, write: Write) -> Printed:
@@ -101,13 +111,13 @@ def kernel_module(planned: ModulePlan, options: Options, target: str, rows: Rows
     try:
         relaxing = kernels_of(planned, options, target, rows)
     except NotLowered as reason:
-        text = module(planned, options, parts_of(planned, options), f"none: {reason}")
+        text = module(planned, options, plain_part(planned, options), f"none: {reason}")
         return Printed(text, fallback=str(reason))
-    with_kernels = {r.context.class_names.equations for r in relaxing if r.kernels}
-    own, finals = (_layered if planned.layers else _plain)(planned, options, relaxing)
-    written = write(all_kernels(relaxing), own, with_kernels)
-    parts = written.own, (*written.definitions, *finals(written.runner))
-    text = module(planned, options, parts, _said(relaxing))
+    with_kernels = [r.context.class_names.own for r in relaxing if r.kernels]
+    own = _layered(planned, options, relaxing) if planned.layers else _plain(relaxing[0])
+    written = write(all_kernels(relaxing))
+    whole = (*own, *written.definitions, *_bound(with_kernels, written.runner))
+    text = module(planned, options, whole, _said(relaxing), written.imports)
     recording = [any(kernel.walk == "record" for kernel in r.kernels) for r in relaxing]
     records: Share = "all" if all(recording) else "some" if any(recording) else "none"
     return Printed(text, source=written.source, records=records)
@@ -120,36 +130,30 @@ def _said(relaxing: Sequence[Relaxing]) -> str:
     return "; ".join([names, *without])
 
 
-#: The network's own part, and the classes that users call, of the object that runs kernels.
-Unfinished = tuple[Body, Callable[[Expr], Body]]
+def _plain(relaxing: Relaxing) -> Body:
+    """The records and the class of a network without layers."""
+    return network_part(relaxing.context, _kernels(relaxing))
 
 
-def _plain(planned: ModulePlan, options: Options, relaxing: Sequence[Relaxing]) -> Unfinished:
-    """The parts of a network without layers."""
-    (own,) = relaxing
-    context = own.context
-    about = "The network: its equations, relaxed by kernels and learned."
-
-    def finals(runner: Expr) -> Body:
-        kernels = Assign(Name("kernels"), runner)
-        body = (*learning_rules(context.features.rules), kernels, *own.settings, *param_sets(context))
-        return (final_class(context, about, body, ("KernelNetwork",)),)
-
-    return network_part(context, _given(own)), finals
-
-
-def _layered(planned: ModulePlan, options: Options, relaxing: Sequence[Relaxing]) -> Unfinished:
-    """The parts of a network of layers, which share one object of kernels."""
+def _layered(planned: ModulePlan, options: Options, relaxing: Sequence[Relaxing]) -> Body:
+    """The records and the classes of a network of layers."""
     layers = {r.context.network.name: r for r in relaxing}
-    carried = {
-        name: Carried(_given(r), ("KernelNetwork",), (*quote_body("kernels = KERNELS"), *r.settings))
-        for name, r in layers.items()
-        if r.kernels
-    }
-    around = Around({name: r.context for name, r in layers.items()}, carried)
-    own, classes = layered_parts(planned, options, around)
-    remark = Comment("The kernels of the layers.", documents=True)
-    return own, lambda runner: (remark, Assign(Name("KERNELS"), runner), *classes)
+    kernels = {name: _kernels(r) for name, r in layers.items() if r.kernels}
+    return layered_part(planned, options, Around({name: r.context for name, r in layers.items()}, kernels))
+
+
+def _kernels(relaxing: Relaxing) -> Kernels:
+    """Members that kernels add to the class of a network or of a layer."""
+    return Kernels(_given(relaxing), relaxing.settings, ("KernelNetwork",))
+
+
+def _bound(classes: Sequence[str], runner: Expr) -> Body:
+    """The statements by which classes get the object that runs their kernels, which they share."""
+    places = [Attribute(Name(own), "kernels") for own in classes]
+    if len(places) == 1:
+        return (Assign(places[0], runner),)
+    made = (Comment("The kernels of the layers.", documents=True), Assign(Name("KERNELS"), runner))
+    return (*made, *(Assign(place, Name("KERNELS")) for place in places))
 
 
 def all_kernels(relaxing: Sequence[Relaxing]) -> list[Kernel]:
@@ -202,7 +206,15 @@ def _phases(context: Context, target: str, rows: Rows, prefix: str = "") -> Rela
             kernels += [steps_back(equations), recorded_phase(equations)]
     if rows == "array":
         kernels = [rounding(k) if _rounds(context, k) else k for k in kernels]
-    return Relaxing(context, tuple(kernels), prefix)
+    return Relaxing(context, _passed_alike(context, kernels), prefix)
+
+
+def _passed_alike(context: Context, kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
+    """The kernels, to which the caller passes the same things first, and then the targets of each."""
+    targets = {kernel: _aimed(context, kernel) for kernel in kernels}
+    read = (node for kernel, own in targets.items() for node, _ in kernel.given if node not in own)
+    shared = tuple(dict.fromkeys(read))
+    return tuple(replace(kernel, passed=(*shared, *own), shared=len(shared)) for kernel, own in targets.items())
 
 
 def _rounds(context: Context, kernel: Kernel) -> bool:
@@ -301,40 +313,38 @@ def _kinks(derivation: Derivation, planned: Mapping[str, Node]) -> dict[str, Pro
 
 
 def _given(relaxing: Relaxing) -> Callable[[], Body]:
-    """The method that lists what each kernel reads."""
+    """The method that lists what kernels read."""
     context = relaxing.context
 
     def methods() -> Body:
         names: dict[Node, Expr] = {**context.own_names()[0], **context.names_in_fixed()}
-        names |= {t.node: Name("targets")[Number(k)] for k, t in enumerate(context.network.targets.values())}
-        aimed = {"solve": _adjoint_names(context), "go_back": _kept_names(context)}
-        body: list[Statement] = [_read_by(k, {**names, **aimed.get(k.walk, {})}) for k in relaxing.kernels]
-        kinds = {"name": "str", "fixed": context.class_names.fixed, "targets": "Tensors"}
-        parameters = (Parameter("self"), *(Parameter(name, Name(kind)) for name, kind in kinds.items()))
-        body += quote_body("raise KeyError(name)")
-        doc = ("The arrays that a kernel reads, in its order.",)
-        return (Function("_given", parameters, tuple(body), quote("list[Tensor]"), doc),)
+        one, *_ = relaxing.kernels
+        passed = [names[node] for node in one.passed[: one.shared]]
+        aimed = [Starred(Name("targets"))] if any(_is_aimed(kernel) for kernel in relaxing.kernels) else []
+        kinds = {"fixed": Name(context.class_names.fixed), "targets": runtime("Tensors")}
+        parameters = (Parameter("self"), *(Parameter(name, kind) for name, kind in kinds.items()))
+        doc = ("The tensors that kernels read, in their order.",)
+        body = (Return(List((*passed, *aimed))),)
+        return (Function("_given", parameters, body, quote("list[Tensor]"), doc),)
 
     return methods
 
 
-def _adjoint_names(context: Context) -> dict[Node, Expr]:
-    """The states, the seeds of their adjoint and which entries move, in the place of the targets."""
+def _is_aimed(kernel: Kernel) -> bool:
+    """Whether a kernel reads its targets."""
+    return any(node in kernel.passed[kernel.shared :] for node, _ in kernel.given)
+
+
+def _aimed(context: Context, kernel: Kernel) -> tuple[Node, ...]:
+    """What a kernel is passed as its targets, in their order."""
     d = context.derivation
-    return _as_targets(d.states, _like_states(d, "seed"), _like_states(d, "moving"))
+    if kernel.walk == "solve":  # the states, the seeds of their adjoint and which entries move
+        return _nodes(d.states, _like_states(d, "seed"), _like_states(d, "moving"))
+    if kernel.walk == "go_back":  # what is kept of each state before each step, and after each step
+        came = _of_sets(context, "came")
+        return _nodes({name: came.get(name, node) for name, node in d.states.items()}, _like_states(d, "moved"))
+    return tuple(target.node for target in context.network.targets.values())
 
 
-def _kept_names(context: Context) -> dict[Node, Expr]:
-    """What is kept of each state before each step, and after each step, in the place of the targets."""
-    d, came = context.derivation, _of_sets(context, "came")
-    return _as_targets({name: came.get(name, node) for name, node in d.states.items()}, _like_states(d, "moved"))
-
-
-def _as_targets(*passed: Mapping[str, Node]) -> dict[Node, Expr]:
-    nodes = [node for part in passed for node in part.values()]
-    return {node: Name("targets")[Number(k)] for k, node in enumerate(nodes)}
-
-
-def _read_by(kernel: Kernel, names: Mapping[Node, Expr]) -> Statement:
-    read = List(tuple(names[node] for node, _ in kernel.given))
-    return If(Comparison("==", Name("name"), String(kernel.name)), (Return(read),))
+def _nodes(*passed: Mapping[str, Node]) -> tuple[Node, ...]:
+    return tuple(node for part in passed for node in part.values())

@@ -8,7 +8,7 @@ from functools import reduce
 
 from energyc.code.loops.nest import Expr
 from energyc.code.tree import expressions as e
-from energyc.code.tree.extents import Extent
+from energyc.code.tree.extents import Dims, Extent
 from energyc.mathematics.expressions import Product, Sum, split
 
 ZERO = e.Number(0)
@@ -108,5 +108,15 @@ def _between(outer: int, inner: int) -> list[str] | None:
 def _factors(value: int) -> list[e.Expr]:
     if not isinstance(value, Extent):
         return [e.Number(value)]
-    multiple = [] if value.multiple == 1 else [e.Number(value.multiple)]
-    return [*multiple, *(e.Name(dim) for dim, _ in value.dims)]
+    if len(value.terms) > 1:
+        positive_first = sorted(value.terms, key=lambda term: term[0] < 0)
+        return [
+            signed_sum([(multiple, product(_factors_of(abs(multiple), dims))) for multiple, dims in positive_first])
+        ]
+    return _factors_of(*value.terms[0])
+
+
+def _factors_of(multiple: int, dims: Dims) -> list[e.Expr]:
+    """A number and dims, as factors; a one beside dims is left out."""
+    named = [e.Name(dim) for dim, _ in dims]
+    return [*([] if named and multiple == 1 else [e.Number(multiple)]), *named]

@@ -345,7 +345,8 @@ def _block(statement: s.Block, width: int) -> Iterator[str]:
     if statement.head.startswith("namespace"):
         yield from (f"{statement.head} {{", "", *lines(statement.body, width=width), "", f"}}  // {statement.head}")
     else:
-        yield from _braced(statement.head, statement.body, width)
+        end = "};" if statement.head.endswith("=") else "}"  # the items of an array
+        yield from _braced(statement.head, statement.body, width, end)
 
 
 _STATEMENTS: Mapping[type[Node], Callable[[Any, int], Iterable[str]]] = MappingProxyType(

@@ -27,11 +27,6 @@ def attributes(owner: str, *nodes: Node) -> set[str]:
     return {part.name for part in parts if isinstance(part, e.Attribute) and part.value == owning}
 
 
-def every_attribute(*nodes: Node) -> frozenset[str]:
-    """The attributes that nodes read or set, whatever they are of."""
-    return frozenset(part.name for node in nodes for part in node.walk() if isinstance(part, e.Attribute))
-
-
 def calls(*nodes: Node) -> set[str]:
     """The functions that nodes call by a plain name."""
     parts = (part for node in nodes for part in node.walk())
@@ -93,7 +88,7 @@ def _binds(node: Node) -> Iterator[str]:
         case s.With(target=target) if target is not None:
             yield from _plain(target)
         case s.Import(module, names, alias):
-            yield from names or (alias or module.partition(".")[0],)
+            yield from (alias,) if alias else names or (module.partition(".")[0],)
         case s.Verbatim(defines=names):
             yield from names
 

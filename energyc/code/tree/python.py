@@ -14,7 +14,7 @@ from energyc.code.tree.node import Node
 from energyc.code.tree.prose import wrapped
 
 #: The most characters of a line of code; the indentation of a class does not count.
-WIDTH = 112
+WIDTH = 116
 
 # How tightly each kind of expression binds: the brackets of a whole program follow from these numbers.
 _TUPLE, _CONDITIONAL, _OR, _AND, _NOT, _COMPARISON = 0, 1, 2, 3, 4, 5
@@ -273,7 +273,9 @@ def _augment(statement: s.Augment, width: int) -> Iterator[str]:
 
 
 def _annotated(statement: s.Annotated, width: int) -> Iterator[str]:
-    return broken(joined(f"{statement.name}: ", _line(statement.type), _optional(" = ", statement.value)), width)
+    line = joined(f"{statement.name}: ", _line(statement.type), _optional(" = ", statement.value))
+    *first, last = broken(line, width)
+    return iter([*first, f"{last}  # {statement.comment}" if statement.comment else last])
 
 
 def _return(statement: s.Return, width: int) -> Iterator[str]:
@@ -293,7 +295,8 @@ def _comment(statement: s.Comment, width: int) -> Iterator[str]:
 def _import(statement: s.Import, width: int) -> Iterator[str]:
     if not statement.names:
         return iter([f"import {statement.module}" + (f" as {statement.alias}" if statement.alias else "")])
-    line = f"from {statement.module} import {', '.join(statement.names)}"
+    renamed = f" as {statement.alias}" if statement.alias else ""
+    line = f"from {statement.module} import {', '.join(statement.names)}{renamed}"
     each = [f"    {name}," for name in statement.names]
     return iter([line] if len(line) <= width + 8 else [f"from {statement.module} import (", *each, ")"])
 

@@ -36,14 +36,14 @@ def quote(text: str, /, **holes: Expr) -> Expr:
     Raises SyntaxError for what is not Python, KeyError for a hole without a filling, TypeError for Python that
     generated code does not use.
     """
-    made = _filled(_expression(text), holes)
+    made = filled(_expression(text), holes)
     assert isinstance(made, Expr)
     return made
 
 
 def quote_body(text: str, /, **holes: Expr) -> s.Body:
     """Statements, as :func:`quote`."""
-    made = [_filled(statement, holes) for statement in _body(text)]
+    made = [filled(statement, holes) for statement in _body(text)]
     return tuple(statement for statement in made if isinstance(statement, s.Statement))
 
 
@@ -63,10 +63,11 @@ def _marked(text: str) -> str:
     return "".join(before + (f"{_HOLE}{hole}" if hole is not None else "") for before, hole, _, _ in parts)
 
 
-def _filled(node: Node, holes: Mapping[str, Expr]) -> Node:
+def filled(node: Node, holes: Mapping[str, Expr]) -> Node:
+    """Return a node with expressions in the place of its holes. Raises KeyError for a hole without one."""
     if isinstance(node, e.Hole):
         return holes[node.name]
-    return node.mapped(lambda child: _filled(child, holes))
+    return node.mapped(lambda child: filled(child, holes))
 
 
 # ------------------------------------------------------------------ from Python's own tree

@@ -85,11 +85,12 @@ class Augment(Statement):
 
 @dataclass(frozen=True)
 class Annotated(Statement):
-    """``name: type``, with a value or without: a field of a record."""
+    """``name: type``, with a value or without: a field of a record. A ``comment`` stands behind it."""
 
     name: str
     type: Expr
     value: Expr | None = None
+    comment: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class Blank(Statement):
 
 @dataclass(frozen=True)
 class Import(Statement):
-    """``import module as alias``, or ``from module import names``."""
+    """``import module as alias``, or ``from module import names``; one name may have an ``alias``."""
 
     module: str
     names: tuple[str, ...] = ()

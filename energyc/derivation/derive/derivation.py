@@ -208,16 +208,6 @@ class Derivation:
         """For each state where the other of two phases ended."""
         return {name: self.graph.input(name, "minus", node.dims) for name, node in self.states.items()}
 
-    @cached_property
-    def readout_cotangents(self) -> dict[str, Input]:
-        """For each readout a vector that its transposed derivative multiplies."""
-        return {name: self.graph.input(name, "cotangent", q.node.dims) for name, q in self.network.readouts.items()}
-
-    def readout_vjp(self, wanted: Mapping[str, Input]) -> dict[str, Node]:
-        """``<cotangent, d readouts / d input>`` for each wanted input that a readout reads."""
-        readouts = {name: quantity.node for name, quantity in self.network.readouts.items()}
-        return self._by(wanted, self._with_cotangents(readouts, self.readout_cotangents))
-
     def _with_cotangents(self, forces: Mapping[str, Node], vectors: Mapping[str, Input]) -> dict[Node, Node]:
         """``<vector, force>`` as cotangents of reverse mode; the force on two states gets the sum of both vectors."""
         cotangents: dict[Node, Node] = {}
@@ -261,23 +251,10 @@ class Derivation:
                 difference[state] = self.graph.add(parts, node.dims)
         return difference
 
-    @cached_property
-    def penalty(self) -> Node:
-        """``|J_nc direction|^2`` of one sample; for random directions an estimate of the Jacobian's squared norm."""
-        pushed = self.jvp(self.unproved_force)
-        squares = [self.graph.product(node, node) for node in pushed.values()]
-        sums = [self.graph.sum(node, range(len(node.dims))) for node in squares]
-        return self.graph.plus(*sums) if sums else self.graph.zero(())
-
-    @cached_property
-    def penalty_gradient(self) -> dict[str, Node]:
-        """The gradient of ``|J_nc direction|^2`` by the params, with the states held fixed."""
-        return self._by(self.params, {self.penalty: self.graph.constant(1)})
-
-    @cached_property
-    def jvp_gradient(self) -> dict[str, Node]:
-        """``<cotangent, d (J direction)/dtheta>`` for each param, with the states held fixed."""
-        return self._by(self.params, self._with_cotangents(self.jvp(self.smooth), self.cotangents))
+    @property
+    def antisymmetric_by_unproved(self) -> bool:
+        """Whether J - J^T of the whole force is that of the unproved terms: all others are gradients in all states."""
+        return not self.network.flows and not self.stopped
 
     @cached_property
     def slopes(self) -> dict[str, Node]:

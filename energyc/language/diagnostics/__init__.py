@@ -7,7 +7,7 @@ Imports: ``resources``.
 
 from energyc.language.diagnostics.bug import CompilerBug, stage
 from energyc.language.diagnostics.memory import is_out_of_memory, out_of_memory
-from energyc.language.diagnostics.model import Diagnostic, Label, UnknownName, UserError
+from energyc.language.diagnostics.model import Diagnostic, Label, Misuse, UnknownName, UserError
 from energyc.language.diagnostics.near import did_you_mean, listed, near, quoted
 from energyc.language.diagnostics.numbers import arithmetic
 from energyc.language.diagnostics.remedy import Edit, Fix, Remedy, inserting, remedied, removing, writing
@@ -26,6 +26,7 @@ __all__ = [
     "Given",
     "Label",
     "Mapped",
+    "Misuse",
     "Option",
     "Position",
     "Remedy",

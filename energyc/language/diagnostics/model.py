@@ -66,6 +66,10 @@ class UserError(Exception):
         return _restored, (type(self), self.message, vars(self))
 
 
+class Misuse(UserError):
+    """An option that would change nothing, or that excludes another one (exit status 2)."""
+
+
 class UnknownName(UserError):
     """A name that is not among the ``known`` ones."""
 

@@ -62,12 +62,13 @@ class DataInput:
 class StartLaw:
     """How a param starts or a noise is drawn: ``normal(std)``, ``uniform(a[, b])``, ``glorot``, ``kaiming``.
 
-    Arguments are floats. ``uniform(a)`` is uniform on [-a, a]. For glorot and kaiming the fans are those of
-    language.md's reference.
+    Arguments are floats, ``formulas`` how they are written. ``uniform(a)`` is uniform on [-a, a]. For glorot and
+    kaiming the fans are those of language.md's reference.
     """
 
     name: str
     arguments: tuple[float, ...]
+    formulas: tuple[ast.Expr, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)

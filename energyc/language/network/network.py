@@ -7,7 +7,7 @@ inside them, so that equal tensors stay one node. Dims are nominal: ``sizes`` gi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -108,6 +108,14 @@ class Network:
     costs: Mapping[str, Quantity] = field(default_factory=dict)
     #: Whether ``cost`` is that of ``under_linear_cost``.
     linear_cost: bool = False
+    #: A text that tells it from every other network; empty where there is none, as where something was replaced in it.
+    identity: str = field(default="", init=False, repr=False, compare=False)
+
+    def identified(self, identity: str) -> Network:
+        """The same with a text that tells it from every other network."""
+        made = replace(self)
+        object.__setattr__(made, "identity", identity)
+        return made
 
     @property
     def hands_on(self) -> bool:

@@ -131,9 +131,12 @@ class Params:
             values = tuple(float(self.declarations.context.sizes.value(argument.value)) for argument in law.arguments)
         except Unknown:
             return None
-        return self._checked_law(name, values, law.span)
+        formulas = tuple(argument.value for argument in law.arguments)
+        return self._checked_law(name, values, law.span, formulas)
 
-    def _checked_law(self, name: str, values: tuple[float, ...], span: Span) -> StartLaw | None:
+    def _checked_law(
+        self, name: str, values: tuple[float, ...], span: Span, formulas: tuple[ast.Expr, ...]
+    ) -> StartLaw | None:
         if name == "normal" and not values:
             values = (1.0,)
         if name == "normal" and values[0] < 0:
@@ -142,7 +145,7 @@ class Params:
         if name == "uniform" and (values[0] >= values[1] if len(values) == 2 else values[0] <= 0):
             self._reporter.error("E0422", "this interval is empty", span, help=_LAW_FORMS["uniform"])
             return None
-        return StartLaw(name, values)
+        return StartLaw(name, values, formulas)
 
     # ------------------------------------------------------------ values
 

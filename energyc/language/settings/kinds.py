@@ -24,10 +24,6 @@ class Misfit(ValueError):
         self.part = part
 
 
-class NotYet(Exception):
-    """A value that is planned, and not supported yet; the argument names it."""
-
-
 class Kind:
     """A kind of setting."""
 
@@ -47,7 +43,7 @@ class Kind:
         raise NotImplementedError
 
     def read(self, value: object) -> object:
-        """The typed value. Raises Misfit, NotYet."""
+        """The typed value. Raises Misfit."""
         raise NotImplementedError
 
     def instead(self, value: object) -> object:
@@ -55,7 +51,7 @@ class Kind:
         return None
 
     def fields(self, name: str, value: object) -> dict[str, object]:
-        """The fields that a setting of this kind sets, of which there may be several. Raises Misfit, NotYet."""
+        """The fields that a setting of this kind sets, of which there may be several. Raises Misfit."""
         return {name: self.read(value)}
 
 

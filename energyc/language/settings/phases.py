@@ -13,6 +13,8 @@ from energyc.language.settings.table import setting
 POSITIVE = Number(above=0)
 #: After how many steps, or sweeps, the residual is looked at again.
 CHUNK, SWEEPS = 25, 2
+#: How many times as long a nudged phase may be that goes on to its tolerance.
+LONGER = 8
 #: What solvers of their own are called in sentences.
 SOLVERS = MappingProxyType(
     {"newton": "Newton's method", "anderson": "Anderson acceleration", "blocks": "block descent"}
@@ -61,7 +63,6 @@ class Relax:
 
     word: ClassVar[str] = "relax"
     misfit: ClassVar[str] = "E0542"
-    planned: ClassVar[tuple[str, ...]] = ()
 
     step: float | None = setting(
         1.0,
@@ -160,7 +161,6 @@ class Nudge:
 
     word: ClassVar[str] = "nudge"
     misfit: ClassVar[str] = "E0542"
-    planned: ClassVar[tuple[str, ...]] = ("tolerance",)
 
     beta: float | None = setting(
         None, Number(above=0, word="auto"), "the strength of the nudge", otherwise="`auto`, from z, dC/dz and the dtype"
@@ -169,9 +169,28 @@ class Nudge:
     snapshots: int | None = setting(
         None, Integer(1), "after so many the contrast is looked at; the most settled one is used", unit="steps"
     )
+    tolerance: float | None = setting(
+        None,
+        POSITIVE,
+        "nudged phases go on, `snapshots` steps at a time, until these change the contrast by this share at most",
+    )
+    max_steps: int | None = setting(
+        None,
+        Integer(1),
+        "the most steps of a nudged phase that goes on to its tolerance",
+        otherwise="eight times `steps`",
+        unit="steps",
+    )
     together: bool | None = setting(
         None, Flag(), "whether the two nudged phases of `centered-ep` and `vf` are one batch", otherwise="on a GPU"
     )
     points: int = setting(4, Integer(1), "points on the circle of a holomorphic rule")
     radius: float | None = setting(None, POSITIVE, "radius of the circle of a holomorphic rule", otherwise="`beta`")
     alpha: float = setting(0.5, Number(0, 1), "the share of the nudge on the first half of a dyad")
+
+    @property
+    def longest(self) -> int:
+        """The most steps of a nudged phase."""
+        if self.tolerance is None or self.snapshots is None:
+            return self.steps
+        return max(self.steps, LONGER * self.steps if self.max_steps is None else self.max_steps)

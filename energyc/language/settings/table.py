@@ -9,11 +9,11 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from energyc.language.diagnostics import UserError, did_you_mean, listed, near
-from energyc.language.settings.kinds import Kind, Misfit, NotYet
+from energyc.language.settings.kinds import Kind, Misfit
 from energyc.language.settings.values import written
 
 UNKNOWN_NAME, CONTRADICTION = "E0501", "E0503"
-UNKNOWN_SETTING, UNKNOWN_OWNER, PLANNED = "E0541", "E0543", "E0190"
+UNKNOWN_SETTING, UNKNOWN_OWNER = "E0541", "E0543"
 #: The word that unsets a setting, as if the spec did not have it.
 NONE = "none"
 #: The longest value that a message shows in full.
@@ -58,10 +58,9 @@ class Block(Protocol):
     """A frozen dataclass whose fields are settings, by the ``word`` of its block in a spec."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-    #: The word before the braces, the code of a value that does not fit, the settings that are planned.
+    #: The word before the braces, the code of a value that does not fit.
     word: ClassVar[str]
     misfit: ClassVar[str]
-    planned: ClassVar[tuple[str, ...]]
 
 
 B = TypeVar("B", bound=Block)
@@ -130,8 +129,6 @@ def _setting_of(
 ) -> tuple[str, str]:
     """The setting that a key names, and the state or param that it is for alone. Raises _Faulty."""
     name, dot, owner = key.partition(".")
-    if name in block.planned:
-        raise _Faulty(key, PLANNED, f"`{block.word}.{key}` is not yet supported")
     if name not in rows or (dot and not rows[name].owner):
         help_text = did_you_mean(key, rows, f"it has {listed(rows)}")
         raise _Faulty(
@@ -150,8 +147,6 @@ def _typed(block: type[Block], key: str, kind: Kind, value: object) -> dict[str,
     """The fields that a setting sets, by their names. Raises _Faulty."""
     try:
         return kind.fields(key.partition(".")[0], value)
-    except NotYet as error:
-        raise _Faulty(key, PLANNED, f"{error} is not yet supported") from None
     except Misfit as error:
         subject = f"`{block.word}.{key}`" if error.part is None else f"the {error.part} of `{block.word}.{key}`"
         text = written(error.value)

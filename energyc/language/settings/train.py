@@ -92,13 +92,12 @@ class TrainOptions:
     """The settings of a run.
 
     ``lr`` is the learning rate of all params (None: the optimiser's own), ``rates`` are those of single ones;
-    ``weight_decay`` and ``decays`` likewise. The run
+    ``weight_decay`` and ``decays``, ``momentum`` and ``momenta`` likewise. The run
     has ``steps`` updates or ``epochs`` passes over the training split; at most one of them is set.
     """
 
     word: ClassVar[str] = "train"
     misfit: ClassVar[str] = "E0502"
-    planned: ClassVar[tuple[str, ...]] = ()
 
     rule: str | None = setting(None, Word(), "the learning rule", otherwise=f"`{DEFAULT_RULE}`")
     optimizer: str = setting("adam", Word(tuple(OPTIMIZERS)), "the optimiser of torch.optim")
@@ -118,7 +117,10 @@ class TrainOptions:
         "what `lr` has fallen to at the last update; single rates fall by the same factor",
         otherwise="0",
     )
-    momentum: float | None = setting(None, Number(0, 1), "of the optimiser", otherwise="torch's")
+    momentum: float | None = setting(
+        None, Number(0, 1), "of the optimiser", otherwise="torch's", owner="param", single="momenta"
+    )
+    momenta: Mapping[str, float] = field(default_factory=dict)
     nesterov: bool | None = setting(None, Flag(), "of the optimiser", otherwise="torch's")
     weight_decay: float | None = setting(
         None,
@@ -213,6 +215,25 @@ class TrainOptions:
         "not",
         otherwise="as torch is set",
     )
+    bits: int | None = setting(
+        None,
+        Integer(2),
+        "updates and evaluations see params that are rounded to so many, at most 24; the optimiser moves "
+        "the params themselves (straight-through)",
+        otherwise="as they are",
+    )
+    mismatch: float = setting(
+        0.0,
+        Number(0, 1),
+        "updates see each param times 1 + mismatch * normal, drawn anew for each update; evaluations do not",
+    )
+    cosine_every: int | None = setting(
+        None,
+        COUNT,
+        "between two rows with `cosine`, of the rule's gradient with that of `implicit` on the same samples",
+        unit="updates",
+        otherwise="never",
+    )
     seed: int = setting(0, Integer(0), "of weights, order, augmentation and noise")
 
     @staticmethod
@@ -241,11 +262,12 @@ class TrainOptions:
             settings["metrics"] = scores_kind.as_written(names, saved.get("scores") or ())
         single = {f"lr.{name}": rates_kind.as_written(rate) for name, rate in (saved.get("rates") or {}).items()}
         single |= {f"weight_decay.{name}": decay for name, decay in (saved.get("decays") or {}).items()}
+        single |= {f"momentum.{name}": momentum for name, momentum in (saved.get("momenta") or {}).items()}
         return TrainOptions.from_settings(settings | single)
 
     def to_json(self) -> dict[str, Any]:
         """All options as JSON values, in the order of the fields."""
-        return asdict(replace(self, rates=dict(self.rates), decays=dict(self.decays)))
+        return asdict(replace(self, rates=dict(self.rates), decays=dict(self.decays), momenta=dict(self.momenta)))
 
     def with_steps(self, steps: int) -> TrainOptions:
         """The same with another length (``--steps``), which replaces ``epochs``."""
@@ -323,7 +345,8 @@ class TrainOptions:
             yield Fault("final_lr", CONTRADICTION, message, "add schedule = cosine or schedule = linear")
         _, taken = OPTIMIZERS[self.optimizer]
         for name in ("momentum", "nesterov", "weight_decay", "betas", "eps"):
-            given = getattr(self, name) is not None or (name == "weight_decay" and self.decays)
+            single = {"weight_decay": self.decays, "momentum": self.momenta}.get(name)
+            given = getattr(self, name) is not None or single
             if given and name not in taken:
                 message = f"the optimiser {self.optimizer} takes no {name}"
                 yield Fault(name, CONTRADICTION, message, "it takes lr, " + ", ".join(taken))

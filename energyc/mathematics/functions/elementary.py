@@ -19,7 +19,7 @@ FUNCTIONS = (
         antiderivative=call("exp"),
         latex=r"\exp({0})",
         forms=(
-            Form("torch", "torch.exp({u})", in_place="torch.exp_({u})", extends=True),
+            Form("torch", "torch.exp({u})", extends=True),
             Form("cpp", "of::exp({u})"),
             Form("triton", "tl.exp({u})"),
             Form("spice", "exp({u})"),

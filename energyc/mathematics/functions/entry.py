@@ -20,14 +20,12 @@ Array = NDArray[Any]
 class Form:
     """How a target writes a function: templates, where ``{u}`` is the argument and ``{atom}`` the same in parentheses.
 
-    ``in_place`` overwrites the argument. ``complex`` is for complex arguments; with ``extends`` the plain text serves
-    for those too. ``binds`` is how tightly the text binds. ``definition`` is the helper that the text calls, where it
-    follows from the function's formula.
+    ``complex`` is for complex arguments; with ``extends`` the plain text serves for those too. ``binds`` is how tightly
+    the text binds. ``definition`` is the helper that the text calls, where it follows from the function's formula.
     """
 
     target: str
     text: str
-    in_place: str | None = None
     complex: str | None = None
     extends: bool = False
     binds: Literal["atom", "power", "product"] = "atom"

@@ -53,8 +53,7 @@ FUNCTIONS = (
         forms=(
             Form(
                 "torch",
-                'F.gelu({u}, approximate="tanh")',
-                in_place='torch.ops.aten.gelu_({u}, approximate="tanh")',
+                'functional.gelu({u}, approximate="tanh")',
                 complex="complex_gelu_tanh({u})",
             ),
         ),

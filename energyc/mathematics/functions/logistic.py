@@ -80,7 +80,7 @@ FUNCTIONS = (
         antiderivative=call("softplus"),
         latex=r"\sigma({0})",
         forms=(
-            Form("torch", "torch.sigmoid({u})", in_place="torch.sigmoid_({u})", complex="complex_sigmoid({u})"),
+            Form("torch", "torch.sigmoid({u})", complex="complex_sigmoid({u})"),
             Form("cpp", "of::sigmoid({u})"),
             Form("triton", "tl.sigmoid({u})"),
             Form("spice", "(1 / (1 + exp(-({u}))))"),
@@ -99,7 +99,7 @@ FUNCTIONS = (
         formula=2 * call("sigmoid", 2 * U) - 1,
         latex=r"\tanh({0})",
         forms=(
-            Form("torch", "torch.tanh({u})", in_place="torch.tanh_({u})", extends=True),
+            Form("torch", "torch.tanh({u})", extends=True),
             Form("cpp", "of::tanh({u})"),
             Form("triton", "block_tanh({u})"),
             Form("spice", "tanh({u})"),
@@ -118,7 +118,7 @@ FUNCTIONS = (
         antiderivative=-U * call("softplus", -U) - call("silu_integral", -U),
         latex=r"\log\sigma({0})",
         forms=(
-            Form("torch", "F.logsigmoid({u})", complex="-complex_softplus(-({u}))"),
+            Form("torch", "functional.logsigmoid({u})", complex="-complex_softplus(-({u}))"),
             Form("cpp", "of::logsigmoid({u})"),
             Form("triton", "(-block_softplus(-{atom}))"),
         ),
@@ -151,7 +151,7 @@ FUNCTIONS = (
         antiderivative=call("silu_integral"),
         formula=U * S,
         latex=r"\operatorname{{silu}}({0})",
-        forms=(Form("torch", "F.silu({u})", in_place="F.silu({u}, inplace=True)", complex="complex_silu({u})"),),
+        forms=(Form("torch", "functional.silu({u})", complex="complex_silu({u})"),),
         nameable=True,
         low=SILU_LOW,
         positive="right",

@@ -112,7 +112,7 @@ FUNCTIONS = (
         antiderivative=U * call("gelu") / 2 - call("gelu_slope") / 2 + U * BELL,
         formula=U * NORMAL,
         latex=r"\operatorname{{gelu}}({0})",
-        forms=(Form("torch", "F.gelu({u})", in_place="torch.ops.aten.gelu_({u})"),),
+        forms=(Form("torch", "functional.gelu({u})"),),
         nameable=True,
         alternative="gelu_tanh",
         low=GELU_LOW,

@@ -25,7 +25,7 @@ FUNCTIONS = (
         formula=U * call("step"),
         latex=r"\operatorname{{relu}}({0})",
         forms=(
-            Form("torch", "torch.relu({u})", in_place="torch.relu_({u})"),
+            Form("torch", "torch.relu({u})"),
             Form("cpp", "of::relu({u})"),
             Form("triton", "block_relu({u})"),
             Form("spice", "max({u}, 0)"),

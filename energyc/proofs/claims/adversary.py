@@ -19,6 +19,7 @@ from energyc.mathematics.ir import Input, Node, walk
 from energyc.proofs.claims.energy import summands, whole_energy
 from energyc.proofs.claims.judgement import Judgement, undecided
 from energyc.proofs.claims.monotone import Monotone
+from energyc.proofs.claims.sets import roaming
 from energyc.proofs.fields.local_field import LocalField
 from energyc.proofs.fields.problem import ForceField
 from energyc.proofs.fields.sampling import draw, draw_input, in_floats
@@ -36,6 +37,8 @@ WAYS = 12
 FALLS, DROP, FADING = 4, 1.0, 0.7
 #: What rounding may do, and the ratio of singular values of a matrix that is singular.
 ROUNDING, SINGULAR = 1e-9, 1e-13
+#: The share of an energy by which two moves do not add up, if it couples them.
+APART = 1e-6
 #: The steps of a descent, what divides one that does not fall, a step that is too short, and how fast an energy must
 #: promise to fall along it.
 DESCENTS, SHORTER, STALLED, STUCK = 32, 8, 1e-7, 1e-3
@@ -164,6 +167,12 @@ class Adversary:
         return any(place.pulls_less(self.forces, 0.0) for place in self._places([*self.forces.values()]))
 
     @cached_property
+    def couples(self) -> bool:
+        """Whether the energy is met to be no sum over lone elements of the states that nothing bounds."""
+        moving = roaming(self.network)
+        return any(place.couples(self.energy, moving) for place in self._places([self.energy]))
+
+    @cached_property
     def energy(self) -> Node:
         """The sum of all energies."""
         return whole_energy(self.network, self.base)
@@ -261,6 +270,20 @@ class Places:
         for ends in ((low, high), (high, low)):
             rim = np.where(np.isfinite(ends[0]), ends[0], np.where(np.isfinite(ends[1]), ends[1], start))
             yield self.inside(rim + (start - rim) * near[:, None])
+
+    def couples(self, energy: Node, moving: Sequence[Input]) -> bool:
+        """Whether two moves of other entries change an energy together by more, or less, than each alone."""
+        start, count = self.inside(self.around.start[None]), 8
+        free = np.zeros(self.around.length, dtype=bool)
+        for state in moving:
+            free[self.entries(state)] = True
+        ways = self.generator.standard_normal((count, self.around.length)) * free
+        first = np.where(self.generator.uniform(size=ways.shape) < 0.5, ways, 0)
+        moves = np.concatenate([start, *(self.around.inside(start + each) for each in (first, ways - first, ways))])
+        levels = self.around.values([energy], moves)[0][:, 0]
+        alone, (one, other, both) = levels[0], np.split(levels[1:], 3)
+        sizes = abs(alone) + abs(one) + abs(other) + abs(both)
+        return bool(np.any(np.isfinite(sizes) & (abs(both - one - other + alone) > APART * sizes)))
 
     def stalls(self, energy: Node, forces: Mapping[str, Node]) -> bool:
         """Whether most descents by ever shorter steps end where a step still wants to move."""

@@ -81,7 +81,7 @@ class Judge:
     @cached_property
     def monotone(self) -> Monotone:
         """The bounds on the curvature, and what follows."""
-        return Monotone(self.resting, self.classification.forces)
+        return Monotone.of(self.network)
 
     @cached_property
     def adversary(self) -> Adversary:
@@ -111,7 +111,8 @@ class Judge:
         network = self.network
         least = None
         if network.energies:
-            least = self._by_curvature(floor.floor_of(network, self.base, self.notation.text, self.kernel))
+            lowest = floor.floor_of(network, self.base, self.notation.text, self.kernel, lambda: self.adversary.couples)
+            least = self._by_curvature(lowest)
             judged = self.adversary.against_floor(least.judgement)
             yield _claim(" + ".join(network.energies), floor.CLAIM, judged)
             least = replace(least, judgement=judged, attained=least.attained and judged.verdict == "proved")

@@ -6,7 +6,7 @@ terms that may be negative. It is refuted by a ray along which the leading term 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from energyc.language.network import Network
@@ -38,8 +38,13 @@ class Floor:
     attained: bool = False
 
 
-def floor_of(network: Network, base: ForceField, write: Write, kernel: Kernel) -> Floor:
-    """Whether the sum of all energies is bounded below; the kernel is asked where no rule here confines the states."""
+def floor_of(
+    network: Network, base: ForceField, write: Write, kernel: Kernel, couples: Callable[[], bool] = lambda: False
+) -> Floor:
+    """Whether the sum of all energies is bounded below; the kernel is asked where no rule here confines the states.
+
+    It is not asked where the energy ``couples`` elements of the states, which the kernel would find out more slowly.
+    """
     energies = [term.node for term in network.energies.values()]
     meeting = [node for energy in energies for node in continuous_masks(network.real_selections, energy, base)[0]]
     enclosures = enclosures_of(network, base, harmless=meeting)
@@ -52,7 +57,7 @@ def floor_of(network: Network, base: ForceField, write: Write, kernel: Kernel) -
     continuous = enclosures.continuous(energies)
     if proved is not None and (proved[1] or not continuous):
         return Floor(proved[0], attained=proved[1] and continuous)
-    if continuous and not has_cuts(network, base) and kernel.is_driven_back:
+    if continuous and not has_cuts(network, base) and not couples() and kernel.is_driven_back:
         because = "each element stands alone, and is driven back from far out"
         return Floor(Judgement("proved", because, Step("alone", f"{whole} is bounded below")), attained=True)
     if proved is not None:

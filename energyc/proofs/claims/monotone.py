@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from energyc.derivation.derive import Derivation, derive
 from energyc.language.network import Network
@@ -39,11 +39,8 @@ class Monotone:
 
     @staticmethod
     def of(network: Network) -> Monotone:
-        """That of a network which need not be classified."""
-        base = field_from(network)
-        terms = {name: force_of(network, term, base) for name, term in network.terms.items()}
-        forces = whole_forces(network, base, terms)
-        return Monotone(Rest(network, base, forces, of_forces(network, base), None, False), terms)
+        """That of a network which need not be classified: the same object each time, for the last networks."""
+        return _monotone(_Same(network))
 
     @property
     def network(self) -> Network:
@@ -219,6 +216,28 @@ class Monotone:
             because += f": after {count} steps it moves them {tolerance:g} times as far as the first"
             numbers["steps"] = count
         return Judgement("proved", because, Step(rule, because, by=self), numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """A network as a key, which is equal to that very object alone."""
+
+    network: Network
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.network is self.network
+
+    def __hash__(self) -> int:
+        return id(self.network)
+
+
+@lru_cache(maxsize=4)
+def _monotone(same: _Same) -> Monotone:
+    network = same.network
+    base = field_from(network)
+    terms = {name: force_of(network, term, base) for name, term in network.terms.items()}
+    forces = whole_forces(network, base, terms)
+    return Monotone(Rest(network, base, forces, of_forces(network, base), None, False), terms)
 
 
 def _why_loose(found: Curvature, m: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
 from typing import cast
 
 from energyc.mathematics.ir import ONE, Graph, Input, Node, Operand
@@ -37,12 +36,22 @@ def squares(product: Product, first: Operand, second: Operand, structures: Struc
     if len(others) > MOST_LABELS or any(turn[turn[a]] != a for a in turn):
         return
     rest = [_least_order(f, structures) for f in product.factors if f is not first and f is not second]
-    for image in permutations(others):
-        exchange = turn | dict(zip(others, image, strict=True))
-        if all(exchange[exchange[a]] == a for a in exchange):
-            found = _halved(rest, first, exchange, structures)
-            if found is not None:
-                yield found
+    dims = {a: d for f in rest for a, d in zip(f.axes, f.node.dims, strict=True)}
+    for exchange in _exchanges(others, dims):
+        found = _halved(rest, first, turn | exchange, structures)
+        if found is not None:
+            yield found
+
+
+def _exchanges(labels: Sequence[int], dims: Mapping[int, str]) -> Iterator[dict[int, int]]:
+    """The ways to leave labels as they are, or to exchange two of one dim, in lexicographic order of the images."""
+    if not labels:
+        yield {}
+        return
+    label, *others = labels
+    for mate in (each for each in labels if dims[each] == dims[label]):
+        for rest in _exchanges([each for each in others if each != mate], dims):
+            yield {label: mate, mate: label, **rest}
 
 
 def squared(graph: Graph, product: Product, square: Square, direction: Operand) -> Node:

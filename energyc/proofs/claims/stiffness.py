@@ -18,7 +18,6 @@ from energyc.mathematics.calculus import depends
 from energyc.mathematics.ir import Input, Map, Node, walk
 from energyc.proofs.claims.curvature import Curvature
 from energyc.proofs.claims.monotone import Monotone
-from energyc.proofs.claims.sets import NONE
 from energyc.proofs.conservativeness.classify import ranges_of
 from energyc.proofs.conservativeness.edges import zeros_on_edges
 from energyc.proofs.enclosures.nodes import Enclosures
@@ -76,8 +75,9 @@ def _bounds(monotone: Monotone) -> Iterator[Stiff]:
     network = monotone.network
     for k, (name, state) in enumerate(network.states.items()):
         for edge in (None, *_edges(state.constraint)):
-            narrower = NONE if edge is None else {state.node: (edge, edge)}
-            curvature = monotone.curvature(monotone.norms(narrower=narrower))
+            curvature = monotone.bounds
+            if edge is not None:
+                curvature = monotone.curvature(monotone.norms(narrower={state.node: (edge, edge)}))
             if (bound := _bound(curvature, k)) is not None:
                 least, terms, others = bound
                 yield Stiff(name, edge, network.relax.step_for(name), least, terms, others)

@@ -25,6 +25,7 @@ from energyc.proofs.fields.families import members_of
 from energyc.proofs.fields.problem import ForceField, field_of, fork
 from energyc.proofs.fields.structured import is_direction
 from energyc.proofs.fields.surfaces import Surface, SurfaceKind, Surfaces
+from energyc.proofs.normal_form.budget import out_of_time
 
 TOTAL_SECONDS = 6.0
 
@@ -114,6 +115,7 @@ def _members(
     found: dict[str, Kind] = {}
     for name, node in members_of(base.graph, family, network.extents).items():
         if whole != "conservative" and clock.left <= 0:
+            out_of_time("the members of a family")
             found[name] = "undecided"
             continue
         term = replace(family, name=family.name, node=node)

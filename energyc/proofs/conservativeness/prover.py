@@ -15,7 +15,7 @@ from energyc.proofs.enclosures.impulses import with_impulses, without_impulses
 from energyc.proofs.fields.domain import jumps
 from energyc.proofs.fields.problem import ForceField, fork, linearise, transparent
 from energyc.proofs.fields.sizes import Sizes, pinned_sizes, square_dims, with_sets_at, written_sizes
-from energyc.proofs.normal_form.budget import Budget, OverBudget
+from energyc.proofs.normal_form.budget import Budget, OverBudget, out_of_time
 from energyc.proofs.normal_form.canonical import Factor
 from energyc.proofs.normal_form.normal import Collected, Normaliser, Sum
 from energyc.proofs.normal_form.unify import unified
@@ -77,6 +77,8 @@ def prove(field: ForceField, seconds: float = SECONDS) -> list[Attempt]:
         if not attempts or available > 0:
             at = replace(with_sets_at(field, stage.pinned), graph=fork(field.graph))
             attempts.append(_try_stage(at, stage, available))
+        else:
+            out_of_time("a proof")
         if attempts[-1].certificate:
             break
     return attempts

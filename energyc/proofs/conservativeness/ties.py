@@ -20,6 +20,7 @@ from energyc.proofs.fields.problem import ForceField, Linearised, fork, linearis
 from energyc.proofs.fields.sampling import Array, both_ways, directions, draw
 from energyc.proofs.fields.sizes import WORK, small_sizes, work
 from energyc.proofs.fields.structured import is_direction
+from energyc.proofs.normal_form.budget import out_of_time
 
 SECONDS = 0.25
 MOST = 3
@@ -40,6 +41,8 @@ def suggest(field: ForceField, generator: np.random.Generator, seconds: float = 
         suggestions: list[SuggestedTie] = []
         for ties in sets:
             available = deadline - time.process_time()
+            if available <= 0:
+                out_of_time("ties")
             if available <= 0 or len(suggestions) == MOST:
                 break
             if _symmetric(linear, sizes, ties, generator) and _proved(field, ties, generator, available):

@@ -2,8 +2,8 @@
 
 It knows arrays and their fields; networks are unknown to it.
 
-Imports: ``diagnostics``, ``extras``, ``files``, ``resources``, ``running``, ``settings``; libraries: ``PIL``,
-``numpy``, ``sklearn``.
+Imports: ``diagnostics``, ``extras``, ``files``, ``resources``, ``running``, ``settings``; libraries: ``numpy``,
+``PIL``, ``scipy``, ``sklearn``.
 """
 
 from energyc.language.settings import Call

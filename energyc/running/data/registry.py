@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Mapping
-from importlib import metadata
 from types import MappingProxyType
 
 from energyc.language.diagnostics import UserError
@@ -41,11 +40,15 @@ class Registry:
 
     def names(self) -> tuple[str, ...]:
         """All names, sorted."""
+        from importlib import metadata  # which takes long to import, and shipped adapters do without
+
         installed = () if self._group is None else metadata.entry_points(group=self._group).names
         return tuple(sorted({*self._adapters, *self._shipped, *installed}))
 
     def _installed(self, name: str) -> Adapter:
         """The adapter of an installed package. Raises UserError E0911 if there is none, E0933 if it cannot be used."""
+        from importlib import metadata
+
         found = list(metadata.entry_points(group=self._group, name=name)) if self._group is not None else []
         if not found:
             raise unknown_adapter(name, self.names())

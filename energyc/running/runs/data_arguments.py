@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from energyc.language.diagnostics import Given, Mapped, Option, Source, Spoken, UserError, did_you_mean, listed, spoken
 from energyc.language.network import Binding, Network
@@ -21,7 +21,6 @@ from energyc.running.data.in_memory import Parts, dataset_of, is_array, is_sampl
 from energyc.running.data.named_arrays import described, held_by, lacking, read_arrays, shown, suggested
 from energyc.running.data.validate import check_dataset
 from energyc.running.runs.data import field_of
-from energyc.running.runs.data_flags import DataFlags
 from energyc.running.training.feeds import Field
 
 #: What the samples are called that feed clamps and targets by their own names.
@@ -69,6 +68,82 @@ class DataArguments:
             return known or read_schema(adapters.get(name) or find_adapter(name), options)
 
         return schema
+
+
+# -------------------------------------------------------------------- as they were given
+
+
+class Data(Protocol):
+    """Data that take the place of what a spec binds; false where none were given."""
+
+    def __bool__(self) -> bool: ...
+
+    def read(self, source: Source) -> DataArguments:
+        """Return the data by the bindings and inputs of a spec. Raises UserError."""
+        ...
+
+    @property
+    def described(self) -> tuple[str, ...]:
+        """What was given, for a report."""
+        ...
+
+
+@dataclass(frozen=True)
+class DataFlags:
+    """``data`` are paths and names of factories; ``names`` are the arrays that feed inputs, by the inputs' names."""
+
+    data: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.data or self.names)
+
+    @staticmethod
+    def of(data: tuple[str, ...], pairs: Iterable[str]) -> DataFlags:
+        """Return the flags with the texts ``INPUT=ARRAY`` of ``--map``. Raises UserError E0903."""
+        names: dict[str, str] = {}
+        for pair in pairs:
+            name, _, array = pair.partition("=")
+            if not name or not array:
+                raise UserError(f"--map {pair} names no array", code="E0903", help="write --map INPUT=ARRAY")
+            if name in names:
+                raise UserError(f"--map gives {name} twice", code="E0903", help="give one array for each input")
+            names[name] = array
+        return DataFlags(data, names)
+
+    def read(self, source: Source) -> DataArguments:
+        """Return the data by the bindings and inputs of a spec. Raises UserError."""
+        return of_arguments(source, self)
+
+    @property
+    def described(self) -> tuple[str, ...]:
+        """The values of ``--data``."""
+        return self.data
+
+
+@dataclass(frozen=True)
+class ProgramData:
+    """The ``data``, ``test``, ``validation`` and ``map`` of ``energyc.train`` and other functions."""
+
+    data: Any = None
+    test: Any = None
+    validation: Any = None
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return self.data is not None
+
+    def read(self, source: Source) -> DataArguments:
+        """Return the data by the bindings and inputs of a spec. Raises UserError."""
+        return of_program(source, self.data, self.test, self.validation, self.names)
+
+    @property
+    def described(self) -> tuple[str, ...]:
+        """The path, or the type of what was given."""
+        return (self.data if isinstance(self.data, str) else type(self.data).__name__,)
+
+
+NO_DATA = DataFlags()
 
 
 # -------------------------------------------------------------------- reading

@@ -12,7 +12,6 @@ import torch
 from energyc.language.network import Network
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, resolve, training_dtype
 from energyc.running.runs.locate import is_run, read_spec
-from energyc.running.runs.saved import load_run
 from energyc.running.runs.target import Chosen, compiled_for, usual_target
 
 
@@ -71,6 +70,8 @@ def _trained(
     rules: Sequence[str] | None = None,
 ) -> Loaded:
     """Return the network of a run with the weights of its best checkpoint. Raises UserError, SpecError."""
+    from energyc.running.runs.saved import load_run
+
     saved = load_run(run)
     network = saved.resolved(choices)
     kind = dtype or training_dtype(network)

@@ -20,8 +20,7 @@ from energyc.running.loggers.protocol import Logger
 from energyc.running.ranks.group import ALONE, Group
 from energyc.running.runs.bounds import state_bounds
 from energyc.running.runs.data import feeds_of
-from energyc.running.runs.data_arguments import DataArguments, of_arguments, opened
-from energyc.running.runs.data_flags import NO_DATA, DataFlags
+from energyc.running.runs.data_arguments import NO_DATA, Data, DataArguments, opened
 from energyc.running.runs.resolved import resolved_text
 from energyc.running.runs.saved import load_run
 from energyc.running.runs.sharing import refuse_unshared
@@ -35,10 +34,10 @@ from energyc.version import __version__
 
 @dataclass(frozen=True)
 class Request:
-    """The flags of ``energyc train``; the spec decides those that are None or empty."""
+    """What ``energyc.train`` and ``energyc train`` are asked for; the spec decides what is None or empty."""
 
     rule: str | None = None
-    data: DataFlags = NO_DATA
+    data: Data = NO_DATA
     steps: int | None = None
     device: str = "cpu"
     seed: int | None = None
@@ -160,14 +159,14 @@ class Prepared:
         return replace(found, sizes=self.given.schemas()(binding.adapter, binding.options).sizes)
 
 
-def prepare(source: Source, choices: Choices, request: Request, given: DataArguments | None = None) -> Prepared:
-    """Open the data of a spec, those ``given`` or of the request, and compile it for the rule that trains it.
+def prepare(source: Source, choices: Choices, request: Request) -> Prepared:
+    """Open the data of a spec or of the request, and compile it for the rule that trains it.
 
     What the data lack, a file or a library, is said before anything is compiled.
     Raises SpecError; UserError for a missing cost, for a wrong setting, rule, path or data, and for a rule that is
     biased on this network unless that is allowed.
     """
-    given = of_arguments(source, request.data) if given is None else given
+    given = request.data.read(source)
     network = resolve(source, choices, given.schemas())
     options = request.options(network)
     rule = options.trained_by
@@ -191,7 +190,7 @@ def _origin(source: Source, choices: Choices) -> dict[str, Any]:
     return {"spec": source.name, "preset": choices.preset, "overrides": overrides}
 
 
-def to_evaluate(run: Path, split: Part, *, data: DataFlags = NO_DATA, device: str | None = None) -> Session:
+def to_evaluate(run: Path, split: Part, *, data: Data = NO_DATA, device: str | None = None) -> Session:
     """Return the session of a run whose ``split`` is to be evaluated. Raises UserError, SpecError."""
     prepared = reopen(run, data=data, device=device)
     if split == "validation" and not prepared.feeds().has_validation:
@@ -205,16 +204,15 @@ def reopen(
     run: Path,
     *,
     steps: int | None = None,
-    data: DataFlags = NO_DATA,
+    data: Data = NO_DATA,
     device: str | None = None,
-    given: DataArguments | None = None,
 ) -> Prepared:
     """Prepare a run from its own spec, options and data, to resume or inspect it.
 
-    Data that came from a program are ``given`` again, or by ``data`` of the command line. Raises UserError, SpecError.
+    Data that came from a program are given again. Raises UserError, SpecError.
     """
     saved = load_run(run)
-    given = saved.data(of_arguments(saved.source, data) if given is None else given)
+    given = saved.data(data.read(saved.source))
     network = saved.resolved(given=given)
     options = saved.options if steps is None else saved.options.with_steps(steps)
     run_device = device or saved.info.get("device", "cpu")

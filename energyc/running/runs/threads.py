@@ -7,6 +7,8 @@ on 100 updates of `thick` in its small preset (docs/kernels.md).
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -20,19 +22,24 @@ FEWEST = 100_000_000
 VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def suit_threads(network: Network, batch: int) -> str | None:
-    """Leave this process one thread where a step on a batch is small; return a note of it.
+@contextmanager
+def suited_threads(network: Network, batch: int) -> Iterator[str | None]:
+    """Leave this process one thread within the context where a step on a batch is small, and yield a note of it.
 
     It depends on the network, the batch and the number of cores alone, so that a run resumes with the threads that it
     began with. A number that the environment sets stays.
     """
     threads = torch.get_num_threads()
-    if threads == 1 or any(variable in os.environ for variable in VARIABLES):
-        return None
-    if (work := operations(network) * batch) >= FEWEST:
-        return None
+    chosen = threads == 1 or any(variable in os.environ for variable in VARIABLES)
+    if chosen or (work := operations(network) * batch) >= FEWEST:
+        yield None
+        return
     torch.set_num_threads(1)
-    return f"one thread of {threads}: a step of {batch} samples is {work:,} operations (OMP_NUM_THREADS sets another)"
+    try:
+        small = f"a step of {batch} samples is {work:,} operations"
+        yield f"one thread of {threads}: {small} (OMP_NUM_THREADS sets another)"
+    finally:
+        torch.set_num_threads(threads)
 
 
 def operations(network: Network) -> int:

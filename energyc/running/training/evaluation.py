@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -27,11 +27,12 @@ from energyc.running.training.health import NotFinite, not_finite_state
 from energyc.running.training.network import Network, Tensors
 from energyc.running.training.order import evenly_spread, key_noise
 from energyc.running.training.outcome import Numbers, best_by
+from energyc.running.training.precision import as_deployed
 from energyc.running.training.saturation import Bounds, Saturating, Saturation, saturation
 from energyc.running.training.scores import Gathered
 from energyc.running.training.session import Session
 from energyc.running.training.snapshot import restore
-from energyc.runtime.convergence.trials import settled_within
+from energyc.runtime.convergence.trials import convergence_threshold
 
 Notify = Callable[[str], None]
 _LOWER_IS_BETTER = ("cost", "error", "loss", "mse", "rmse", "mae", "perplexity", "residual", "entropy")
@@ -58,21 +59,22 @@ def evaluate(
     split: Part = "test",
     samples: int | None = None,
     notify: Notify = lambda text: None,
-    as_held: Callable[[Network], AbstractContextManager[object]] = nullcontext,
+    as_held: Callable[[Network], AbstractContextManager[object]] | None = None,
 ) -> Evaluation:
     """Evaluate the best checkpoint in ``session.out``, whose weights the network keeps; ``step`` is its number.
 
     ``samples`` limits the number of samples (all of the split by default), which are spread evenly over the split.
     A threshold that is the best on the validation part is found there first. ``as_held`` changes the params for the
-    evaluation, as a device would hold them. Raises UserError if the run has no usable
-    checkpoint, and E0515 if something is not finite.
+    evaluation, as a device would hold them; by default they are rounded to ``train.bits``.
+    Raises UserError if the run has no usable checkpoint, and E0515 if something is not finite.
     """
     checkpoint = load_best(RunFolder(Path(session.out)).checkpoints, notify)
     restore(session.net, checkpoint)
     feed = Feed(session.feeds, split, session.device, session.dtype)
     try:
         thresholds: Numbers = {}
-        with as_held(session.net), arithmetic("the evaluation", session.extremes):
+        deployed = as_deployed(session.net, session.options) if as_held is None else as_held(session.net)
+        with deployed, arithmetic("the evaluation", session.extremes):
             if session.options.needs_validation:
                 validation = Feed(session.feeds, "validation", session.device, session.dtype)
                 thresholds = evaluate_split(session.net, validation, session.options, samples=len(validation)).numbers
@@ -114,7 +116,7 @@ def evaluate_split(
     indices = evenly_spread(len(feed), samples)
     key_noise(options.seed, 0)
     net.train(False)
-    measuring = _Measuring(net, feed, options, settled_within(net.relax_tolerance), bounds)
+    measuring = _Measuring(net, feed, options, convergence_threshold(net.relax_tolerance), bounds)
     starts = range(0, len(indices), options.batch)
     with _exiting(net, options.eval_exit):
         for first in range(0, len(starts), group.size):

@@ -88,6 +88,7 @@ class Options(TypedDict, total=False):
 
     rates: dict[str, float | list[float] | dict[str, float]]
     decays: dict[str, float]
+    momenta: dict[str, float]
     penalty: dict[str, float] | None
     scores: list[ScoreForm]
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from energyc.language.diagnostics import UserError, did_you_mean, listed
+from energyc.language.diagnostics import UserError, did_you_mean, is_out_of_memory, listed
 from energyc.language.settings.train import ContractionPenalty
 from energyc.running.training.average import Average
 from energyc.running.training.feeds import Batch, Feed
@@ -21,16 +21,19 @@ from energyc.running.training.on_sets import start_on_sets
 from energyc.running.training.optimizers import make_optimizer, set_rates, take_step
 from energyc.running.training.order import Order, directions, key_noise, noise_keys
 from energyc.running.training.penalty import Controller
+from energyc.running.training.precision import Precision, as_deployed, held
 from energyc.running.training.schedule import rate_factor
 from energyc.running.training.session import Session
 from energyc.running.training.shares import Measured, Regularization, averaged_regularization, merged, sharing
-from energyc.runtime.convergence.trials import settled_within
+from energyc.runtime.convergence.trials import convergence_threshold
 from energyc.runtime.rules import RULES
 
 #: The number of updates between choices of an automatic beta, which costs a nudged phase and changes slowly.
 BETA_EVERY = 50
 
 
+#: The rule whose gradient is exact at an equilibrium.
+EXACT = "implicit"
 #: The number of samples on which it is chosen, the first of the update, so that all ranks choose the same.
 BETA_SAMPLES = 32
 
@@ -67,7 +70,9 @@ class Learner:
         controlled = session.options.controlled
         self.controller = None if controlled is None else Controller.start(controlled)
         self._feed = feed
-        self._limit = settled_within(session.net.relax_tolerance)
+        self._precision = Precision(session.options.bits, session.options.mismatch)
+        _check_cosine(session)
+        self._limit = convergence_threshold(session.net.relax_tolerance)
 
     def update(self, step: int) -> Row:
         """Make update ``step`` (from 0) and return its row. Raises NotFinite before any param has changed."""
@@ -75,20 +80,50 @@ class Learner:
         indices = self.order.indices(step)
         key_noise(self.options.seed, step)
         self.net.train(True)
-        self._choose_beta(indices, step)
-        seen = self._contrast(indices, step)
-        part = self._participants(seen, indices, step)
+        with self._on_device(step):
+            self._choose_beta(indices, step)
+            seen = self._contrast(indices, step)
+            part = self._participants(seen, indices, step)
+            cosine = self._cosine(seen, step)
         factor = rate_factor(self.options, step, self.total)
         norm = self._apply(part, factor)
         if self.average is not None:
             self.average.follow(step + 1)
-        row = self._row(step, epoch, seen, part, norm, factor)
+        row = self._row(step, epoch, seen, part, norm, factor) | cosine
         self._steer(seen)
         return row if self.controller is None else {**row, "residual_ema": self.controller.average}
 
-    def as_evaluated(self) -> AbstractContextManager[object]:
-        """Give the network the params that are evaluated: their average, if the run keeps one."""
-        return nullcontext() if self.average is None else self.average.in_place()
+    @contextmanager
+    def as_evaluated(self) -> Iterator[None]:
+        """Give the network the params that are evaluated: their average, if the run keeps one, on its device's bits."""
+        average = nullcontext() if self.average is None else self.average.in_place()
+        with average, as_deployed(self.net, self.options):
+            yield
+
+    def _on_device(self, step: int) -> AbstractContextManager[object]:
+        """Give the network the params as the device of update ``step`` holds them, for its gradients."""
+        if self._precision == Precision():
+            return nullcontext()
+        return held(self.net, self._precision, seed=noise_keys(self.options.seed, step, np.zeros(1, np.int64))[0])
+
+    def _cosine(self, seen: Measured, step: int) -> dict[str, float | None]:
+        """Measure the cosine of the rule's gradient with the exact one, at this rank's samples, where it is due.
+
+        None where the adjoint equation cannot be solved, as without an isolated equilibrium.
+        """
+        every = self.options.cosine_every
+        if every is None or step % every or not bool(seen.own.kept.all()):
+            return {}
+        states = {"states": seen.own.states} if self.net.state_shapes else {}
+        try:
+            exact = self.net.gradients(seen.batch.clamps, seen.batch.targets, rule=EXACT, **states).params
+        except RuntimeError as error:
+            if is_out_of_memory(error):
+                raise
+            return {"cosine": None}
+        pairs = [(seen.own.params[name].flatten().double(), exact[name].flatten().double()) for name in self.params]
+        ours, theirs = (torch.cat(side) for side in zip(*pairs, strict=True))
+        return {"cosine": float(torch.nn.functional.cosine_similarity(ours, theirs, dim=0))}
 
     def _read(self, indices: np.ndarray, step: int) -> Batch:
         """Return samples of update ``step`` with their augmentation and noise, which do not depend on the others."""
@@ -103,13 +138,15 @@ class Learner:
         if self.net.beta == "auto" and "beta" in RULES[self.rule].settings and step % BETA_EVERY == 0:
             self._gradients(self._read(indices[:BETA_SAMPLES], step))
 
-    def _contrast(self, indices: np.ndarray, step: int) -> Measured:
-        """Measure the gradients of samples, each rank those of its share."""
+    def _contrast(self, indices: np.ndarray, step: int, **phase: Any) -> Measured:
+        """Measure the gradients of samples, each rank those of its share; ``phase`` is of their free phases."""
         group = sharing(self.group, len(indices))
         shares = group.shares(len(indices))
         batch = self._read(indices[shares[group.rank]], step)
         settings = {"beta": self.net.last_beta} if self.net.beta == "auto" and self.net.last_beta is not None else {}
-        return merged(group, batch, self._gradients(batch, **settings), [len(indices[share]) for share in shares])
+        return merged(
+            group, batch, self._gradients(batch, **settings, **phase), [len(indices[share]) for share in shares]
+        )
 
     def _gradients(self, batch: Batch, **settings: Any) -> Gradients:
         biased = {"allow_biased": True} if self.options.allow_biased else {}
@@ -145,8 +182,18 @@ class Learner:
             return Part(seen, regularization, gated=0)
         if not bool(torch.isfinite(seen.cost).any()):
             raise NotFinite(seen.culprit(self.net) or "the cost")
-        used = self._contrast(indices[settled.cpu().numpy()], step) if bool(settled.any()) else None
+        used = self._of_settled(seen, settled, indices, step) if bool(settled.any()) else None
         return Part(used, regularization, int((~settled).sum()))
+
+    def _of_settled(self, seen: Measured, settled: Tensor, indices: np.ndarray, step: int) -> Measured:
+        """Measure the samples that settled once more, from where they rest if the rule begins there.
+
+        Ranks share them anew, so that none has all their states.
+        """
+        rest: dict[str, Any] = {}
+        if seen.group.size == 1 and RULES[self.rule].begins_at_rest:
+            rest = {"states": {name: value[settled] for name, value in seen.own.states.items()}, "steps": 0}
+        return self._contrast(indices[settled.cpu().numpy()], step, **rest)
 
     def _regularization(self, seen: Measured, indices: np.ndarray, step: int) -> Regularization | None:
         """Return the gradients of penalty and defence, where the free phase of all samples ended.
@@ -227,6 +274,13 @@ class Learner:
         if self.controller is not None:
             row["penalty"] = self.controller.weight
         return row
+
+
+def _check_cosine(session: Session) -> None:
+    """Raise UserError E0502 where there is no exact gradient to compare with."""
+    if session.options.cosine_every is not None and EXACT not in session.net.rules:
+        message = f"train.cosine_every compares with {EXACT}, which {session.net.name} does not admit"
+        raise UserError(message, code="E0502", help="leave it out")
 
 
 def _chosen_rule(session: Session) -> str:

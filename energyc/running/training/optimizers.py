@@ -33,9 +33,10 @@ _DEVICES = frozenset({"cpu", "cuda"})
 def make_optimizer(options: TrainOptions, params: Mapping[str, Tensor]) -> torch.optim.Optimizer:
     """Return the optimiser of the options.
 
-    Raises UserError for ``lr.NAME`` and ``weight_decay.NAME``: E0501 (no such param), E0502 (rates).
+    Raises UserError for ``lr.NAME``, ``weight_decay.NAME`` and ``momentum.NAME``: E0501 (no such param), E0502 (rates).
     """
-    for setting, given in (("lr", options.rates), ("weight_decay", options.decays)):
+    single = {"lr": options.rates, "weight_decay": options.decays, "momentum": options.momenta}
+    for setting, given in single.items():
         for name in given:
             if name not in params:
                 help_text = did_you_mean(name, params, f"the params are {listed(params)}")
@@ -51,7 +52,8 @@ def make_optimizer(options: TrainOptions, params: Mapping[str, Tensor]) -> torch
 def _own(options: TrainOptions, name: str, param: Tensor) -> dict[str, Any]:
     """The settings of a param's group that are its own."""
     decay = {"weight_decay": options.decays[name]} if name in options.decays else {}
-    return {**_peak(options, name, param), **decay}
+    momentum = {"momentum": options.momenta[name]} if name in options.momenta else {}
+    return {**_peak(options, name, param), **decay, **momentum}
 
 
 def _in_one_pass(options: TrainOptions, params: Mapping[str, Tensor]) -> bool:

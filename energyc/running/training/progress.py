@@ -128,12 +128,12 @@ class BarReporter(Reporter):
         """Move the bar."""
         cost = row["cost"]
         self._cost = cost if self._cost is None else _DECAY * self._cost + (1 - _DECAY) * cost
-        parts = [f"cost {self._cost:.4g}", *self._held_out[:-1], *vital_signs(row).split(", "), *self._held_out[-1:]]
+        parts = [f"cost {self._cost:.4g}", *self._held_out, *vital_signs(row).split(", ")]
         self._progress.update(self._task, completed=row["step"], shown=that_fit(parts, self._room))
 
     def evaluation(self, row: Row) -> None:
         """Show the held-out numbers beside the bar."""
-        self._held_out = held_out(row).split(", ")
+        self._held_out = held_out_numbers(row)
 
     def message(self, text: str) -> None:
         """Write above the bar."""
@@ -162,8 +162,16 @@ def make_reporter(*, quiet: bool = False, console: Console | None = None) -> Rep
 
 
 def held_out(row: Mapping[str, Any]) -> str:
-    """Describe an evaluation, as in ``test cost 0.0123, accuracy 96.10%, residual 1.0e-04``, if it has a residual."""
+    """Describe an evaluation, as in ``test cost 0.0123, accuracy 96.10%, settled 100%, residual 1.0e-04``.
+
+    What the row lacks is left out.
+    """
+    rest = [f"{name} {format_number(name, row[name])}" for name in ("settled", "residual") if name in row]
+    return ", ".join([*held_out_numbers(row), *rest])
+
+
+def held_out_numbers(row: Mapping[str, Any]) -> list[str]:
+    """The cost and the metrics of an evaluation."""
     skipped = {"step", "kind", "epoch", "split", "cost", "saturated", *ALWAYS_MEASURED}
-    parts = [f"test cost {row['cost']:.4g}"]
-    parts += [f"{name} {format_number(name, value)}" for name, value in row.items() if name not in skipped]
-    return ", ".join([*parts, *([f"residual {row['residual']:.1e}"] if "residual" in row else [])])
+    numbers = [f"{name} {format_number(name, value)}" for name, value in row.items() if name not in skipped]
+    return [f"test cost {row['cost']:.4g}", *numbers]

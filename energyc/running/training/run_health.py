@@ -26,7 +26,7 @@ from energyc.runtime.convergence.causes import (
     steps_are_the_network,
     within_rounding,
 )
-from energyc.runtime.convergence.trials import settled_within
+from energyc.runtime.convergence.trials import convergence_threshold
 
 #: The share of settled samples below which there is a symptom.
 ENOUGH = 0.95
@@ -66,7 +66,7 @@ class Relaxation:
     @property
     def limit(self) -> float:
         """The largest residual of a settled sample."""
-        return settled_within(self.tolerance)
+        return convergence_threshold(self.tolerance)
 
     def rests(self, rule: str) -> bool:
         """Whether states are to rest: not where a rule is of the steps, and no tolerance says when they have."""
@@ -135,10 +135,14 @@ class RunHealth:
 
 
 def vital_signs(row: Row) -> str:
-    """Describe the health of an update, as in ``settled 97%, gradient 3.1e-03``; what the row lacks is left out."""
+    """Describe the health of an update, as in ``settled 97%, residual 2.1e-04, gradient 3.1e-03``.
+
+    What the row lacks is left out.
+    """
     norm = row.get("gradient_norm")
-    gradient = "no gradient" if norm is None else f"gradient {norm:.1e}"
-    return f"settled {format_number('settled', row['settled'])}, {gradient}" if "settled" in row else gradient
+    settled = [f"settled {format_number('settled', row['settled'])}"] if "settled" in row else []
+    residual = [f"residual {format_number('residual', row['residual'])}"] if "residual" in row else []
+    return ", ".join([*settled, *residual, "no gradient" if norm is None else f"gradient {norm:.1e}"])
 
 
 def run_health(

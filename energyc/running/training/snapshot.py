@@ -25,14 +25,11 @@ def take(
     state: Mapping[str, Any],
     average: Mapping[str, Tensor] = MappingProxyType({}),
 ) -> Checkpoint:
-    """Return the checkpoint after update ``step``; warm starts and averages are buffers, choices are extra state.
-
-    So is what makes each product, by whose rounding a run would else not go on as it began.
-    """
+    """Return the checkpoint after update ``step``; warm starts and averages are buffers, choices are extra state."""
     module_state = _non_parameter_state(net)
     buffers = {name: value for name, value in module_state.items() if isinstance(value, Tensor)}
     extra = {name: value for name, value in module_state.items() if not isinstance(value, Tensor)}
-    complete_state = {**state, "beta": _number(net.last_beta), "extra": extra, "products": _products(net)}
+    complete_state = {**state, "beta": _number(net.last_beta), "extra": extra}
     return Checkpoint(step, learnable(net), buffers, pack(optimizer), complete_state, average)
 
 
@@ -47,21 +44,8 @@ def restore(net: Network, checkpoint: Checkpoint, optimizer: torch.optim.Optimiz
         _load_rest(net, {**checkpoint.buffers, **checkpoint.state.get("extra", {})})
     if checkpoint.state.get("beta") is not None:
         net.last_beta = checkpoint.state["beta"]
-    for kernels in _kernels(net):
-        kernels.chosen |= checkpoint.state.get("products", {})
     if optimizer is not None:
         unpack(optimizer, checkpoint.optimizer)
-
-
-def _kernels(net: Network) -> list[Any]:
-    """What runs the kernels of a network and of its layers, where it makes products too."""
-    found = {id(kernels): kernels for part in net.modules() if (kernels := getattr(part, "kernels", None)) is not None}
-    return [kernels for kernels in found.values() if hasattr(kernels, "chosen")]
-
-
-def _products(net: Network) -> dict[str, str]:
-    """What makes each product."""
-    return {task: way for kernels in _kernels(net) for task, way in kernels.chosen.items()}
 
 
 def _load_rest(net: Network, saved: Mapping[str, Any]) -> None:

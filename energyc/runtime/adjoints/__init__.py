@@ -1,10 +1,7 @@
-"""The adjoint of an equilibrium, by its equation or by phases, and of the steps that led there, for autograd.
+"""The adjoint of an equilibrium and of the steps that led there, and what autograd makes of them.
+
+``implicit`` solves the adjoint equation, ``backpropagation`` goes back through recorded steps. ``differentiation`` has
+the ways through a network that autograd can take, ``autograd`` the operation that takes one.
 
 Imports: ``convergence``, ``equations``, ``relaxation``, ``tensors``; libraries: ``torch``.
 """
-
-from __future__ import annotations
-
-from energyc.runtime.adjoints import implicit, phases, unrolled
-
-__all__ = ["implicit", "phases", "unrolled"]

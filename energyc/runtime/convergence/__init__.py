@@ -1,10 +1,4 @@
-"""Whether samples settled, the warning where they did not, and why.
+"""Return whether samples converged: checks that warn, trials that find out why not, and the causes in words.
 
 Imports: ``equations``, ``relaxation``, ``tensors``; libraries: ``torch``.
 """
-
-from __future__ import annotations
-
-from energyc.runtime.convergence import short_nudges
-
-__all__ = ["short_nudges"]

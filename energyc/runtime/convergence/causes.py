@@ -215,7 +215,7 @@ def tolerance_missed(tolerance: float, steps: float, chosen: bool) -> str:
 
 
 def rounds_away(tolerance: float, epsilon: float) -> bool:
-    """Whether a tolerance is less than rounding leaves in a dtype with this epsilon."""
+    """Return whether a tolerance is less than rounding leaves in a dtype with this epsilon."""
     return tolerance < ROUNDINGS * epsilon
 
 

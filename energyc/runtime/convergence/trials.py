@@ -1,4 +1,4 @@
-"""Trials on samples that do not settle: jumps and missing floors are looked for, other steps are tried."""
+"""Trials on samples that do not converge: the search for jumps of the force, missing lower bounds, other step sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from energyc.runtime.convergence.causes import (
+from ..equations.equations import Equations
+from ..equations.inputs import free_phase, starting_states
+from ..equations.records import Fixed, FreePhase, Phase, rows_of
+from ..relaxation.solver import run_free_phase, step_method
+from ..relaxation.steps import advance_, energy
+from ..tensors.states import finite, flatten, norm, take, unflatten
+from .causes import (
     NonConvergence,
     curvature_steps,
     force_jumps,
@@ -17,68 +23,61 @@ from energyc.runtime.convergence.causes import (
     no_floor,
     settles_slowly,
 )
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.inputs import free_phase, starting_states
-from energyc.runtime.equations.parts import carries, chosen, part
-from energyc.runtime.equations.records import Fixed, FreePhase, Phase
-from energyc.runtime.relaxation.free_phase import settle
-from energyc.runtime.relaxation.measures import energy
-from energyc.runtime.relaxation.steps import advance_
-from energyc.runtime.tensors.states import finite, flatten, norm, take, unflatten
 
-#: The largest residual of a settled sample if there is no tolerance.
+#: Phases with steps by the curvature, each with the tolerance for the step of the one before.
+ATTEMPTS = 4
+#: The largest residual of a converged sample if there is no tolerance.
 LOOSE = 1e-2
-#: The most samples that are tried of those that do not settle.
-LOOKED_AT = 8
-#: The steps that are watched.
-WATCHED = 24
-#: The places of a path that is followed.
-PLACES = 64
+#: The most samples that are tried of those that do not converge.
+MOST_SAMPLES = 8
+#: The steps that are observed.
+OBSERVED = 24
+#: The points of a path that is followed.
+POINTS = 64
 #: How many times as many steps are tried.
 LONGER = 8
 #: The shares of the step that are tried.
 SMALLER = (1 / 4, 1 / 16, 1 / 64)
-#: The share of the step with which a jump is looked for.
+#: The share of the step with which jumps are searched for.
 SHORT = 1 / 16
-#: The net way of a chattering sample over its path, at most.
-BACK_AND_FORTH = 0.5
+#: The net displacement of an oscillating sample over the length of its path, at most.
+OSCILLATION = 0.5
 #: The share of a jump of the force that its slopes explain, at most.
 EXPLAINED = 0.5
-#: The growth of states that nothing holds, at least.
+#: The growth of unbounded states, at least.
 GROWN = 3.0
-#: The share of its first value by which an energy without a floor falls on their way, at least.
+#: The share of its first value by which an energy without a lower bound falls along it, at least.
 FALLEN = 0.1
-#: The share of their speed that they keep, at least.
+#: The share of their speed that such states keep, at least.
 SPEED_KEPT = 0.9
 
 
-def settled_within(tolerance: float | None) -> float:
-    """The largest residual of a settled sample for a ``relax.tolerance``."""
+def convergence_threshold(tolerance: float | None) -> float:
+    """Return the largest residual of a converged sample for a ``relax.tolerance``."""
     return LOOSE if tolerance is None else tolerance
 
 
 @torch.no_grad()
-@part("diagnosis", "trials")
 def find_non_convergence(net: Equations, fixed: Fixed) -> NonConvergence | None:
-    """Relax, and say why samples do not settle; None where all do.
+    """Relax, and find out why samples do not converge; None where all do.
 
-    At most ``LOOKED_AT`` samples are tried, with ``LONGER`` times ``max_steps`` and with smaller steps: up to some 30
+    At most ``MOST_SAMPLES`` samples are tried, with ``LONGER`` times ``max_steps`` and with smaller steps: up to 30
     times the work of a free phase of these samples.
     """
     phase = free_phase(net, None, None, None)
-    end = settle(net, starting_states(net, None, fixed), fixed, phase)
-    goal = settled_within(phase.tolerance)
-    rows = (~(end.residual <= goal)).nonzero()[:LOOKED_AT, 0]
+    end = run_free_phase(net, starting_states(net, None, fixed), fixed, phase)
+    goal = convergence_threshold(phase.tolerance)
+    rows = (~(end.residual <= goal)).nonzero()[:MOST_SAMPLES, 0]
     if len(rows) == 0:
         return None
-    unsettled = fixed.rows(rows)
+    unsettled = rows_of(fixed, rows)
     trials = Trials(net, unsettled, phase._replace(tolerance=goal, step=end.step, auto=False))
     states = take(end.states, rows)
     return next(trials.causes(states), in_vain(LONGER, len(rows)))
 
 
 class Trials:
-    """The samples that do not settle, and what is tried on them."""
+    """The samples that do not converge, and what is tried on them."""
 
     def __init__(self, net: Equations, fixed: Fixed, phase: Phase) -> None:
         self.net, self.fixed, self.phase = net, fixed, phase
@@ -86,13 +85,13 @@ class Trials:
         self.scale = max(1.0, largest(self.start))
 
     def causes(self, states: list[Tensor]) -> Iterator[NonConvergence]:
-        """The causes that are found from the states at the end, the surest first."""
+        """Yield the causes that are found from the states at the end, the surest first."""
         if self.exploded(states):
             yield from self.smaller_steps()
             yield from self.runs_away(SMALLER[-1])
             yield from self.jumps(self.start)
             return
-        if self.net.relax_solver == "gradient" and chatters(self.watched(states, 1.0)[0]):
+        if self.net.relax_solver == "gradient" and oscillates(self.observe(states, 1.0)[0]):
             yield from self.jumps(states)
             yield from self.smaller_steps()
         yield from self.runs_away(1.0)
@@ -100,19 +99,20 @@ class Trials:
         yield from self.smaller_steps()
 
     def exploded(self, states: list[Tensor]) -> bool:
-        """Whether a state is not finite, or far larger than at the start."""
+        """Return whether a state is not finite, or far larger than at the start."""
         return not bool(finite(states).all()) or largest(states) > (self.net.relax_explosion or 1e4) * self.scale
 
-    # ---------------------------------------------------------------- what is seen
+    # ---------------------------------------------------------------- observations
 
-    def watched(self, states: list[Tensor], factor: float) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-        """The moves of some steps, the change of the force in each, and what J says of it before and after.
+    def observe(self, states: list[Tensor], factor: float) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+        """Return the moves of some steps, the change of the force in each, and what J predicts of it.
 
-        Moves and changes [batch, entries]; J's account [batch] is along the change of the force, the larger of both.
+        Moves and changes [batch, entries]; the prediction [batch] is along the change of the force, the larger of those
+        before and after the step.
         """
         x, moves, changes, explained = [s.clone() for s in states], [], [], []
         force, step = self.net._force(x, self.fixed), self.steps(factor)
-        for _ in range(WATCHED):
+        for _ in range(OBSERVED):
             before, old = [s.clone() for s in x], force
             advance_(self.net, x, self.fixed, force, step)
             force = self.net._force(x, self.fixed)
@@ -129,14 +129,14 @@ class Trials:
         return (flatten([torch.zeros_like(x) if b is None else b for b, x in zip(back, at)]) * move).sum(1).abs()
 
     def jumps(self, states: list[Tensor]) -> Iterator[NonConvergence]:
-        """Whether the force jumps as the samples go back and forth, even with a short step.
+        """Find a force that jumps as the samples oscillate, even with a short step.
 
-        J, which sees no jump, explains little of the change of the force there.
+        J, which does not contain the jump, predicts little of the change of the force there.
         """
         if self.net.relax_solver != "gradient":
             return
-        moves, changes, explained = self.watched(self.after(states, self.phase.max_steps, SHORT), SHORT)
-        if not chatters(moves):
+        moves, changes, explained = self.observe(self.after(states, self.phase.max_steps, SHORT), SHORT)
+        if not oscillates(moves):
             return
         sizes = torch.stack([norm(change) for change in changes])
         top = sizes.argmax(0, keepdim=True)
@@ -146,7 +146,7 @@ class Trials:
         by_state = [float(part.square().sum()) for part in unflatten(torch.stack(changes).abs().sum(0), self.start)]
         yield force_jumps(self.net.state_names[by_state.index(max(by_state))])
 
-    # ---------------------------------------------------------------- what is tried
+    # ---------------------------------------------------------------- trials
 
     def steps(self, factor: float) -> tuple[float, ...]:
         """``factor`` times the step of each state."""
@@ -155,15 +155,15 @@ class Trials:
     def trial(self, factor: float, times: int) -> FreePhase:
         """A free phase with ``factor`` times the step and ``times`` as many steps at most.
 
-        A sample has settled where it would have at the whole step: the force counts, not the way of a short step.
+        A sample has converged where it would have at the whole step: the force counts, not the length of a short step.
         """
         goal = factor * (self.phase.tolerance or LOOSE)
         longest = times * self.phase.max_steps
         phase = self.phase._replace(step=self.steps(factor), tolerance=goal, max_steps=longest)
-        return settle(self.net, [x.clone() for x in self.start], self.fixed, phase)
+        return run_free_phase(self.net, [x.clone() for x in self.start], self.fixed, phase)
 
     def smaller_steps(self) -> Iterator[NonConvergence]:
-        """The largest of some smaller steps with which all samples settle."""
+        """Find the largest of some smaller steps with which all samples converge."""
         if self.net.relax_solver != "gradient":
             return
         for factor in SMALLER:
@@ -175,26 +175,32 @@ class Trials:
         yield from self.steps_by_curvature()
 
     def steps_by_curvature(self) -> Iterator[NonConvergence]:
-        """Whether all samples settle with steps that the relaxation chooses by the curvature.
+        """Find out whether all samples converge with step sizes by the curvature.
 
-        The first phase finds the step; the second has the tolerance of ``trial`` for a step of that size.
+        The first phase finds the step; the next one has the tolerance of ``trial`` for a step of that size. Where that
+        one needs a smaller step, another follows with the tolerance for it.
         """
-        if self.net.relax_auto or not carries("step size", "auto") or min(self.phase.step) <= 0:
+        if self.net.relax_auto or min(self.phase.step) <= 0:
             return
         goal = self.phase.tolerance or LOOSE
         factor = self._share(self._by_curvature(goal))
-        end = self._by_curvature(factor * goal)
-        if bool((end.residual <= self._share(end) * goal).all()):
-            steps, factor = int(end.steps.max()), self._share(end)
-            longer = self.longer_nudges(factor)
-            settings = f"relax.step = auto with {self.limit(steps)}{longer}, or {self.step_sizes(factor)}"
-            yield curvature_steps(factor * max(self.phase.step), steps, settings)
+        for _ in range(ATTEMPTS):
+            end, before = self._by_curvature(factor * goal), factor
+            factor = self._share(end)
+            if bool((end.residual <= factor * goal).all()):
+                steps = int(end.steps.max())
+                longer = self.longer_nudges(factor)
+                settings = f"relax.step = auto with {self.limit(steps)}{longer}, or {self.step_sizes(factor)}"
+                yield curvature_steps(factor * max(self.phase.step), steps, settings)
+                return
+            if factor >= before:
+                return
 
     def _by_curvature(self, tolerance: float) -> FreePhase:
         """A free phase whose steps follow the curvature."""
         longest = LONGER * self.phase.max_steps
         phase = self.phase._replace(auto=True, tolerance=tolerance, max_steps=longest)
-        return settle(self.net, [x.clone() for x in self.start], self.fixed, phase)
+        return run_free_phase(self.net, [x.clone() for x in self.start], self.fixed, phase)
 
     def _share(self, end: FreePhase) -> float:
         """The share of the step of the spec that a free phase ended with, at most 1."""
@@ -221,28 +227,28 @@ class Trials:
         return most if self.net.relax_tolerance is not None else f"relax.tolerance = {LOOSE:g}, {most}"
 
     def more_steps(self) -> Iterator[NonConvergence]:
-        """Whether more steps of the same size are enough."""
+        """Find out whether more steps of the same size are enough."""
         end = self.trial(1.0, LONGER)
         if bool((end.residual <= (self.phase.tolerance or LOOSE)).all()):
             steps = int(end.steps.max())
             yield settles_slowly(steps, self.limit(steps))
 
     def runs_away(self, factor: float) -> Iterator[NonConvergence]:
-        """Whether the states grow with ``factor`` times the step, at a speed that does not fall."""
+        """Find out whether the states grow with ``factor`` times the step, at a speed that does not fall."""
         sizes, speeds, energies = self.path(factor)
         if len(sizes) < 3 or speeds[-1] < SPEED_KEPT * speeds[0]:
             return
-        circles = len(sizes) == PLACES and sizes[-1] < GROWN / 2 * sizes[PLACES // 2]
+        circles = len(sizes) == POINTS and sizes[-1] < GROWN / 2 * sizes[POINTS // 2]
         if circles or sizes[-1] < GROWN * sizes[0]:
             return
         falls = energies[-1] == min(energies) and energies[0] - energies[-1] > FALLEN * abs(energies[0])
         yield no_floor(sizes, energies, falls)
 
     def path(self, factor: float) -> tuple[list[float], list[float], list[float]]:
-        """The largest entry, the speed and the mean energy at some places from the start towards an explosion."""
+        """Return the largest entry, the speed and the mean energy at some points from the start to a divergence."""
         sizes, speeds, energies, before = list[float](), list[float](), list[float](), self.start
-        pause = max(1, round(self.phase.max_steps / PLACES / factor))
-        while len(sizes) < PLACES:
+        pause = max(1, round(self.phase.max_steps / POINTS / factor))
+        while len(sizes) < POINTS:
             after = self.after(before, pause, factor)
             if self.exploded(after):
                 if pause == 1:
@@ -257,9 +263,9 @@ class Trials:
 
     def after(self, states: list[Tensor], count: int, factor: float) -> list[Tensor]:
         """The states after some steps."""
-        states = [x.clone() for x in states]
+        states, method = [x.clone() for x in states], step_method(self.net)
         for _ in range(count):
-            chosen("solver", self.net.relax_solver).step_(self.net, states, self.fixed, self.steps(factor))
+            method.step_(states, self.fixed, self.steps(factor))
         return states
 
 
@@ -268,8 +274,8 @@ def largest(states: list[Tensor]) -> float:
     return max(float(x.abs().max()) for x in states)
 
 
-def chatters(moves: list[Tensor]) -> bool:
-    """Whether most samples end near where they began, after a path many times as long."""
-    way = sum(moves[1:], moves[0]).abs().sum(1)
+def oscillates(moves: list[Tensor]) -> bool:
+    """Return whether most samples end near where they began, after a path many times as long."""
+    displacement = sum(moves[1:], moves[0]).abs().sum(1)
     path = sum(move.abs().sum(1) for move in moves)
-    return bool((way <= BACK_AND_FORTH * path).double().mean() >= 0.5)
+    return bool((displacement <= OSCILLATION * path).double().mean() >= 0.5)

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.flow import Flow
-from energyc.runtime.equations.records import Fixed
-from energyc.runtime.tensors.states import Tensors
+from ..tensors.states import Tensors
+from .by_autograd import pulled_back, real_clamps
+from .flow import Flow
+from .records import Fixed
 
 
 class Derivatives(Flow):
@@ -94,8 +95,15 @@ class Derivatives(Flow):
         return [torch.zeros_like(direction) for direction in directions]
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
-        """<cotangents, dF/dx> for each real clamp x."""
-        return {}
+        """<cotangents, dF/dx> for each real clamp x that the force reads."""
+        clamps = real_clamps(self)
+        if not clamps:
+            return {}
+
+        def force(net: Flow, _: Tensors, fixed: Fixed) -> Tensors:
+            return net._force(states, fixed)
+
+        return pulled_back(self, force, fixed, cotangents, params=False, clamps=clamps)[1]
 
     def _cost_vjp(
         self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
@@ -119,15 +127,26 @@ class Derivatives(Flow):
         self, states: Tensors, fixed: Fixed, cotangents: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """<cotangents, d readouts/dz>, and the same by params and real clamps."""
-        return [None for _ in states], {}
+
+        def readouts(net: Flow, states: Tensors, fixed: Fixed) -> Tensors:
+            return net._readouts(states, fixed)
+
+        return pulled_back(self, readouts, fixed, cotangents, states=states, clamps=real_clamps(self))
 
     def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
         """<cotangents, d start> by params and real clamps."""
-        return {}
+
+        def start(net: Flow, _: Tensors, fixed: Fixed) -> Tensors:
+            return net._start(fixed)
+
+        return pulled_back(self, start, fixed, cotangents, clamps=real_clamps(self))[1]
 
     def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
         """P^T cotangents, P the derivative of the projection at a point."""
-        return list(cotangents)
+        return [
+            self.state_sets[name].project_adjoint(x, cotangent) if name in self.state_sets else cotangent
+            for name, x, cotangent in zip(self.state_shapes, at, cotangents)
+        ]
 
     def _proximal_adjoint(self, at: Tensors, cotangents: Tensors, fixed: Fixed, step: Sequence[float]) -> list[Tensor]:
         """P^T cotangents, P the derivative of ``_proximal_`` at a point."""

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.phase_settings import PhaseSettings
-from energyc.runtime.equations.records import Fixed
-from energyc.runtime.equations.rule_equations import RuleEquations
-from energyc.runtime.tensors.states import Tensors
+from ..tensors.states import Tensors
+from .phase_settings import PhaseSettings
+from .records import Fixed
+from .rule_equations import RuleEquations
 
 
 class Equations(PhaseSettings, RuleEquations):
@@ -22,16 +22,6 @@ class Equations(PhaseSettings, RuleEquations):
     conservative. A generated class overrides what is not trivial for its network. Results by params are summed over the
     batch; all others are [batch, ...].
     """
-
-    def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
-        """One step of the relaxation, in place; ``step`` is the step size of each state."""
-        raise NotImplementedError
-
-    def _walk_(
-        self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float], seen: Any = None
-    ) -> None:
-        """Steps of the solver, in place; ``seen`` is called before each of them."""
-        raise NotImplementedError
 
     def _steps_(self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]) -> None:
         """Steps of the free phase, in place; the first of them has the number ``first``."""
@@ -63,14 +53,14 @@ class Equations(PhaseSettings, RuleEquations):
         fixed: Fixed,
         targets: Tensors,
         beta: float,
-        drive: Any,
+        nudge: Any,
         count: int,
         step: Sequence[float],
-        turned: int | None = None,
+        negative_from: int | None = None,
     ) -> None:
-        """Steps of a nudged phase, in place; ``drive`` is what the nudge subtracts from the force.
+        """Steps of a nudged phase, in place; ``nudge`` is what is subtracted from the force, times beta.
 
-        From the sample ``turned`` on, beta is negative.
+        From the sample ``negative_from`` on, beta is negative.
         """
         raise NotImplementedError
 
@@ -86,10 +76,6 @@ class Equations(PhaseSettings, RuleEquations):
     ) -> None:
         """Steps of two nudged phases with the correction at their midpoint, in place."""
         raise NotImplementedError
-
-    def _precise(self) -> AbstractContextManager[None]:
-        """Where a linear system is solved: products in full precision."""
-        return nullcontext()
 
     def _rounds_steps(self, states: Tensors) -> bool:
         """Whether rounded products are any other in a step of a free phase from these states."""

@@ -8,8 +8,6 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.parts import part
-
 #: A family with more members is reported as their sum alone.
 MOST_MEMBERS = 32
 
@@ -24,7 +22,6 @@ class Terms(dict[str, Tensor]):
         return torch.stack(members).sum(0)
 
 
-@part("terms", "families")
 def by_members(terms: Mapping[str, Tensor], families: Mapping[str, Tensor]) -> Terms:
     """Terms of which some are families, whose members are [batch, ...]."""
     found = Terms()

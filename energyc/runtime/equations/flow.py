@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.network_facts import NetworkFacts
-from energyc.runtime.equations.records import Fixed
-from energyc.runtime.tensors.states import Rate, Tensors
+from ..tensors.states import Rate, Tensors
+from .network_facts import NetworkFacts
+from .records import Fixed
 
 
 class Flow(NetworkFacts):
@@ -19,8 +20,6 @@ class Flow(NetworkFacts):
     summed: tuple[str, ...] = ()
     #: Params that only terms without an energy read.
     force_params: tuple[str, ...] = ()
-    #: Whether a state is kept in a set, or has a kink that it moves by a proximal step.
-    constrained = False
     #: Whether a kink of an energy moves by a proximal step.
     kinked = False
     #: Whether all flows go down the energies in a metric, so that rules for gradients use ``_nudge``.
@@ -49,9 +48,18 @@ class Flow(NetworkFacts):
     precisions: tuple[float, ...] = ()
 
     @property
+    def constrained(self) -> bool:
+        """Whether a state is kept in a set, or has a kink that it moves by a proximal step."""
+        return self.kinked or bool(self.state_sets)
+
+    @property
     def coupled(self) -> bool:
         """Whether a sample now depends on the others of its batch."""
         return self.batch_mates == "always" or (self.batch_mates == "training" and self.training)
+
+    def _precise(self) -> AbstractContextManager[None]:
+        """Where a linear system is solved: products in full precision."""
+        return nullcontext()
 
     def _prepare(self, *given: Tensor) -> Fixed:
         """The quantities that depend on clamps, noise and params alone."""
@@ -105,14 +113,21 @@ class Flow(NetworkFacts):
         return []
 
     def _project_(self, states: list[Tensor]) -> None:
-        """Each state onto its constraint set, in place."""
+        """Each state onto its set, in place."""
+        for name, state in zip(self.state_shapes, states):
+            if name in self.state_sets:
+                self.state_sets[name].project_(state)
 
     def _block(self, number: int, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """The force on each state of a block, then D of those for which it is not a number."""
         raise ValueError(f"{self.name} was compiled without relax.solver = blocks")
 
     def _project_block_(self, number: int, states: list[Tensor]) -> None:
-        """Each state of a block onto its constraint set, in place."""
+        """Each state of a block onto its set, in place."""
+        names = list(self.state_shapes)
+        for k in self.blocks[number]:
+            if names[k] in self.state_sets:
+                self.state_sets[names[k]].project_(states[k])
 
     def _weights(self, fixed: Fixed) -> list[Tensor]:
         """The weights of the kinks that move proximally, each of the shape of its state."""

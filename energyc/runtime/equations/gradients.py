@@ -7,13 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.parts import chosen
-from energyc.runtime.equations.records import Estimate, Fixed, FreePhase, Gradients, RuleSettings
-from energyc.runtime.tensors.states import Tensors, finite, plain_norm, take
-
-#: Slopes by param, summed over the batch.
-Slopes = dict[str, Tensor]
+from ..tensors.states import Tensors
+from .equations import Equations
+from .penalties import contraction_penalty, jacobian_penalty, residual_defence
+from .records import Estimate, Fixed, FreePhase, Gradients, RuleSettings, Slopes
 
 
 def averaged(net: Equations, found: Estimate, fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
@@ -46,26 +43,12 @@ def added(means: Sequence[Tensor], owner: Tensor) -> Tensor:
     return means[0] if len(means) == 1 else means[0].add_(means[1])
 
 
-def not_exploded(free: FreePhase) -> Tensor:
-    """Samples whose free phase ended, at states whose squares are numbers; an explosion did not: [batch]."""
-    known = finite([free.residual, *map(plain_norm, free.states)])
-    return known if bool(known.all()) else finite([free.residual, *(x.square() for x in free.states)])
-
-
-def restricted(kept: Tensor, fixed: Fixed, *groups: Tensors) -> tuple[Fixed, list[list[Tensor]]]:
-    """The fixed quantities, and groups of tensors, for the samples that are kept."""
-    if bool(kept.all()):
-        return fixed, list(map(list, groups))
-    rows = kept.nonzero()[:, 0]
-    return fixed.rows(rows), [take(group, rows) for group in groups]
-
-
 def penalised(
     net: Equations, free: FreePhase, fixed: Fixed, settings: RuleSettings
 ) -> tuple[list[Slopes], dict[str, Tensor]]:
     """Slopes of what keeps training healthy, states held fixed, and what was measured: [batch] each."""
-    found = [chosen("penalty", "defence")(net, free, fixed, settings)] if settings.defence else []
+    found = [residual_defence(net, free, fixed, settings)] if settings.defence else []
     if settings.penalty:
-        penalty = chosen("penalty", "contraction") if net.contraction_rate else chosen("penalty", "jacobian")
+        penalty = contraction_penalty if net.contraction_rate else jacobian_penalty
         found.append(penalty(net, free, fixed, settings))
     return [slope for _, _, slope in found], {"frozen": free.frozen, **{name: value for name, value, _ in found}}

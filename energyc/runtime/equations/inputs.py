@@ -9,10 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.parts import chosen
-from energyc.runtime.equations.records import Fixed, Phase, RuleSettings
-from energyc.runtime.tensors.warning import warn_caller
+from ..tensors.warning import warn_caller
+from .equations import Equations
+from .records import Fixed, Phase, RuleSettings
 
 #: The shape of each input without the batch, and the size of the dim that an integer input indexes.
 Shapes = Mapping[str, tuple[tuple[int, ...], int | None]]
@@ -32,8 +31,24 @@ def fixed_by(net: Equations, clamps: Mapping[str, Tensor]) -> Fixed:
         return net._prepare(*ordered(net, "clamp", clamps, net.clamp_shapes, {}))
     fed = {name: value for name, value in clamps.items() if name not in net.noise_shapes}
     real = ordered(net, "clamp", fed, net.clamp_shapes, {})
-    noise = [] if hasattr(net, "layers") else chosen("inputs", "noise")(net, clamps, real)
+    noise = [] if hasattr(net, "layers") else noises(net, clamps, real)
     return net._prepare(*real, *noise)
+
+
+def noises(net: Equations, clamps: Mapping[str, Tensor], beside: Sequence[Tensor]) -> list[Tensor]:
+    """The noises in order, those that are not given drawn or 0. Raises ValueError."""
+    given = {name: value for name, value in clamps.items() if name in net.noise_shapes}
+    missing = [name for name in net.noise_shapes if name not in given]
+    if missing:
+        batch = next((len(value) for value in (*beside, *given.values())), 1)
+        drawn = net._noise(None, batch) if net.training else [torch.zeros(batch, *s) for s in net.noise_shapes.values()]
+        given |= {name: value for name, value in zip(net.noise_shapes, drawn) if name in missing}
+    return ordered(net, "noise", given, noise_shapes(net), dict(zip(net.clamp_shapes, beside)))
+
+
+def noise_shapes(net: Equations) -> dict[str, tuple[tuple[int, ...], None]]:
+    """The shape of each noise without the batch, as ``ordered`` takes shapes."""
+    return {name: (shape, None) for name, shape in net.noise_shapes.items()}
 
 
 def named_inputs(net: Equations, clamps: object, named: Mapping[str, object]) -> dict[str, Tensor]:
@@ -293,7 +308,10 @@ def rule_settings(
     """
     strength = checked_strength(beta if radius is None else radius)
     count = net.points if points is None else whole_number("points", points, 1)
-    return RuleSettings(free, free._replace(steps=checked_nudge_steps(net, nudge_steps)), strength, count)
+    nudge = free._replace(steps=checked_nudge_steps(net, nudge_steps), tolerance=None, max_steps=net.nudge_max_steps)
+    if nudge_steps == "spec":
+        nudge = nudge._replace(tolerance=net.nudge_tolerance)
+    return RuleSettings(free, nudge, strength, count)
 
 
 def checked_nudge_steps(net: Equations, steps: int | str | None) -> int | None:

@@ -8,15 +8,23 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from energyc.runtime.equations.description import described
-from energyc.runtime.equations.parts import carries, chosen
+from ..contract import refuse_earlier
+from ..tensors.sets import Index, Real, StateSet
+from .description import described
 
 
 class NetworkFacts(nn.Module):
     """The names and shapes of a network, and its params."""
 
     name: str
-    state_shapes: Mapping[str, tuple[int, ...]]
+    #: The spaces of states, clamps, noises and targets, which a generated class declares.
+    states: Mapping[str, Real] = {}
+    clamps: Mapping[str, Real | Index] = {}
+    noises: Mapping[str, Real] = {}
+    targets: Mapping[str, Real | Index] = {}
+    state_shapes: Mapping[str, tuple[int, ...]] = {}
+    #: The sets that states are kept in, by the names of those that are.
+    state_sets: Mapping[str, StateSet] = {}
     #: The shape of each input without the batch, and the size of the dim that an integer input indexes.
     clamp_shapes: Mapping[str, tuple[tuple[int, ...], int | None]] = {}
     target_shapes: Mapping[str, tuple[tuple[int, ...], int | None]] = {}
@@ -37,20 +45,37 @@ class NetworkFacts(nn.Module):
     #: Rules that are not defined on this network, each with the reason; known where energyc loads it.
     undefined: Mapping[str, str] = {}
     target: str | None = None
-    #: What records steps on a GPU; None: nothing does.
+    #: The recorder of steps on a GPU; None where steps are not recorded.
     graphs: Any = None
 
-    def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Read what the class declares. Raises ImportError for a class of an earlier version."""
+        super().__init_subclass__(**keywords)
+        refuse_earlier(cls)
+        if "states" in vars(cls):
+            cls.state_shapes = {name: space.shape for name, space in cls.states.items()}
+            cls.state_sets = {name: space for name, space in cls.states.items() if isinstance(space, StateSet)}
+        if "clamps" in vars(cls):
+            cls.clamp_shapes = {name: (space.shape, space.classes) for name, space in cls.clamps.items()}
+        if "noises" in vars(cls):
+            cls.noise_shapes = {name: space.shape for name, space in cls.noises.items()}
+        if "targets" in vars(cls):
+            cls.target_shapes = {name: (space.shape, space.classes) for name, space in cls.targets.items()}
+
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
         super().__init__()
         anchor = torch.zeros((), device=device, dtype=dtype or torch.get_default_dtype())
         self.register_buffer("_anchor", anchor, persistent=False)
         self._anchor: Tensor
         #: The names of what was warned of as not settled.
         self.warned: set[str] = set()
-        if carries("recorder", "cuda"):
-            self.graphs = chosen("recorder", "cuda")()
-        if carries("diagnosis", "short nudges"):
-            self.nudges: dict[str, int] = {}  # how many gradients each rule has given
+        self.nudges: dict[str, int] = {}  # how many gradients each rule has given
+        self._initialize(torch.Generator().manual_seed(seed))
+
+    def _initialize(self, random: torch.Generator) -> None:
+        """Params, drawn in float64 on the CPU, and constants: a generated class states them."""
 
     def __repr__(self) -> str:
         """Sizes, shapes and rules."""

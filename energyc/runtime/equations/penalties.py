@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.func import jvp
 from torch.nn.functional import normalize
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import Slopes
-from energyc.runtime.equations.parts import part
-from energyc.runtime.equations.records import Fixed, FreePhase, RuleSettings
-from energyc.runtime.tensors.states import flatten, norm, per_sample, unflatten
+from ..tensors.states import Tensors, filled, flatten, norm, per_sample, unflatten
+from .by_autograd import pulled_back
+from .equations import Equations
+from .records import Fixed, FreePhase, RuleSettings, Slopes, restricted
 
 #: What was measured, its name first: [batch]; and the slope by param of its weight times it, summed over the batch.
 Penalty = tuple[str, Tensor, Slopes]
 
 
-@part("penalty", "defence")
 def residual_defence(net: Equations, free: FreePhase, fixed: Fixed, settings: RuleSettings) -> Penalty:
     """|step F|^2 / |z|^2 of each sample, and the slope of ``settings.defence`` times it.
 
@@ -31,20 +30,30 @@ def residual_defence(net: Equations, free: FreePhase, fixed: Fixed, settings: Ru
     return "defence", torch.as_tensor(value), net._force_vjp(free.states, fixed, cotangents)[1]
 
 
-@part("penalty", "jacobian")
 def jacobian_penalty(net: Equations, free: FreePhase, fixed: Fixed, settings: RuleSettings) -> Penalty:
     """|J_nc w|^2 / dim for one w a sample (Hutchinson 1989), and the slope of ``settings.penalty`` times it."""
     along = settings.directions or [torch.randn_like(x) for x in free.states]
     weight, size = settings.penalty, sum(x[0].numel() for x in free.states)
-    (square,), slopes = net._penalty(free.states, fixed, along)
-    return "penalty", square / size, {name: weight / size * slope for name, slope in slopes.items()}
+
+    def pushed(net: Equations, _: Tensors, fixed: Fixed) -> tuple[Tensor, ...]:
+        """J_nc w for each state."""
+
+        def force(*states: Tensor) -> tuple[Tensor, ...]:
+            return tuple(filled(net._nonconservative_force(states, fixed), states))
+
+        found: tuple[Tensor, ...] = jvp(force, tuple(free.states), tuple(along))[1]
+        return found
+
+    ahead = pushed(net, free.states, fixed)
+    square = sum(norm(x).square() for x in ahead)
+    slopes = pulled_back(net, pushed, fixed, [2 * weight / size * x for x in ahead])[1]
+    return "penalty", torch.as_tensor(square) / size, slopes
 
 
 #: Steps of the power iteration that turn the last step into the slowest mode.
 ITERATIONS = 2
 
 
-@part("penalty", "contraction")
 def contraction_penalty(net: Equations, free: FreePhase, fixed: Fixed, settings: RuleSettings) -> Penalty:
     """The factor rho of a step along its slowest mode, and the slope of ``settings.penalty`` max(0, rho - rate)^2.
 
@@ -72,6 +81,17 @@ def contraction_penalty(net: Equations, free: FreePhase, fixed: Fixed, settings:
     ahead = stepped(mode)
     rho = norm(ahead)
     excess = (rho - (net.contraction_rate or 0.0)).clamp_min(0)
-    back = net._project_adjoint(moved, unflatten(2 * settings.penalty * excess[:, None] * normalize(ahead), states))
-    cotangents = [h * x for h, x in zip(step, back)]
-    return "contraction", rho, net._jvp_gradient(states, fixed, unflatten(mode, states), cotangents)
+    slow = excess > 0
+    if not bool(slow.any()):
+        return "contraction", rho, {}
+    pull = 2 * settings.penalty * excess[:, None] * normalize(ahead)
+    _, (states, moved, w, pulled) = restricted(
+        slow, fixed, states, moved, unflatten(mode, states), unflatten(pull, states)
+    )
+    cotangents = [h * x for h, x in zip(step, net._project_adjoint(moved, pulled))]
+
+    def pushed(net: Equations, _: Tensors, fixed: Fixed) -> Tensors:
+        """J w of the samples that are slow."""
+        return net._force_jvp(states, restricted(slow, fixed)[0], w)
+
+    return "contraction", rho, pulled_back(net, pushed, fixed, cotangents)[1]

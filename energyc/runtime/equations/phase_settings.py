@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from energyc.runtime.equations.parts import carries
-
-#: The settings that choose what a module is made of.
-CHOICES = frozenset(
-    {"relax_solver", "relax_auto", "relax_products", "relax_measure", "relax_exit", "relax_patience", "snapshots"}
-)
+from typing import Any, ClassVar
 
 
 class PhaseSettings:
-    """How a network relaxes and is nudged; a generated class overrides what its spec sets."""
+    """How a network relaxes and is nudged; a generated class overrides what its spec sets.
+
+    It declares that as ``relaxation = rt.Relax(steps=20)`` and ``nudging = rt.Nudge(steps=8)``, which become the
+    attributes ``relax_steps`` and ``nudge_steps``. A network may be given others.
+    """
 
     relax_solver = "gradient"
     #: The products with which a relaxation begins, where it has others than the rest; ``products``: its own, where they
@@ -37,6 +34,9 @@ class PhaseSettings:
     #: The strength that ``auto`` last chose.
     last_beta: float | None = None
     nudge_steps: int | None = None
+    #: Nudged phases go on to this share of change of their contrast, for so many steps at most.
+    nudge_tolerance: float | None = None
+    nudge_max_steps: int = 0
     points = 4
     radius: float | str | None = None
     snapshots: int | None = None
@@ -50,8 +50,36 @@ class PhaseSettings:
     #: which is the last but for forces; None: as torch is set.
     products: str | None = None
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute. Raises ValueError for a choice that a module made when it was compiled."""
-        if not carries("recorder", "cuda") and name in CHOICES:
-            raise ValueError(f"{name} was chosen when this module was compiled; compile it with another one")
-        super().__setattr__(name, value)
+
+class Declaration:
+    """Settings that a class declares at once: each becomes an attribute of the class. Raises TypeError for others."""
+
+    prefix: ClassVar[str]
+
+    def __init__(self, **values: Any) -> None:
+        self.attributes = {self.attribute(name): value for name, value in values.items()}
+
+    def attribute(self, name: str) -> str:
+        """The attribute that a setting is: with the prefix, or else by its own name."""
+        known = {*vars(PhaseSettings), *PhaseSettings.__annotations__}
+        for attribute in (f"{self.prefix}_{name}", name):
+            if attribute in known:
+                return attribute
+        raise TypeError(f"{type(self).__name__} has no setting {name!r}")
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Give the class its attributes."""
+        for attribute, value in self.attributes.items():
+            setattr(owner, attribute, value)
+
+
+class Relax(Declaration):
+    """The settings of relaxations."""
+
+    prefix = "relax"
+
+
+class Nudge(Declaration):
+    """The settings of nudged phases."""
+
+    prefix = "nudge"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -11,8 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.tensors.warning import warn_caller
+from ..tensors.warning import warn_caller
+from .equations import Equations
 
 #: The operations of torch that equations write products in.
 PRODUCTS = frozenset(
@@ -37,9 +39,6 @@ class RoundedProducts(TorchFunctionMode):
 
     They are added up in float32, and the result is rounded to bfloat16 before it is float32 again.
     """
-
-    #: By which kernels know it, which take such operands themselves.
-    rounds_operands = True
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Compute, a product with rounded operands; a sum over one tensor alone is none."""
@@ -89,43 +88,75 @@ def with_products(net: Equations, products: str | None) -> Iterator[None]:
         net.products = before
 
 
-def rounded(name: str) -> Callable[..., Any]:
-    """An equation of a network, by its name, with products as the network has them."""
+#: An equation of a network.
+Equation = Callable[..., Any]
 
-    def equation(self: Any, *args: Any, **kwargs: Any) -> Any:
+
+def rounded(equation: Equation) -> Equation:
+    """Return an equation of a network with products as the network has them."""
+
+    @wraps(equation)
+    def with_products(self: Any, *args: Any, **kwargs: Any) -> Any:
         with products_in(self.products, self.device):
-            return getattr(super(RoundedEquations, self), name)(*args, **kwargs)
+            return equation(self, *args, **kwargs)
 
-    return equation
+    return with_products
 
 
-def contrasted(name: str) -> Callable[..., Any]:
-    """The same of an equation that moves phases, whose difference may be the gradient."""
+def contrasted(equation: Equation) -> Equation:
+    """Return the same of an equation that moves phases, whose difference may be the gradient."""
 
-    def equation(self: Any, *args: Any, **kwargs: Any) -> Any:
+    @wraps(equation)
+    def with_products(self: Any, *args: Any, **kwargs: Any) -> Any:
         with products_in("float32" if self.products == "contrast" else self.products, self.device):
-            return getattr(super(RoundedEquations, self), name)(*args, **kwargs)
+            return equation(self, *args, **kwargs)
 
-    return equation
+    return with_products
 
 
-def in_full(name: str) -> Callable[..., Any]:
-    """An equation of a network, by its name, with products in float32 where the network has any of its own."""
+def in_full(equation: Equation) -> Equation:
+    """Return an equation of a network with products in float32 where the network has any of its own."""
 
-    def equation(self: Any, *args: Any, **kwargs: Any) -> Any:
+    @wraps(equation)
+    def with_products(self: Any, *args: Any, **kwargs: Any) -> Any:
         with self._precise(), products_in(self.products, self.device):
-            return getattr(super(RoundedEquations, self), name)(*args, **kwargs)
+            return equation(self, *args, **kwargs)
 
-    return equation
+    return with_products
+
+
+#: The equations whose products are those of the network, by how they take them.
+CONTRASTED = "_force _block _slopes _nudge _cost_vjp".split()
+ROUNDED_OPERANDS = (
+    "_force_vjp _step_vjp _force_jvp _correction _hold _predictions _prediction_vjp _held_correction"
+).split()
+IN_FULL = (
+    "_prepare _start _clamped _terms _families _readouts _cost _metrics _sums_gradient _sums_clamp_gradient "
+    "_energy_gradient _energy_contrast _descent_gradient _user_force_gradient _nonconservative_force"
+).split()
+#: How each of them takes its products.
+TAKEN: Mapping[str, Callable[[Equation], Equation]] = MappingProxyType(
+    {
+        **dict.fromkeys(CONTRASTED, contrasted),
+        **dict.fromkeys(ROUNDED_OPERANDS, rounded),
+        **dict.fromkeys(IN_FULL, in_full),
+    }
+)
 
 
 class RoundedEquations(Equations):
-    """Equations whose products take operands in ``products``; it stands before the class that has them.
+    """Equations whose products take operands in ``products``: those that a class below this one states.
 
     These are the force, the nudge and their derivatives, which every step evaluates. What is computed once is not
     rounded: a contrast is a small difference of slopes. Nor are, to bfloat16, forces in phases whose difference is the
     gradient: rounding is as large as that. What turns these phases is by their difference, and is rounded.
     """
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Give the equations of a class their products."""
+        super().__init_subclass__(**keywords)
+        for name in TAKEN.keys() & vars(cls).keys():
+            setattr(cls, name, TAKEN[name](vars(cls)[name]))
 
     def _contrasting(self) -> AbstractContextManager[None]:
         """Products where phases move whose difference is the gradient."""
@@ -141,37 +172,3 @@ class RoundedEquations(Equations):
         if self.dtype != torch.float32 or (self.products == "tf32" and self.device.type != "cuda"):
             return own
         return {"tf32": 2.0**-10, "bfloat16": 2.0**-7}.get(self.products or "", own)
-
-    _force = contrasted("_force")
-    _block = contrasted("_block")
-    _slopes = contrasted("_slopes")
-    _nudge = contrasted("_nudge")
-    _cost_vjp = contrasted("_cost_vjp")
-    _force_vjp = rounded("_force_vjp")
-    _step_vjp = rounded("_step_vjp")
-    _force_jvp = rounded("_force_jvp")
-    _correction = rounded("_correction")
-    _hold = rounded("_hold")
-    _predictions = rounded("_predictions")
-    _prediction_vjp = rounded("_prediction_vjp")
-    _held_correction = rounded("_held_correction")
-
-    _prepare = in_full("_prepare")
-    _start = in_full("_start")
-    _clamped = in_full("_clamped")
-    _terms = in_full("_terms")
-    _families = in_full("_families")
-    _readouts = in_full("_readouts")
-    _cost = in_full("_cost")
-    _metrics = in_full("_metrics")
-    _sums_gradient = in_full("_sums_gradient")
-    _sums_clamp_gradient = in_full("_sums_clamp_gradient")
-    _energy_gradient = in_full("_energy_gradient")
-    _energy_contrast = in_full("_energy_contrast")
-    _descent_gradient = in_full("_descent_gradient")
-    _user_force_gradient = in_full("_user_force_gradient")
-    _clamp_gradient = in_full("_clamp_gradient")
-    _readout_vjp = in_full("_readout_vjp")
-    _start_vjp = in_full("_start_vjp")
-    _penalty = in_full("_penalty")
-    _jvp_gradient = in_full("_jvp_gradient")

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Fixed
-from energyc.runtime.tensors.proximal import (
+from ..tensors.proximal import (
     Corner,
     at_corners,
     corners_adjoint,
@@ -19,7 +17,9 @@ from energyc.runtime.tensors.proximal import (
     shrunk_adjoint,
     thresholds,
 )
-from energyc.runtime.tensors.states import Rate, Tensors
+from ..tensors.states import Rate, Tensors
+from .equations import Equations
+from .records import Fixed
 
 
 class ProximalEquations(Equations):

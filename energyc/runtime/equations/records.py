@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from torch import Tensor, nn
 
-from energyc.runtime.equations.description import ranged, shaped
-from energyc.runtime.tensors.states import Tensors
+from ..tensors.states import Tensors, finite, plain_norm, take
+from .description import ranged, shaped
+
+#: Slopes by param, summed over the batch.
+Slopes = dict[str, Tensor]
 
 
 class Fixed(Protocol):
-    """The clamps, and what depends on clamps and params alone; every network has a record of its own."""
+    """The clamps, and what depends on clamps and params alone; every network has a named tuple of its own.
 
-    def rows(self, rows: Tensor) -> Self:
-        """The same for some of the samples."""
-        ...
+    The fields that all samples share are named in its ``_shared``, where there are any.
+    """
+
+    def _asdict(self) -> dict[str, Tensor]: ...
+
+    def _replace(self, **fields: Tensor) -> Self: ...
 
     def __getitem__(self, index: slice, /) -> tuple[Tensor, ...]:
         """The clamps come first."""
         ...
+
+
+#: A record of what is fixed.
+AnyFixed = TypeVar("AnyFixed", bound=Fixed)
+
+
+def rows_of(fixed: AnyFixed, rows: Tensor) -> AnyFixed:
+    """Return what is fixed for some of the samples."""
+    shared = getattr(fixed, "_shared", ())
+    return fixed._replace(**{name: x[rows] for name, x in fixed._asdict().items() if name not in shared})
 
 
 class Relaxed(NamedTuple):
@@ -146,3 +162,17 @@ class Estimate(NamedTuple):
     adjoint: Tensors | None = None
     beta: float | None = None
     health: Mapping[str, Tensor] = {}
+
+
+def not_exploded(free: FreePhase) -> Tensor:
+    """Return which samples have a free phase that ended, at states whose squares are finite: [batch]."""
+    known = finite([free.residual, *map(plain_norm, free.states)])
+    return known if bool(known.all()) else finite([free.residual, *(x.square() for x in free.states)])
+
+
+def restricted(kept: Tensor, fixed: Fixed, *groups: Tensors) -> tuple[Fixed, list[list[Tensor]]]:
+    """Return the fixed quantities, and groups of tensors, for the samples that are kept."""
+    if bool(kept.all()):
+        return fixed, list(map(list, groups))
+    rows = kept.nonzero()[:, 0]
+    return rows_of(fixed, rows), [take(group, rows) for group in groups]

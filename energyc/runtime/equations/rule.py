@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
-from energyc.runtime.tensors.states import Tensors
+from ..tensors.states import Tensors
+from .equations import Equations
+from .records import Estimate, Fixed, RuleSettings
 
 #: A network, the states a free phase starts from, what is fixed, the targets and the settings of both phases.
 Estimator = Callable[[Equations, list[Tensor], Fixed, Tensors, RuleSettings], Estimate]
@@ -38,6 +38,12 @@ class Declared(NamedTuple):
     order: int | None = None
     instead: str | None = None
     objective: str | None = None
+
+
+def declared(estimator: Estimator) -> Declared:
+    """Return what a learning rule declares."""
+    found: Declared = vars(estimator)["declared"]
+    return found
 
 
 def rule(name: str, **facts: Any) -> Callable[[Estimator], Estimator]:

@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import Tensor
 
-from energyc.runtime.equations.derivatives import Derivatives
-from energyc.runtime.equations.records import Fixed
-from energyc.runtime.tensors.states import Tensors
+from ..tensors.states import Tensors
+from .derivatives import Derivatives
+from .records import Fixed
 
 
 class RuleEquations(Derivatives):
@@ -75,12 +75,6 @@ class RuleEquations(Derivatives):
         """The holomorphic extension: the equations on complex states."""
         raise ValueError(f"{self.name} was compiled without a holomorphic rule")
 
-    def _penalty(self, states: Tensors, fixed: Fixed, directions: Tensors) -> tuple[list[Tensor], dict[str, Tensor]]:
-        """|J_nc directions|^2, and its slope by theta."""
+    def _nonconservative_force(self, states: Tensors, fixed: Fixed) -> list[Tensor | None]:
+        """The force whose Jacobian is J_nc, None for a state on which there is none."""
         raise ValueError(f"there is no Jacobian penalty in this module: {self.name} was compiled without one")
-
-    def _jvp_gradient(
-        self, states: Tensors, fixed: Fixed, directions: Tensors, cotangents: Tensors
-    ) -> dict[str, Tensor]:
-        """<cotangents, d (J directions)/dtheta>."""
-        raise ValueError(f"there is no penalty on contraction in this module: {self.name} was compiled without one")

@@ -1,5 +1,5 @@
 """Phases by compiled kernels, in C++ and in Triton.
 
-Imports: ``equations``, ``files``, ``networks``, ``relaxation``, ``tensors``; libraries: ``torch``,
+Imports: ``equations``, ``files``, ``networks``, ``relaxation``, ``resources``, ``tensors``; libraries: ``torch``,
 ``triton``.
 """

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from energyc.runtime.kernels.library import Library, NoCompiler, built
-from energyc.runtime.tensors.states import Tensors
-from energyc.runtime.tensors.warning import warn_caller
+from ..tensors.states import Tensors
+from ..tensors.warning import warn_caller
+from .library import Library, NoCompiler, built
 
 KINDS = {torch.float32: "float", torch.float64: "double"}
 

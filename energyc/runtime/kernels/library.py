@@ -1,8 +1,7 @@
 """Libraries of kernels: built from their source when first used, kept for the next time, believed only if unchanged.
 
-A kept library is a line of JSON and the built file. The line has the hash of the file, the kernels that have run here
-in a process of their own, those that ended it, and which way to do a task was the fastest here. The file is loaded from
-a private copy, so that what is run is what was hashed.
+With a kept library are kept the kernels that have run here in a process of their own, and those that ended it. It is
+loaded from a private copy, so that what is run is what was hashed.
 """
 
 from __future__ import annotations
@@ -16,23 +15,19 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
 from torch import Tensor
 
-from energyc.files import SafePath, cache_folder
-from energyc.runtime.tensors.states import Tensors
+from ...files import SafePath, cache_folder, keep_in_cache, kept_in_cache
+from ..tensors.states import Tensors
+from .headers import expanded
 
 #: ``-march=native`` is tried first; a compiler that does not know it builds for the common denominator.
 FLAGS = "-std=c++17 -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math -shared -fPIC -pthread".split()
-#: How often each way to do a task is timed at most.
-ROUNDS = 7
-#: The seconds after which that ends, with the round that is under way.
-TIMED = 0.1
 #: Seconds that a first step may take.
 LONGEST_TRIAL = 60
 DIED = "ended the process in which it was tried"
@@ -69,7 +64,7 @@ class NoCompiler(Exception):
 class Library:
     """A built library: its content, where it is kept, and which of its kernels ``ran`` or ``died`` when first tried.
 
-    It ``is_new`` where it was built just now. ``chosen`` tells the fastest way to do a task, of those that were timed.
+    It ``is_new`` where it was built just now.
     """
 
     def __init__(
@@ -78,7 +73,6 @@ class Library:
         place: SafePath,
         ran: Sequence[str] = (),
         died: Sequence[str] = (),
-        chosen: Mapping[str, str] = {},
         is_new: bool = False,
     ) -> None:
         self.content = content
@@ -86,7 +80,6 @@ class Library:
         self.is_new = is_new
         self.ran = set(ran)
         self.died = set(died)
-        self.chosen = dict(chosen)
 
     @cached_property
     def loaded(self) -> ctypes.CDLL:
@@ -117,30 +110,18 @@ class Library:
             self.keep()
         return None if death is None else f"{name} {death}"
 
-    def fastest(self, task: str, ways: Mapping[str, Callable[[], object]]) -> str:
-        """The fastest of some ways to do a task here, by name: timed once, and then what is kept with the library."""
-        if task not in self.chosen:
-            self._learn()  # another process may have timed it
-        if task not in self.chosen:
-            self.chosen[task] = fastest_of(ways)
-            self.keep()
-        return self.chosen[task]
-
     def keep(self) -> None:
         """Write the library where the next process finds it, if it can be written, with what others kept of it."""
         self._learn()
-        digest = hashlib.sha256(self.content).hexdigest()
-        head = {"sha256": digest, "ran": sorted(self.ran), "died": sorted(self.died), "chosen": self.chosen}
         with suppress(OSError):
-            self.place.write(json.dumps(head).encode() + b"\n" + self.content)
+            keep_in_cache(self.place, self.content, ran=sorted(self.ran), died=sorted(self.died))
 
     def _learn(self) -> None:
-        """Take over what other processes kept of this library; what they chose first stays."""
+        """Take over what other processes kept of this library."""
         kept = kept_library(self.place)
         if kept is not None and kept.content == self.content:
             self.ran |= kept.ran
             self.died |= kept.died - self.ran
-            self.chosen |= kept.chosen
 
     def _tried(self, name: str, sizes: str, numbers: bytes) -> str | None:
         """How a kernel ended the process that made its first step; None where it did not, or there was no process."""
@@ -169,10 +150,12 @@ class Library:
 def built(source: str, kind: str = "float") -> Library:
     """The library of a source for ``float`` or ``double``, built unless it is kept from another time.
 
+    The source names the headers of the runtime that it needs, as ``expanded`` reads them.
     The compiler is ``CXX``, or the first that is found; ``CXXFLAGS`` are added to its flags. Libraries are kept in
     ``$XDG_CACHE_HOME/energyc``, by the source, the command and the processor. Raises NoCompiler.
     """
     compiler = os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
+    source = expanded(source)
     if compiler is None:
         raise NoCompiler("no C++ compiler was found; install one, or name it in CXX")
     command = [*compiler.split(), *FLAGS, f"-DREAL={kind}", *os.environ.get("CXXFLAGS", "").split()]
@@ -204,11 +187,11 @@ def probed(command: Sequence[str]) -> str | None:
 
 def kept_library(place: SafePath) -> Library | None:
     """The library that is kept at a place; None where there is none, or it is not what was kept."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        line, _, content = place.read().partition(b"\n")
-        head = json.loads(line)
-        if hashlib.sha256(content).hexdigest() == head["sha256"]:
-            return Library(content, place, head["ran"], head["died"], head["chosen"])
+    if (found := kept_in_cache(place)) is None:
+        return None
+    head, content = found
+    with suppress(KeyError, TypeError, ValueError):
+        return Library(content, place, head["ran"], head["died"])
     return None
 
 
@@ -224,20 +207,6 @@ def build(command: Sequence[str], source: str, place: SafePath) -> Library:
         library = Library(made.read_bytes(), place, is_new=True)
     library.keep()
     return library
-
-
-def fastest_of(ways: Mapping[str, Callable[[], object]]) -> str:
-    """The way that takes the least time, of at least two calls of each in turn, as the first may be slow."""
-    least = dict.fromkeys(ways, float("inf"))
-    began = time.perf_counter()
-    for number in range(ROUNDS):
-        for name, call in ways.items():
-            start = time.perf_counter()
-            call()
-            least[name] = min(least[name], time.perf_counter() - start)
-        if number > 0 and time.perf_counter() - began > TIMED:
-            break
-    return min(least, key=least.__getitem__)
 
 
 def _size_of(x: Tensor) -> int:

@@ -8,10 +8,10 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.records import Fixed
-from energyc.runtime.networks.network import EnergyNetwork
-from energyc.runtime.relaxation.solver import Drive
-from energyc.runtime.tensors.states import Tensors
+from ..equations.records import Fixed
+from ..networks.network import EnergyNetwork
+from ..relaxation.descent import NudgeForce
+from ..tensors.states import Tensors
 
 #: Steps that are counted in float32 without rounding.
 COUNTED = 2**24
@@ -58,8 +58,8 @@ class KernelNetwork(EnergyNetwork):
     _sum_sizes: tuple[tuple[int, ...], ...] = ()
     _totals: Mapping[str, tuple[int, ...]] = {}
 
-    def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """The tensors that a kernel reads, in its order."""
+    def _given(self, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The tensors that kernels read, in their order."""
         raise NotImplementedError
 
     def _serving(self, phase: str, states: Tensors) -> str | None:
@@ -83,8 +83,7 @@ class KernelNetwork(EnergyNetwork):
         name = self._serving(phase, states)
         if name is None:
             return False
-        given = self._given(name, fixed, targets)
-        return self.kernels.run(name, states, given, scalars, steps, change, self.products)
+        return self.kernels.run(name, states, self._given(fixed, targets), scalars, steps, change, self.products)
 
     def _holds(self, step: Sequence[float]) -> bool:
         """Whether a state is held by its step, which an exact block in a kernel does not read."""
@@ -135,15 +134,15 @@ class KernelNetwork(EnergyNetwork):
         fixed: Fixed,
         targets: Tensors,
         beta: float,
-        drive: Drive,
+        nudge: NudgeForce,
         count: int,
         step: Sequence[float],
-        turned: int | None = None,
+        negative_from: int | None = None,
     ) -> None:
-        usual = drive == self._nudge or (drive == self._cost_force and not self.descends)
-        scalars = (beta, *step, float("inf") if turned is None else turned)
+        usual = nudge == self._nudge or (nudge == self._cost_force and not self.descends)
+        scalars = (beta, *step, float("inf") if negative_from is None else negative_from)
         if self._holds(step) or not (usual and self._ran("nudged", states, fixed, targets, scalars, count)):
-            super()._nudged_steps_(states, fixed, targets, beta, drive, count, step, turned)
+            super()._nudged_steps_(states, fixed, targets, beta, nudge, count, step, negative_from)
 
     def _tracking_steps_(
         self,

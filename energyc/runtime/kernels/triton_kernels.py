@@ -9,11 +9,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.products import products_in
-from energyc.runtime.kernels.triton_functions import has_triton, interpreted
-from energyc.runtime.relaxation.graphs import Graphs
-from energyc.runtime.tensors.states import Tensors, relative_change
-from energyc.runtime.tensors.warning import warn_caller
+from ..equations.products import products_in
+from ..relaxation.graphs import Graphs
+from ..tensors.states import Tensors, relative_change
+from ..tensors.warning import warn_caller
+from .triton_functions import has_triton, interpreted
 
 #: The steps of a phase that solves from one look at where it is to the next.
 LOOK = 8
@@ -25,14 +25,15 @@ Step = Callable[..., None]
 class PhaseStep(NamedTuple):
     """A step, and the entries of memory that it needs for each sample.
 
-    ``number`` is which of what is given is the number of the step, ``matrices`` are those that products alone read,
-    ``batched`` those that each sample has for itself. A ``whole`` phase is one launch: a program moves its samples in
-    place until the last step. ``prepare`` computes what stays in the memory for all steps. One that ``solves`` repeats
-    a step until each sample is at its goal.
+    ``reads`` are the places of what it reads in what it is given. Of that ``number`` is which one is the number of the
+    step, ``matrices`` are those that products alone read, ``batched`` those that each sample has for itself. A
+    ``whole`` phase is one launch: a program moves its samples in place until the last step. ``prepare`` computes what
+    stays in the memory for all steps. One that ``solves`` repeats a step until each sample is at its goal.
     """
 
     step: Step
     entries: int
+    reads: Sequence[int]
     number: int | None = None
     matrices: Set[int] = frozenset()
     batched: Set[int] = frozenset()
@@ -95,16 +96,17 @@ class TritonKernels:
         products = "float32" if products == "contrast" else products
         kind, device = states[0].dtype, states[0].device
         low = torch.bfloat16 if products == "bfloat16" and kind == torch.float32 else kind
-        matrices = self.phases[name].matrices
-        read = [x.detach().to(low if k in matrices else x.dtype).contiguous() for k, x in enumerate(given)]
+        phase = self.phases[name]
+        asked = [given[place].detach() for place in phase.reads]
+        read = [x.to(low if k in phase.matrices else x.dtype).contiguous() for k, x in enumerate(asked)]
         numbers = _numbers(tuple(scalars), kind, device)
         with torch.no_grad(), products_in(None if low != kind else products, device):
-            if self.phases[name].solves:
+            if phase.solves:
                 assert change is not None
                 self._solve(name, states, read, numbers, steps, change)
                 return True
             work = partial(self._move, name, steps, low)
-            launches = steps > 1 and not self.phases[name].whole
+            launches = steps > 1 and not phase.whole
             if (launches or change is not None) and self.graphs.serve(device):
                 self._replay((name, steps, products), work, states, [*read, numbers], change)
             else:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.inputs import ordered_states, ordered_targets, prepared
-from energyc.runtime.equations.records import Answers, Fixed
-from energyc.runtime.tensors.states import Tensors
+from ..equations.equations import Equations
+from ..equations.inputs import ordered_states, ordered_targets, prepared
+from ..equations.records import Answers, Fixed
+from ..tensors.states import Tensors
 
 
 class Answering(Equations):

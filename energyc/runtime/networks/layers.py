@@ -12,10 +12,10 @@ from typing import Any, Protocol, Self
 import torch
 from torch import Tensor, nn
 
-from energyc.runtime.adjoints.autograd import Way, relaxed_inside
-from energyc.runtime.convergence.causes import NonConvergence
-from energyc.runtime.equations.gradients import not_exploded
-from energyc.runtime.equations.inputs import (
+from ..adjoints.autograd import relaxed_inside
+from ..adjoints.differentiation import Differentiation, PhaseDifferentiation, differentiation
+from ..convergence.causes import NonConvergence
+from ..equations.inputs import (
     admitted,
     as_numbers,
     fixed_by,
@@ -28,12 +28,12 @@ from energyc.runtime.equations.inputs import (
     refuse_not_finite,
     starting_states,
 )
-from energyc.runtime.equations.parts import chosen
-from energyc.runtime.equations.records import Estimate, Fixed, FreePhase, Gradients, Relaxed
-from energyc.runtime.networks.answers import Answering
-from energyc.runtime.networks.network import EnergyNetwork
-from energyc.runtime.relaxation.free_phase import settle
-from energyc.runtime.tensors.states import Tensors
+from ..equations.noise import LayerNoise
+from ..equations.records import Estimate, Fixed, FreePhase, Gradients, Relaxed, not_exploded, rows_of
+from ..relaxation.solver import run_free_phase
+from ..tensors.states import Tensors
+from .answers import Answering
+from .network import EnergyNetwork
 
 
 class EnergyLayer(EnergyNetwork):
@@ -54,13 +54,11 @@ class EnergyLayer(EnergyNetwork):
         layer.__dict__.update(zip(attributes, params))
         return layer
 
-    def way(self, rule: str, **nudge: Any) -> Way:
-        """The way through it by a rule, with the settings of the phases of one that nudges."""
-        if rule in self.learning_rules:
-            by_phases: Way = chosen("differentiation", "phases")(rule, self.learning_rules[rule], **nudge)
-            return by_phases
-        way: Way = chosen("differentiation", "bptt") if rule == "bptt" else chosen("differentiation", "implicit")
-        return way
+    def differentiation(self, rule: str, **nudge: Any) -> Differentiation:
+        """Return how autograd goes through it by a rule, with the settings of the phases of one that nudges."""
+        if rule in self.rules:
+            return PhaseDifferentiation(rule, self._rule(rule), **nudge)
+        return differentiation(rule)
 
     def _owners(self) -> dict[str, nn.Parameter]:
         """The params that it reads, by its own names: tensors of the network around it."""
@@ -94,7 +92,7 @@ class Relaxation:
         self.settings, self.nudge = (steps, step, tolerance), nudge
         self.noise: Any = None
         self.phases: dict[str, list[FreePhase]] = {}
-        self.ways: list[Any] = []
+        self.differentiations: list[Differentiation] = []
 
     def with_noise(self, noise: Any) -> Self:
         """Give the layers what is given of their noises; the rest is drawn in training."""
@@ -111,11 +109,11 @@ class Relaxation:
         named, phase = self.fed(layer, number, clamps), free_phase(layer, *self.settings)
         if self.rule is None:
             fixed = fixed_by(layer, named)
-            free = settle(layer, starting_states(layer, None, fixed), fixed, phase)
+            free = run_free_phase(layer, starting_states(layer, None, fixed), fixed, phase)
             values = layer._readouts(free.states, fixed)
         else:
-            self.ways.append(layer.way(self.rule, **self.nudge))
-            free, values = relaxed_inside(layer, named, self.ways[-1], phase)
+            self.differentiations.append(layer.differentiation(self.rule, **self.nudge))
+            free, values = relaxed_inside(layer, named, self.differentiations[-1], phase)
         self.phases.setdefault(layer.name, []).append(free)
         return values
 
@@ -143,7 +141,7 @@ class Relaxation:
     @property
     def estimates(self) -> list[Estimate]:
         """The results of the phases of a rule that nudges, for the layers that a cotangent reached."""
-        return [found for way in self.ways for found in getattr(way, "found", ())]
+        return [found for each in self.differentiations for found in getattr(each, "found", ())]
 
     @property
     def beta(self) -> float | None:
@@ -306,7 +304,7 @@ class LayeredNetwork(Answering):
             return None
         beside = dict(zip(self.clamp_shapes, fixed[: len(self.clamp_shapes)]))
         noise = {name: as_numbers(name, clamps[name]) for name in self.noise_shapes if name in clamps}
-        return chosen("inputs", "noise of layers")(self, noise, beside)
+        return LayerNoise(self, noise, beside)
 
     def draw_noise(self, seeds: Sequence[int]) -> dict[str, Tensor]:
         """Noise by name, a sample for each seed, which decides it alone: ``block.eps`` [batch, copies, ...].
@@ -365,7 +363,7 @@ class LayeredNetwork(Answering):
         while bool(kept.any()) and not bool(took.all()):
             rows = kept.nonzero()[:, 0]
             again = Relaxation(rule, **settings).with_noise(noise and noise.rows(rows))
-            part, costs, slopes = self._differentiated(fixed.rows(rows), [aim[rows] for aim in aims], again)
+            part, costs, slopes = self._differentiated(rows_of(fixed, rows), [aim[rows] for aim in aims], again)
             took = part.took_part(costs)
             kept = kept.index_copy(0, rows, took)
         owners, phases = self._owners(), relaxation.all_phases()

@@ -8,11 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.runtime.adjoints.autograd import relaxed_inside
-from energyc.runtime.convergence.causes import NonConvergence
-from energyc.runtime.convergence.trials import find_non_convergence
-from energyc.runtime.equations.gradients import averaged
-from energyc.runtime.equations.inputs import (
+from ..adjoints.autograd import relaxed_inside
+from ..adjoints.differentiation import differentiation
+from ..convergence.causes import NonConvergence
+from ..convergence.checks import warn_short_nudges
+from ..convergence.trials import find_non_convergence
+from ..equations.families import by_members
+from ..equations.gradients import averaged
+from ..equations.inputs import (
     admitted,
     free_phase,
     named_inputs,
@@ -25,17 +28,15 @@ from energyc.runtime.equations.inputs import (
     rule_settings,
     starting_states,
 )
-from energyc.runtime.equations.parts import carries, chosen
-from energyc.runtime.equations.records import Estimate, Fixed, Gradients, Relaxed
-from energyc.runtime.equations.rule import Estimator
-from energyc.runtime.networks.answers import Answering
-from energyc.runtime.nudging.nudged import nudged_steps, tracking_steps
-from energyc.runtime.relaxation.free_phase import settle
-from energyc.runtime.relaxation.measures import energy, residual
-from energyc.runtime.relaxation.observers import Trace
-from energyc.runtime.relaxation.solver import Seen
-from energyc.runtime.relaxation.steps import free_steps
-from energyc.runtime.tensors.states import Tensors, filled
+from ..equations.records import Estimate, Gradients, Relaxed
+from ..equations.rule import Estimator, declared
+from ..nudging.nudged_phases import nudged_steps, tracking_steps
+from ..relaxation.free_run import Trace
+from ..relaxation.graphs import Graphs
+from ..relaxation.solver import free_steps, run_free_phase
+from ..relaxation.steps import energy, residual
+from ..tensors.states import Tensors, filled
+from .answers import Answering
 
 
 class EnergyNetwork(Answering):
@@ -45,17 +46,27 @@ class EnergyNetwork(Answering):
     missing, unknown, of another shape or out of range raise ValueError.
     """
 
-    #: The learning rules by name; the first one is the default.
-    learning_rules: Mapping[str, Estimator] = {}
+    #: The learning rules; the first one is the default.
+    learning_rules: Sequence[Estimator] = ()
     _steps_ = free_steps
     _residual = residual
     _nudged_steps_ = nudged_steps
     _tracking_steps_ = tracking_steps
 
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
+        super().__init__(device, dtype, seed)
+        self.graphs = Graphs()
+
     @property
     def rules(self) -> tuple[str, ...]:
         """The names of the learning rules that this module holds."""
-        return tuple(self.learning_rules)
+        return tuple(declared(estimate).name for estimate in self.learning_rules)
+
+    def _rule(self, name: str) -> Estimator:
+        """The learning rule of a name."""
+        return next(estimate for estimate in self.learning_rules if declared(estimate).name == name)
 
     @torch.no_grad()
     def terms(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -69,7 +80,7 @@ class EnergyNetwork(Answering):
         if not self.family_names:
             return dict(zip(self.term_names, self._terms(at, fixed)))
         found = dict(zip(self.term_names, self._terms(at, fixed)))
-        return chosen("terms", "families")(found, dict(zip(self.family_names, self._families(at, fixed))))
+        return by_members(found, dict(zip(self.family_names, self._families(at, fixed))))
 
     @torch.no_grad()
     def families(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -104,20 +115,6 @@ class EnergyNetwork(Answering):
         """Whether two nudged phases are one batch; samples that depend on each other are not mixed."""
         together = self.device.type != "cpu" if self.nudge_together is None else self.nudge_together
         return together and not self.coupled
-
-    def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
-        chosen("solver", self.relax_solver).step_(self, states, fixed, step)
-
-    def _walk_(
-        self,
-        states: list[Tensor],
-        fixed: Fixed,
-        first: int,
-        count: int,
-        step: Sequence[float],
-        seen: Seen | None = None,
-    ) -> None:
-        chosen("solver", self.relax_solver).walk_(self, states, fixed, first, count, step, seen)
 
     def first_bad_term(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> str | None:
         """The first energy term that is not finite, or None."""
@@ -165,7 +162,7 @@ class EnergyNetwork(Answering):
         phase = free_phase(self, steps, step, tolerance)
         record = (record,) if isinstance(record, str) else tuple(record)
         trace = Trace(self, record)
-        free = settle(self, starting_states(self, states, fixed), fixed, phase, [trace] if record else [])
+        free = run_free_phase(self, starting_states(self, states, fixed), fixed, phase, [trace] if record else [])
         trace.record(free.states, fixed, free.step)
         return Relaxed(self._named(free.states), free.residual, free.steps, trace.stacked(), free.step)
 
@@ -209,7 +206,7 @@ class EnergyNetwork(Answering):
         fourth, the sixteenth and so on.
         """
         rule = admitted(self, rule, allow_biased)
-        estimate = self.learning_rules[rule]
+        estimate = self._rule(rule)
         with torch.no_grad():
             phase = free_phase(self, steps, step, tolerance)
             settings = rule_settings(self, phase, beta, nudge_steps, points, radius)
@@ -221,10 +218,9 @@ class EnergyNetwork(Answering):
             start = starting_states(self, states, fixed, aims)
             if contrast:
                 found = estimate(self, start, fixed, aims, settings)
-                if carries("diagnosis", "short nudges"):
-                    chosen("diagnosis", "short nudges")(self, rule, estimate, found, fixed, aims, settings)
+                warn_short_nudges(self, rule, estimate, found, fixed, aims, settings)
                 return averaged(self, found, fixed, aims, settings)
-            free = settle(self, start, fixed, phase)
+            free = run_free_phase(self, start, fixed, phase)
             return averaged(self, Estimate(free, [], torch.ones_like(free.frozen)), fixed, aims, settings)
 
     def forward(
@@ -260,9 +256,8 @@ class EnergyNetwork(Answering):
             if self.relax_solver != "gradient":
                 how = f"by the solver {self.relax_solver}"
             raise ValueError(f"a network that relaxes {how} is differentiated by implicit, not {rule}")
-        way = chosen("differentiation", "bptt") if rule == "bptt" else chosen("differentiation", "implicit")
         given = refuse_not_finite(self, named_inputs(self, clamps, named))
-        free, values = relaxed_inside(self, given, way, phase, states)
+        free, values = relaxed_inside(self, given, differentiation(rule), phase, states)
         readouts = dict(zip(self.readout_names, values))
         if not relaxed:
             return readouts

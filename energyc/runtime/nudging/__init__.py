@@ -1,10 +1,4 @@
-"""Nudged and clamped phases, their contrast, and how strong a nudge is.
+"""Nudged and clamped phases, their contrast, and the strength of a nudge.
 
 Imports: ``equations``, ``relaxation``, ``tensors``; libraries: ``torch``.
 """
-
-from __future__ import annotations
-
-from energyc.runtime.nudging import pairs, snapshots, strength
-
-__all__ = ["pairs", "snapshots", "strength"]

@@ -1,26 +1,25 @@
-"""The clamped phase: some states are held where the targets say, the others settle around them."""
+"""The clamped phase: some states are held where the targets say, the others relax around them."""
 
 from __future__ import annotations
 
 import torch
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import not_exploded, restricted
-from energyc.runtime.equations.records import Fixed, FreePhase, Phase
-from energyc.runtime.relaxation.free_phase import settle
-from energyc.runtime.tensors.states import Tensors
+from ..equations.equations import Equations
+from ..equations.records import Fixed, FreePhase, Phase, not_exploded, restricted
+from ..relaxation.solver import run_free_phase
+from ..tensors.states import Tensors
 
 
-def settle_clamped(net: Equations, free: Tensors, fixed: Fixed, targets: Tensors, phase: Phase) -> FreePhase:
-    """The phase from the free states on, the clamped ones held: a state whose step is 0 does not move.
+def run_clamped_phase(net: Equations, free: Tensors, fixed: Fixed, targets: Tensors, phase: Phase) -> FreePhase:
+    """Run the phase from the free states on, the clamped ones held: a state whose step size is 0 does not move.
 
-    It ends as a free phase does. Raises ValueError for a value that is not on the set of its state.
+    It stops as a free phase does. Raises ValueError for a value that is not on the set of its state.
     """
     held = net._clamped(fixed, targets)
     states = [x.clone() if value is None else value.to(x).clone() for x, value in zip(free, held)]
     check_on_sets(net, states)
     step = tuple(h if value is None else 0.0 for h, value in zip(phase.step, held))
-    ended = settle(net, [x.clone() for x in states], fixed, phase._replace(step=step))
+    ended = run_free_phase(net, [x.clone() for x in states], fixed, phase._replace(step=step))
     still = [x if value is None else y for x, y, value in zip(ended.states, states, held)]
     return ended._replace(states=still)
 
@@ -36,23 +35,23 @@ def check_on_sets(net: Equations, states: Tensors) -> None:
             raise ValueError(f"{name} is clamped off its set, by {float((x - nearest).abs().max()):.3g}")
 
 
-def both_phases(
+def free_and_clamped_phases(
     net: Equations, start: Tensors, fixed: Fixed, targets: Tensors, phase: Phase
 ) -> tuple[FreePhase, FreePhase]:
-    """The free phase, whose residual is the larger one of both, and the clamped phase.
+    """Run the free phase, whose residual becomes the larger one of both, and the clamped phase.
 
-    A sample takes part in a contrast where both settled.
+    A sample takes part in a contrast where both converged.
     """
     with net._contrasting():
-        free = settle(net, list(start), fixed, phase)
-        clamped = settle_clamped(net, free.states, fixed, targets, phase)
+        free = run_free_phase(net, list(start), fixed, phase)
+        clamped = run_clamped_phase(net, free.states, fixed, targets, phase)
     return free._replace(residual=torch.maximum(free.residual, clamped.residual)), clamped
 
 
-def kept_of(
+def common_samples(
     free: FreePhase, clamped: FreePhase, fixed: Fixed
 ) -> tuple[torch.Tensor, Fixed, list[torch.Tensor], list[torch.Tensor]]:
-    """The samples both of whose phases ended, what is fixed for them, and their free and clamped states."""
+    """Return which samples have both phases ended, what is fixed for them, and their free and clamped states."""
     kept = not_exploded(free) & not_exploded(clamped)
     at, (states, held) = restricted(kept, fixed, free.states, clamped.states)
     return kept, at, states, held

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Fixed, FreePhase, RuleSettings
-from energyc.runtime.nudging.nudged import NudgeMonitor
-from energyc.runtime.nudging.strength import nudging_strength
-from energyc.runtime.relaxation.free_phase import settle
-from energyc.runtime.relaxation.solver import Drive
-from energyc.runtime.relaxation.steps import advance_, change
-from energyc.runtime.tensors.states import Tensors, subtract
+from ..equations.equations import Equations
+from ..equations.records import Fixed, FreePhase, RuleSettings
+from ..relaxation.descent import NudgeForce
+from ..relaxation.solver import run_free_phase
+from ..relaxation.steps import advance_, change
+from ..tensors.states import Tensors, subtract
+from .nudged_phases import NudgeMonitor
+from .strength import nudging_strength
 
 #: The forces on both halves of all dyads.
 Forces = Callable[[list[Tensor], list[Tensor]], tuple[list[Tensor], list[Tensor]]]
@@ -24,7 +24,7 @@ Steps = Callable[[list[Tensor], list[Tensor], int], None]
 
 
 class Dyads(NamedTuple):
-    """Both halves of all dyads where they settled; ``mean`` is what they say of the free phase."""
+    """Both halves of all dyads where they ended; ``mean`` is what they say of the free phase."""
 
     plus: list[Tensor]
     minus: list[Tensor]
@@ -40,39 +40,39 @@ class DyadStart(NamedTuple):
 
 
 def dyad_start(
-    net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings, drive: Drive
+    net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings, nudge: NudgeForce
 ) -> DyadStart:
-    """The start of a phase of dyads; where beta or the steps are to be chosen, that is done at a free equilibrium."""
+    """Return the start of a phase of dyads; automatic step sizes and strengths come from a free phase."""
     strength = net.beta if settings.strength is None else settings.strength
     if settings.free.auto or strength is None or strength == "auto":
-        free = settle(net, start, fixed, settings.free)
+        free = run_free_phase(net, start, fixed, settings.free)
         order = 2 if net.alpha == 0.5 else 1
-        beta = nudging_strength(net, free, fixed, targets, settings, order, drive=drive)
+        beta = nudging_strength(net, free, fixed, targets, settings, order, nudge=nudge)
         return DyadStart(free.states, free.step, beta)
     return DyadStart(start, settings.free.step, float(strength))
 
 
-def middle(plus: Tensors, minus: Tensors, alpha: float) -> list[Tensor]:
-    """The mean of both halves, which a nudge by ``alpha`` and by 1 - ``alpha`` the other way leaves where it is.
+def weighted_mean(plus: Tensors, minus: Tensors, alpha: float) -> list[Tensor]:
+    """Return the mean of both halves, which a nudge by ``alpha`` and by 1 - ``alpha`` the other way leaves where it is.
 
     Each half has the weight of the other one's nudge (Hoier and Zach 2024, the transposed weights).
     """
     return [(1 - alpha) * p + alpha * m for p, m in zip(plus, minus)]
 
 
-def settle_dyads(
-    net: Equations, at: DyadStart, fixed: Fixed, settings: RuleSettings, forces: Forces, walk: Steps | None = None
+def relax_dyads(
+    net: Equations, at: DyadStart, fixed: Fixed, settings: RuleSettings, forces: Forces, make_steps: Steps | None = None
 ) -> Dyads:
     """Relax both halves of all dyads together, as long as a free phase and a nudged phase after it.
 
-    The residual is the larger one of both halves. ``walk`` makes steps where something is faster than ``forces``.
+    The residual is the larger one of both halves. ``make_steps`` makes steps where something is faster than ``forces``.
     """
     plus, minus = [x.clone() for x in at.states], [x.clone() for x in at.states]
     free, nudge = settings.free, settings.nudge
 
     def steps(count: int) -> None:
-        if walk is not None:
-            walk(plus, minus, count)
+        if make_steps is not None:
+            make_steps(plus, minus, count)
             return
         for _ in range(count):
             up, down = forces(plus, minus)
@@ -90,20 +90,21 @@ def settle_dyads(
         steps(count)
         taken += count
     monitor = NudgeMonitor(nudge, net.dtype)
-    for k, count in monitor.strides():
-        if monitor.is_due(k) and monitor.settled(left()):
+    for k, count in monitor.chunks():
+        if monitor.is_due(k) and monitor.has_converged(left()):
             break
         steps(count)
         taken += count
     residual, batch = left(), len(plus[0])
     whole = torch.full((batch,), taken, device=net.device)
     unknown = residual.masked_fill(~residual.isfinite(), float("inf"))
-    mean = FreePhase(middle(plus, minus, net.alpha), unknown, whole, torch.zeros_like(whole, dtype=torch.bool), at.step)
+    none = torch.zeros_like(whole, dtype=torch.bool)
+    mean = FreePhase(weighted_mean(plus, minus, net.alpha), unknown, whole, none, at.step)
     return Dyads(plus, minus, mean)
 
 
-def turned_forces(net: Equations, fixed: Fixed, targets: Tensors, beta: float) -> Forces:
-    """The forces on both halves where each goes down the energies, and other terms act from the mean m.
+def corrected_forces(net: Equations, fixed: Fixed, targets: Tensors, beta: float) -> Forces:
+    """Return the forces on both halves where each descends the energies, and other terms act from the mean m.
 
     With v = s+ - s- and K = J_nc - J_nc^T they are F(s+) - alpha (beta dC/dz + K(m) v) and
     F(s-) + (1 - alpha) (beta dC/dz + K(m) v): to first order in v the other terms are F_nc(m) + alpha J_nc^T v.
@@ -115,8 +116,8 @@ def turned_forces(net: Equations, fixed: Fixed, targets: Tensors, beta: float) -
         down = subtract(net._force(minus, fixed), net._cost_force(minus, fixed, targets), (alpha - 1) * beta)
         if not net.turned:
             return up, down
-        turn = net._correction(middle(plus, minus, alpha), fixed, [p - m for p, m in zip(plus, minus)])
-        return subtract(up, turn, alpha), subtract(down, turn, alpha - 1)
+        correction = net._correction(weighted_mean(plus, minus, alpha), fixed, [p - m for p, m in zip(plus, minus)])
+        return subtract(up, correction, alpha), subtract(down, correction, alpha - 1)
 
     return forces
 
@@ -124,22 +125,22 @@ def turned_forces(net: Equations, fixed: Fixed, targets: Tensors, beta: float) -
 def symmetric_steps(
     net: Equations, fixed: Fixed, targets: Tensors, beta: float, step: tuple[float, ...]
 ) -> Steps | None:
-    """The steps under ``turned_forces`` where both nudges are equal: those of two nudged phases."""
+    """Return the steps under ``corrected_forces`` where both nudges are equal: those of two nudged phases."""
     if net.alpha != 0.5:
         return None
 
-    def walk(plus: list[Tensor], minus: list[Tensor], count: int) -> None:
+    def make_steps(plus: list[Tensor], minus: list[Tensor], count: int) -> None:
         if net.turned:
             net._tracking_steps_(plus, minus, fixed, targets, beta / 2, count, step)
         else:
             net._nudged_steps_(plus, fixed, targets, beta / 2, net._cost_force, count, step)
             net._nudged_steps_(minus, fixed, targets, -beta / 2, net._cost_force, count, step)
 
-    return walk
+    return make_steps
 
 
 def predicting_forces(net: Equations, fixed: Fixed, targets: Tensors, beta: float) -> Forces:
-    """The forces on both halves where states are predicted from the means before them (Hoier, Staudt and Zach 2023).
+    """Return the forces on both halves where states are predicted from the means before them (Hoier et al. 2023).
 
     With precisions w, predictions m(s) and the errors B = (dm/ds)^T w (s+ - s-) of what a state predicts,
 
@@ -150,10 +151,10 @@ def predicting_forces(net: Equations, fixed: Fixed, targets: Tensors, beta: floa
     alpha = net.alpha
 
     def forces(plus: list[Tensor], minus: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        mean = middle(plus, minus, alpha)
+        mean = weighted_mean(plus, minus, alpha)
         predicted, back = (
             net._predictions(mean, fixed),
-            net._prediction_errors(mean, fixed, errors_of(net, plus, minus)),
+            net._prediction_errors(mean, fixed, weighted_differences(net, plus, minus)),
         )
         up = [w * (m - p) for w, m, p in zip(net.precisions, predicted, plus)]
         down = [w * (m - q) for w, m, q in zip(net.precisions, predicted, minus)]
@@ -164,6 +165,6 @@ def predicting_forces(net: Equations, fixed: Fixed, targets: Tensors, beta: floa
     return forces
 
 
-def errors_of(net: Equations, plus: Tensors, minus: Tensors) -> list[Tensor]:
-    """The difference of the two halves, times the precision of each state."""
+def weighted_differences(net: Equations, plus: Tensors, minus: Tensors) -> list[Tensor]:
+    """Return the difference of the two halves, times the precision of each state."""
     return [w * (p - m) for w, p, m in zip(net.precisions, plus, minus)]

@@ -1,4 +1,4 @@
-"""How strong a nudge is: as it is set, or where noise and bias balance."""
+"""The strength of a nudge: as it is set, or where noise and bias balance."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import not_exploded, restricted
-from energyc.runtime.equations.parts import chosen, part
-from energyc.runtime.equations.records import Fixed, FreePhase, RuleSettings
-from energyc.runtime.nudging.nudged import nudged
-from energyc.runtime.relaxation.solver import Drive
-from energyc.runtime.tensors.states import Tensors
+from ..equations.equations import Equations
+from ..equations.records import Fixed, FreePhase, RuleSettings, not_exploded, restricted
+from ..relaxation.descent import NudgeForce
+from ..tensors.states import Tensors, norm
+from .nudged_phases import nudged
+
+#: The response of states to nudged phases: of the states, what is fixed, targets and the strength.
+Response = Callable[[Tensors, Fixed, Tensors, float], Tensors]
 
 
 def nudging_strength(
@@ -26,18 +27,29 @@ def nudging_strength(
     settings: RuleSettings,
     order: int = 2,
     one_sided: bool = False,
-    drive: Drive | None = None,
+    nudge: NudgeForce | None = None,
+    response: Response | None = None,
 ) -> float:
-    """The nudging strength that is set, for a call or by the spec, or the one that balances noise and bias."""
+    """Return the nudging strength that is set, for a call or by the spec, or the one that balances noise and bias."""
     strength = net.beta if settings.strength is None else settings.strength
     if strength is not None and strength != "auto":
         return float(strength)
-    return float(chosen("strength", "auto")(net, free, fixed, targets, settings, order, one_sided, drive))
+    return balanced_strength(net, free, fixed, targets, settings, order, one_sided, nudge, response)
 
 
 #: A nudge so many times as strong as its trial is tried itself. Those of shipped specs are 4 to 80 times as strong;
 #: where it would have to be stronger, states are held on a rim of their set, and may be let go.
 STRONGER = 256
+#: The nudged steps of a trial where they are not set.
+TRIAL_STEPS = 20
+#: The share of the response to a nudge that may be out of proportion before a weaker nudge is tried.
+NONLINEAR = 0.01
+#: A response is compared with that to a nudge so many times as weak.
+WEAKER = 4
+#: Where most of a response is out of proportion, a nudge so many times as weak is tried.
+MUCH_WEAKER = 16
+#: How many weaker nudges are tried at most.
+MOST_TRIALS = 8
 
 
 class Trial(NamedTuple):
@@ -54,7 +66,6 @@ class Trial(NamedTuple):
     lets_go: Callable[[float], bool]
 
 
-@part("strength", "auto")
 def balanced_strength(
     net: Equations,
     free: FreePhase,
@@ -63,17 +74,19 @@ def balanced_strength(
     settings: RuleSettings,
     order: int,
     one_sided: bool,
-    drive: Drive | None,
+    nudge: NudgeForce | None,
+    response: Response | None,
 ) -> float:
-    """The strength that balances noise (noise / displacement) and bias (displacement ^ order).
+    """Return the strength that balances noise (noise / displacement) and bias (displacement ^ order).
 
     With the largest displacement r for a unit beta, and the largest ratio q of noise and displacement of a state,
     ``q / beta = (r beta)^n`` gives ``beta^(n + 1) = q / r^n``, rounded to a power of two. The noise is rounding; a
     contrast that is ``one_sided`` also reads what the free phase still moves, which two nudged phases share. Where a
-    nudge much stronger than its trial lets go of what the trial left held, it is the trial's.
+    nudge much stronger than its trial lets go of what the trial left held, it is the trial's. Where the
+    ``response`` of the phases is out of proportion, a weaker one is taken.
     """
     eps, largest = net._rounding(), math.log2(torch.finfo(net.dtype).max) / 2
-    trial = trial_nudge(net, free, fixed, targets, settings, drive)
+    trial = trial_nudge(net, free, fixed, targets, settings, nudge)
     if trial is None:
         return 1.0
     noises = zip(trial.moves, trial.drifts)
@@ -87,8 +100,45 @@ def balanced_strength(
     if found > STRONGER * trial.strength and any(trial.lets_go(sign * found) for sign in signs):
         found = 2.0 ** math.floor(math.log2(trial.strength))
     if pairs:
+        if response is not None:
+            at, (states, aims) = restricted(most_converged(free, settings.free.tolerance), fixed, free.states, targets)
+            found = proportionate(found, order, 2.0**ratio, lambda beta: response(states, at, aims, beta))
         net.last_beta = found
     return found
+
+
+def proportionate(beta: float, order: int, noise: float, response: Callable[[float], Tensors]) -> float:
+    """Return the strength of a nudge, or a weaker one to which states respond in proportion.
+
+    The share of the response that is out of proportion is the bias; it falls with ``beta ^ order``, while noise, which
+    is ``noise`` for a unit beta, rises with 1 / beta. Where a weaker nudge has the larger share, that is noise.
+    """
+    bias = out_of_proportion(beta, response)
+    for _ in range(MOST_TRIALS):
+        if bias <= NONLINEAR:
+            break
+        weaker = beta / MUCH_WEAKER
+        if bias < 1 / 2:
+            weaker = 2.0 ** round(math.log2(noise * beta**order / bias) / (order + 1))
+        if weaker >= beta:
+            break
+        left = out_of_proportion(weaker, response)
+        if left >= bias < 1:
+            break
+        beta, bias = weaker, left
+    return beta
+
+
+def out_of_proportion(beta: float, response: Callable[[float], Tensors]) -> float:
+    """Return how far the response to a nudge is from proportion, as a share of that to a weaker one.
+
+    It is that of the worst sample: 1 of a sample whose response is not finite, 0 of one that does not respond.
+    """
+    strong, weak = response(beta), response(beta / WEAKER)
+    size = WEAKER * norm(torch.stack([norm(w) for w in weak], 1))
+    excess = norm(torch.stack([norm(s - WEAKER * w) for s, w in zip(strong, weak)], 1))
+    share = torch.where(size == 0, 0.0, excess / size)
+    return float(torch.where(share.isfinite(), share, 1.0).clamp_max(1.0).max())
 
 
 def trial_nudge(
@@ -97,21 +147,21 @@ def trial_nudge(
     fixed: Fixed,
     targets: Tensors,
     settings: RuleSettings,
-    drive: Drive | None = None,
+    nudge: NudgeForce | None = None,
 ) -> Trial | None:
-    """A trial nudge beside a phase without one, on the samples that settled; None where nothing nudges."""
-    drive = drive or net._cost_force
-    at, (states, aims) = restricted(most_settled(free, settings.free.tolerance), fixed, free.states, targets)
-    eps, nudge = torch.finfo(net.dtype).eps, settings.nudge._replace(step=free.step)
-    push = max((rms(c) for c in drive(states, at, aims) if c is not None), default=0.0)
+    """Try a nudge beside a phase without one, on the samples that converged; return None where nothing nudges."""
+    nudge = nudge or net._cost_force
+    at, (states, aims) = restricted(most_converged(free, settings.free.tolerance), fixed, free.states, targets)
+    eps, phase = torch.finfo(net.dtype).eps, settings.nudge._replace(step=free.step)
+    push = max((rms(c) for c in nudge(states, at, aims) if c is not None), default=0.0)
     if not 0 < push < math.inf:
         return None
-    sizes, steps = list(map(rms, states)), nudge.steps or 20
-    strength = eps ** (1 / 3) * (max(sizes) or 1.0) / (push * max(nudge.step) * min(steps, 20))
-    phase = nudge._replace(steps=steps)
+    sizes, steps = list(map(rms, states)), phase.steps or TRIAL_STEPS
+    strength = eps ** (1 / 3) * (max(sizes) or 1.0) / (push * max(phase.step) * min(steps, TRIAL_STEPS))
+    phase = phase._replace(steps=steps)
 
     def after(beta: float) -> Tensors:
-        return nudged(net, states, at, aims, beta, phase, drive)
+        return nudged(net, states, at, aims, beta, phase, nudge)
 
     moved, drifted = after(strength), after(0.0)
     drifts = [rms(d - x) for d, x in zip(drifted, states)]
@@ -130,8 +180,8 @@ def trial_nudge(
     return Trial(moves, [drift / scale for drift, scale in zip(drifts, scales)], strength, lets_go)
 
 
-def most_settled(free: FreePhase, tolerance: float | None) -> Tensor:
-    """Samples that reached the tolerance, or are about as settled as most: [batch]."""
+def most_converged(free: FreePhase, tolerance: float | None) -> Tensor:
+    """Return which samples reached the tolerance, or are about as close to it as most: [batch]."""
     known = not_exploded(free)
     if not bool(known.any()):
         return known
@@ -139,5 +189,5 @@ def most_settled(free: FreePhase, tolerance: float | None) -> Tensor:
 
 
 def rms(x: Tensor) -> float:
-    """The root mean square; 0 of nothing."""
+    """Return the root mean square; 0 of nothing."""
     return float(x.square().mean()) ** 0.5 if x.numel() else 0.0

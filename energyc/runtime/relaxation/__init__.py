@@ -1,34 +1,8 @@
-"""The free phase, made of parts: a solver, a step-size controller, a termination, observers.
+"""The free phase: a solver that combines a step method, a step-size controller, a stopping criterion and more.
 
-``free_phase`` combines them; each knows nothing of the others. Importing this package registers all of them.
+``solver`` builds it from the settings of a network, and has the tables of what their values choose. Its parts are
+classes of their own: step methods (``descent``, ``fixed_point``), step-size controllers (``step_size``), stopping
+criteria (``stopping``), precision (``precision``) and observers (``free_run``, ``trajectory``).
 
 Imports: ``equations``, ``tensors``; libraries: ``torch``.
 """
-
-from __future__ import annotations
-
-from energyc.runtime.relaxation import (
-    anderson,
-    blocks,
-    curvature,
-    explosion,
-    graphs,
-    measures,
-    newton,
-    rounded_start,
-    solver,
-    termination,
-)
-
-__all__ = [
-    "anderson",
-    "blocks",
-    "curvature",
-    "explosion",
-    "graphs",
-    "measures",
-    "newton",
-    "rounded_start",
-    "solver",
-    "termination",
-]

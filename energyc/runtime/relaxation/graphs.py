@@ -1,4 +1,4 @@
-"""Steps as CUDA graphs: recorded when they are met again, then replayed on memory of their own."""
+"""CUDA graphs of steps: recorded when they occur again, then replayed on memory of their own."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.parts import part
-from energyc.runtime.equations.records import Fixed
-from energyc.runtime.tensors.states import Tensors
-from energyc.runtime.tensors.warning import warn_caller
+from ..equations.equations import Equations
+from ..equations.records import Fixed
+from ..tensors.states import Tensors
+from ..tensors.warning import warn_caller
 
 #: The most graphs that are kept; each has its own copy of what it reads.
 MOST_GRAPHS = 16
-#: The most chunks of steps that are remembered as met once.
+#: The most chunks of steps that are remembered as having occurred once.
 MOST_MET = 64
 #: Moves its first tensors in place, by these and the second ones; it reads no others that change.
 Body = Callable[[list[Tensor], list[Tensor]], None]
@@ -33,9 +32,9 @@ class Recorded(NamedTuple):
 
 
 def cuda_graph(work: Callable[[], None], device: torch.device) -> Callable[[], object]:
-    """A CUDA graph of some work, recorded after the work was done on a stream of its own, as torch asks for.
+    """Return the replay of a CUDA graph, recorded after the work was done on a stream of its own, as torch requires.
 
-    What other threads do on the device meanwhile is none of its business.
+    What other threads do on the device meanwhile is not recorded.
     """
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.device(device):
@@ -49,9 +48,8 @@ def cuda_graph(work: Callable[[], None], device: torch.device) -> Callable[[], o
     return graph.replay
 
 
-@part("recorder", "cuda")
 class Graphs:
-    """Chunks of steps, by what tells them apart: recorded when they are met a second time, from then on replayed.
+    """CUDA graphs of chunks of steps by their keys: recorded the second time that a key occurs, then replayed.
 
     They are those of devices of one type. What cannot be recorded runs as it is from then on; a warning says why.
     """
@@ -72,7 +70,7 @@ class Graphs:
         return Graphs, ()
 
     def serve(self, device: torch.device) -> bool:
-        """Whether chunks on a device are recorded."""
+        """Return whether chunks on a device are recorded."""
         return device.type == self.device_type and self.failure is None
 
     def repeat(
@@ -86,7 +84,7 @@ class Graphs:
     ) -> None:
         """Move some tensors of a network in place by ``body``, from what is ``fixed`` and ``further`` tensors.
 
-        ``key`` tells all that ``body`` reads beside its arguments and the params, which stay where they are.
+        ``key`` determines all that ``body`` reads beside its arguments and the params, which stay where they are.
         """
         count = len(fixed[:])
 
@@ -108,7 +106,7 @@ class Graphs:
             self.within = False
 
     def run(self, key: Hashable, body: Body, moving: Tensors, read: Sequence[Tensor]) -> None:
-        """Move some tensors in place, by what ``key`` and the shapes of the tensors tell all about."""
+        """Move some tensors in place by ``body``, which ``key`` and the shapes of the tensors determine."""
         key = (key, *((x.shape, x.dtype, x.device) for x in (*moving, *read)))
         if key not in self.recorded and not (key in self.met and self._records(key, body, moving, read)):
             self._meet(key)
@@ -127,7 +125,7 @@ class Graphs:
             self.met.pop(next(iter(self.met)))
 
     def _records(self, key: Hashable, body: Body, moving: Tensors, read: Sequence[Tensor]) -> bool:
-        """Record a chunk on copies of what it moves and reads; whether that could be done."""
+        """Record a chunk on copies of what it moves and reads; return whether that was possible."""
         if self.failure is not None:
             return False
         own, given = [x.clone() for x in moving], [x.clone() for x in read]

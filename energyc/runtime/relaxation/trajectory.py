@@ -1,27 +1,34 @@
-"""The trajectory of a free phase, and its steps in reverse."""
+"""The trajectory of a free phase: its steps one by one, or segments of steps that kernels make."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import starmap
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Fixed, FreePhase, Phase
-from energyc.runtime.relaxation.backward import BackwardStep, Parts, StepSums
-from energyc.runtime.relaxation.free_phase import FreeRun, settle
-from energyc.runtime.relaxation.stretches import (
-    Keeper,
-    Stretch,
-    are_stretches,
-    last_stretches,
-    single_steps,
-    went_back,
-)
-from energyc.runtime.tensors.states import Tensors, put_, take
+from ..equations.equations import Equations
+from ..equations.records import Fixed, FreePhase, Phase, rows_of
+from ..tensors.states import Tensors, take
+from .free_run import FreeRun, Observer
+from .solver import run_free_phase, step_method
+
+
+class FixedRows:
+    """The fixed quantities of some of the samples, kept while those samples stay the same for several steps."""
+
+    def __init__(self, fixed: Fixed) -> None:
+        self.whole = fixed
+        self.last: Tensor | None = None
+        self.part = fixed
+
+    def rows(self, rows: Tensor | None) -> Fixed:
+        """Return the fixed quantities of these rows; None: all."""
+        if rows is not self.last:
+            self.last, self.part = rows, self.whole if rows is None else rows_of(self.whole, rows)
+        return self.part
 
 
 class ForwardStep(NamedTuple):
@@ -35,57 +42,133 @@ class ForwardStep(NamedTuple):
     states: list[Tensor]
     moved: list[Tensor] | None
 
-    def of(self, rows: Tensor | None, chosen: Tensor) -> ForwardStep:
-        """Some of its samples, which are these rows of the batch."""
-        moved = None if self.moved is None else take(self.moved, chosen)
-        return ForwardStep(self.number, rows, take(self.states, chosen), moved)
+    def select(self, rows: Tensor | None, selected: Tensor) -> ForwardStep:
+        """Return some of its samples, which are these rows of the batch."""
+        moved = None if self.moved is None else take(self.moved, selected)
+        return ForwardStep(self.number, rows, take(self.states, selected), moved)
 
 
-#: The steps of a free phase, in order; or stretches of them, where kernels make them.
-Trajectory = list[Any]
+class Segment(NamedTuple):
+    """Steps from the number ``first`` on, the samples that took them (their rows; None: all), and their states.
+
+    ``kept`` are those before each step and after the last, not projected yet: [steps + 1, samples, ...] each.
+    """
+
+    first: int
+    rows: Tensor | None
+    kept: list[Tensor]
+
+    @property
+    def steps(self) -> int:
+        """The number of steps."""
+        return len(self.kept[0]) - 1
+
+    def select(self, rows: Tensor | None, selected: Tensor) -> Segment:
+        """Return some of its samples, which are these rows of the batch."""
+        return self._replace(rows=rows, kept=[x[:, selected] for x in self.kept])
+
+    def slice(self, first: int, stop: int) -> Segment:
+        """Return some of its steps."""
+        return self._replace(first=self.first + first, kept=[x[first : stop + 1] for x in self.kept])
+
+    def single_steps(self, net: Equations) -> Iterator[ForwardStep]:
+        """Yield its steps one by one."""
+        for k in range(self.steps):
+            states = [x[k].clone() for x in self.kept]
+            net._project_(states)
+            moved = [x[k + 1] for x in self.kept] if net.constrained else None
+            yield ForwardStep(self.first + k, self.rows, states, moved)
 
 
-def settle_recorded(
-    net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None = None
-) -> tuple[FreePhase, Trajectory]:
-    """The free phase with its trajectory; with ``last`` only each sample's own last steps."""
-    trajectory: Trajectory = []
-    if net.constrained:
-        parts = Parts(fixed)
-
-    def record(run: FreeRun, number: int, part: list[Tensor]) -> list[Tensor] | None:
-        rows, force, moved = run.some, None, None
-        if net.constrained:
-            force = net._force(part, net._at(parts.of(rows), number))
-            moved = [torch.add(x, f, alpha=h) for x, f, h in zip(part, force, phase.step)]
-        trajectory.append(ForwardStep(number, rows, [x.clone() for x in part], moved))
-        if last is not None and rows is None and len(trajectory) > last:
-            trajectory.pop(0)
-        return force
-
-    if net.retraced:
-        free = settle(net, states, fixed, phase, [Keeper(trajectory, record, last)], alike=True)
-        if are_stretches(trajectory):
-            return free, trajectory if last is None else last_stretches(trajectory, len(free.steps), last)
-        trajectory = one_by_one(net, trajectory)
-    else:
-        free = settle(net, states, fixed, phase, [record], alike=True)
-    return free, trajectory if last is None else last_steps(trajectory, len(free.steps), last)
+#: The steps of a free phase, in order; or segments of them, where kernels make them.
+Trajectory = Sequence[ForwardStep | Segment]
 
 
-def one_by_one(net: Equations, trajectory: Trajectory) -> Trajectory:
-    """A trajectory of single steps."""
-    steps: Trajectory = []
+def single_steps(net: Equations, trajectory: Trajectory) -> list[ForwardStep]:
+    """Return a trajectory as single steps."""
+    steps: list[ForwardStep] = []
     for each in trajectory:
-        steps += starmap(ForwardStep, single_steps(net, each)) if isinstance(each, Stretch) else [each]
+        steps += each.single_steps(net) if isinstance(each, Segment) else [each]
     return steps
 
 
-def last_steps(trajectory: Trajectory, batch: int, last: int) -> Trajectory:
-    """Each sample's own last steps."""
+def segments(trajectory: Trajectory) -> list[Segment] | None:
+    """Return a trajectory as segments; None where a step is on its own."""
+    found = [each for each in trajectory if isinstance(each, Segment)]
+    return found if len(found) == len(trajectory) else None
+
+
+def step_count(trajectory: Trajectory) -> int:
+    """Return the number of steps of a trajectory."""
+    return sum(each.steps if isinstance(each, Segment) else 1 for each in trajectory)
+
+
+# -------------------------------------------------------------------- the observers
+
+
+class StepRecorder(Observer):
+    """Keeps the steps of a free phase one by one; with ``last`` only those that hold each sample's own last steps."""
+
+    def __init__(self, net: Equations, fixed: Fixed, step: Sequence[float], last: int | None) -> None:
+        self.net, self.step, self.last = net, step, last
+        self.trajectory: list[ForwardStep | Segment] = []
+        self.fixed = FixedRows(fixed)
+
+    def before_step(self, run: FreeRun, number: int, states: list[Tensor]) -> Tensors | None:
+        """Keep the states, and return the force where it is needed to know where they move."""
+        net, rows, force, moved = self.net, run.moving, None, None
+        if net.constrained:
+            force = net._force(states, net._at(self.fixed.rows(rows), number))
+            moved = [torch.add(x, f, alpha=h) for x, f, h in zip(states, force, self.step)]
+        self.trajectory.append(ForwardStep(number, rows, [x.clone() for x in states], moved))
+        if self.last is not None and rows is None and len(self.trajectory) > self.last:
+            self.trajectory.pop(0)
+        return force
+
+
+class SegmentRecorder(StepRecorder):
+    """Keeps the steps of a free phase as segments where kernels make them, and one by one elsewhere."""
+
+    def steps_(self, run: FreeRun, states: list[Tensor], fixed: Fixed, count: int) -> bool:
+        """Make some steps by kernels, and return whether they were made."""
+        net: Any = self.net
+        skipped = 0 if self.last is None else max(0, count - self.last)
+        if not count or net._serving("recorded", states) is None:
+            return False
+        net._steps_(states, fixed, run.taken, skipped, run.step)
+        first, count = run.taken + skipped, count - skipped
+        kept = net._kept_steps_(states, fixed, first, count, run.step) if count else None
+        if kept is None:
+            callback = partial(self.before_step, run)
+            step_method(net).steps_(states, fixed, first, count, run.step, callback)
+            return True
+        self.trajectory.append(Segment(first, run.moving, kept))
+        while self.last is not None and run.moving is None and step_count(self.trajectory[1:]) >= self.last:
+            self.trajectory.pop(0)
+        return True
+
+
+def run_recorded(
+    net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None = None
+) -> tuple[FreePhase, Trajectory]:
+    """Run a free phase and return it with its trajectory; with ``last`` only each sample's own last steps."""
+    recorder = (SegmentRecorder if net.retraced else StepRecorder)(net, fixed, phase.step, last)
+    free = run_free_phase(net, states, fixed, phase, [recorder], uniform=True)
+    batch, whole = len(free.steps), segments(recorder.trajectory)
+    if net.retraced and whole is not None:
+        return free, whole if last is None else last_segments(whole, batch, last)
+    steps = single_steps(net, recorder.trajectory)
+    return free, steps if last is None else last_steps(steps, batch, last)
+
+
+# -------------------------------------------------------------------- some steps, some samples
+
+
+def last_steps(trajectory: Sequence[ForwardStep], batch: int, last: int) -> list[ForwardStep]:
+    """Return each sample's own last steps."""
     samples = torch.arange(batch, device=trajectory[0].states[0].device) if trajectory else torch.arange(batch)
     left = torch.full_like(samples, last)
-    tail: Trajectory = []
+    tail: list[ForwardStep] = []
     for step in reversed(trajectory):
         present = samples if step.rows is None else step.rows
         wanted = left[present] > 0
@@ -93,70 +176,34 @@ def last_steps(trajectory: Trajectory, batch: int, last: int) -> Trajectory:
         if bool(wanted.all()):
             tail.append(step)
         elif bool(wanted.any()):
-            tail.append(step.of(present[wanted], wanted))
+            tail.append(step.select(present[wanted], wanted))
     return tail[::-1]
 
 
-def of_samples(trajectory: Trajectory, kept: Tensor) -> Trajectory:
-    """The steps of the samples that are kept; their rows are those of the batch of these alone."""
+def last_segments(trajectory: Sequence[Segment], batch: int, last: int) -> list[Segment]:
+    """Return each sample's own last steps as segments."""
+    left = torch.full((batch,), last)
+    tail: list[Segment] = []
+    for segment in reversed(trajectory):
+        present = torch.arange(batch) if segment.rows is None else segment.rows
+        wanted, done = left[present].clamp(max=segment.steps), 0
+        left[present] -= wanted
+        for count in wanted.unique().tolist():  # the least first: all have these steps
+            if count > done:
+                steps = segment.slice(segment.steps - count, segment.steps - done)
+                here = wanted >= count
+                tail.append(steps if bool(here.all()) else steps.select(present[here], here))
+            done = count
+    return tail[::-1]
+
+
+def select_samples(trajectory: Trajectory, kept: Tensor) -> Trajectory:
+    """Return the steps of the samples that are kept; their rows are those of the batch of these alone."""
     if bool(kept.all()):
         return trajectory
     place = kept.cumsum(0) - 1
-    steps: Trajectory = []
+    steps: list[ForwardStep | Segment] = []
     for step in trajectory:
         taken = kept if step.rows is None else kept[step.rows]
-        steps.append(step.of(None if step.rows is None else place[step.rows[taken]], taken))
+        steps.append(step.select(None if step.rows is None else place[step.rows[taken]], taken))
     return steps
-
-
-def steps_back(
-    net: Equations, trajectory: Trajectory, cotangents: list[Tensor], fixed: Fixed, phase: Phase
-) -> Iterator[BackwardStep]:
-    """The steps in reverse; each is valid until the next one."""
-    if net.retraced:
-        trajectory = one_by_one(net, trajectory)
-    cotangents = [s.clone() for s in cotangents]
-    parts = Parts(fixed)
-    for step in reversed(trajectory):
-        rows, states = step.rows, step.states
-        at = net._at(parts.of(rows), step.number)
-        part = cotangents if rows is None else take(cotangents, rows)
-        projected = part
-        if net.constrained and step.moved is not None:
-            projected = net._proximal_adjoint(step.moved, part, at, phase.step)
-        pushed = [h * u for u, h in zip(projected, phase.step)]
-        (*back,), slopes = net._step_vjp(states, at, pushed)
-        if net.kinked and step.moved is not None:
-            slopes = with_kinks(net, slopes, step.moved, at, pushed, phase.step)
-        summed = [x for x in back[len(states) :] if x is not None]
-        part = [u if b is None else u + b for u, b in zip(projected, back)]
-        cotangents = part if rows is None else put_(cotangents, rows, part)
-        yield BackwardStep(rows, states, at, pushed, slopes, summed, cotangents)
-
-
-def with_kinks(
-    net: Equations,
-    slopes: dict[str, Tensor],
-    moved: list[Tensor],
-    fixed: Fixed,
-    pushed: Tensors,
-    step: Sequence[float],
-) -> dict[str, Tensor]:
-    """The slopes of a step with those of the kinks, whose slopes a step takes where it leads."""
-    after = [x.clone() for x in moved]
-    net._proximal_(after, fixed, step)
-    kinks = net._kink_gradient(after, fixed, pushed)
-    return {**slopes, **{name: slopes[name] + x if name in slopes else x for name, x in kinks.items()}}
-
-
-def backpropagate(
-    net: Equations, trajectory: Trajectory, cotangents: list[Tensor], fixed: Fixed, phase: Phase
-) -> tuple[list[Tensor], dict[str, Tensor]]:
-    """Seeds on the states before the first step, and the slope by each param."""
-    totals = StepSums(len(cotangents[0]))
-    if net.retraced:
-        trajectory, cotangents = went_back(net, trajectory, cotangents, fixed, phase, totals)
-    for back in steps_back(net, trajectory, cotangents, fixed, phase):
-        cotangents = back.cotangents
-        totals.add_(back)
-    return cotangents, totals.gradient(net, fixed)

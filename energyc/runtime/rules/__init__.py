@@ -33,22 +33,27 @@ class Declaration:
 
     @property
     def contrasts(self) -> bool:
-        """Whether it reads the difference of nudged phases."""
+        """Return whether it reads the difference of nudged phases."""
         return not self.needs.isdisjoint(("contrast", "dyads"))
 
     @property
+    def begins_at_rest(self) -> bool:
+        """Return whether all that it reads begins where a free phase ended, however it got there."""
+        return self.needs.isdisjoint(("clamped", "predictions", "trajectory", "dyads"))
+
+    @property
     def serves_layers(self) -> bool:
-        """Whether its phases give the slopes of a layer, of which dC/dz is known at its rest alone."""
+        """Return whether its phases give the slopes of a layer, of which dC/dz is known at its rest alone."""
         return bool(self.settings) and self.needs.isdisjoint(("clamped", "predictions", "trajectory"))
 
     @property
     def truncates(self) -> bool:
-        """Whether it takes back the last steps of the free phase alone, as many as a nudged one has."""
+        """Return whether it takes back the last steps of the free phase alone, as many as a nudged one has."""
         return "trajectory" in self.needs and "steps" in self.settings
 
     @property
     def corrects_moving_states(self) -> bool:
-        """Whether J - J^T of its nudged phases is taken at states that move."""
+        """Return whether J - J^T of its nudged phases is taken at states that move."""
         return "correction" in self.needs and "held-correction" not in self.needs
 
 

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import not_exploded, restricted
-from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
-from energyc.runtime.equations.rule import rule
-from energyc.runtime.nudging.nudged import NudgeMonitor
-from energyc.runtime.relaxation.free_phase import settle
-from energyc.runtime.relaxation.steps import advance_
-from energyc.runtime.tensors.states import Tensors, filled, finite, relative_change
+from ..equations.equations import Equations
+from ..equations.records import Estimate, Fixed, RuleSettings, not_exploded, restricted
+from ..equations.rule import rule
+from ..nudging.nudged_phases import NudgeMonitor
+from ..relaxation.solver import run_free_phase
+from ..relaxation.steps import advance_
+from ..tensors.states import Tensors, filled, finite, relative_change
 
 
 @rule("adjoint", place=60, exact="any", settings=("steps",))
@@ -26,14 +25,14 @@ def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors,
     Its fixed point is the exact adjoint whatever the force; it is not a local rule. Samples whose adjoint diverged take
     no part.
     """
-    free = settle(net, start, fixed, settings.free)
+    free = run_free_phase(net, start, fixed, settings.free)
     states, step = [x.clone() for x in free.states], free.step
     a = [torch.zeros_like(x) for x in states]
     monitor = NudgeMonitor(settings.nudge, net.dtype)
-    for k, count in monitor.strides():
+    for k, count in monitor.chunks():
         if monitor.is_due(k):
             after, force = adjoined(net, states, a, fixed, targets, step)
-            if monitor.settled(relative_change(after, a)):
+            if monitor.has_converged(relative_change(after, a)):
                 break
             a, count = after, count - 1
             advance_(net, states, fixed, force, step)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
-from energyc.runtime.equations.rule import rule
-from energyc.runtime.nudging.contrast import centred
-from energyc.runtime.nudging.pairs import HeldPair
-from energyc.runtime.relaxation.free_phase import settle
-from energyc.runtime.tensors.states import Tensors
+from ..equations.equations import Equations
+from ..equations.records import Estimate, Fixed, RuleSettings
+from ..equations.rule import rule
+from ..nudging.contrast import centered_contrast
+from ..nudging.nudged_phases import HeldPair
+from ..relaxation.solver import run_free_phase
+from ..tensors.states import Tensors
 
 
 @rule(
@@ -18,7 +18,7 @@ from energyc.runtime.tensors.states import Tensors
     place=40,
     exact="any",
     needs=("contrast", "correction", "held-correction"),
-    settings=("beta", "steps", "snapshots"),
+    settings=("beta", "steps", "snapshots", "tolerance", "max_steps"),
     order=2,
 )
 def aep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
@@ -31,4 +31,5 @@ def aep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, set
     whose Jacobian at z* is J^T, so that the contrast tends to -J^-T dC/dz with a bias of O(beta^2). It needs a free
     phase that is tight: from a state short of z* the correction pushes both phases along what is still missing.
     """
-    return centred(net, settle(net, start, fixed, settings.free), fixed, targets, settings, HeldPair)
+    free = run_free_phase(net, start, fixed, settings.free)
+    return centered_contrast(net, free, fixed, targets, settings, HeldPair)

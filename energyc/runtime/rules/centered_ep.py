@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
-from energyc.runtime.equations.rule import rule
-from energyc.runtime.nudging.contrast import centred
-from energyc.runtime.relaxation.free_phase import settle
-from energyc.runtime.tensors.states import Tensors
+from ..equations.equations import Equations
+from ..equations.records import Estimate, Fixed, RuleSettings
+from ..equations.rule import rule
+from ..nudging.contrast import centered_contrast
+from ..relaxation.solver import run_free_phase
+from ..tensors.states import Tensors
 
 
 @rule(
@@ -17,7 +17,7 @@ from energyc.runtime.tensors.states import Tensors
     place=20,
     exact="gradient",
     needs=("contrast",),
-    settings=("beta", "steps", "snapshots"),
+    settings=("beta", "steps", "snapshots", "tolerance", "max_steps"),
     order=2,
     instead="tracking-aep",
 )
@@ -30,4 +30,5 @@ def centered_ep(
 
     As in ``ep`` F must be a gradient; the even orders of the bias cancel between both phases.
     """
-    return centred(net, settle(net, start, fixed, settings.free), fixed, targets, settings)
+    free = run_free_phase(net, start, fixed, settings.free)
+    return centered_contrast(net, free, fixed, targets, settings)

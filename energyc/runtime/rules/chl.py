@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
-from energyc.runtime.equations.rule import rule
-from energyc.runtime.nudging.clamped import both_phases, kept_of
-from energyc.runtime.nudging.contrast import energy_contrast
-from energyc.runtime.tensors.states import Tensors
+from ..equations.equations import Equations
+from ..equations.records import Estimate, Fixed, RuleSettings
+from ..equations.rule import rule
+from ..nudging.clamped import common_samples, free_and_clamped_phases
+from ..nudging.contrast import energy_contrast
+from ..tensors.states import Tensors
 
 
 @rule(
@@ -28,7 +28,7 @@ def chl(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, set
     Both phases rest where the energy is critical in what moves, so that their displacements have no share in it. It is
     not the gradient of the cost, but that of the error in the metric of the energy where the error is small.
     """
-    free, clamped = both_phases(net, start, fixed, targets, settings.free)
-    kept, at, states, held = kept_of(free, clamped, fixed)
+    free, clamped = free_and_clamped_phases(net, start, fixed, targets, settings.free)
+    kept, at, states, held = common_samples(free, clamped, fixed)
     slopes = [energy_contrast(net, held, states, at)]
     return Estimate(free, slopes, kept, health={"clamped": clamped.residual})

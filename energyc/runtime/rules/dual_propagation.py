@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import not_exploded, restricted
-from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
-from energyc.runtime.equations.rule import rule
-from energyc.runtime.nudging.dyads import dyad_start, errors_of, predicting_forces, settle_dyads
-from energyc.runtime.tensors.states import Tensors, finite
+from ..equations.equations import Equations
+from ..equations.records import Estimate, Fixed, RuleSettings, not_exploded, restricted
+from ..equations.rule import rule
+from ..nudging.dyads import dyad_start, predicting_forces, relax_dyads, weighted_differences
+from ..tensors.states import Tensors, finite
 
 
 @rule(
@@ -35,10 +34,10 @@ def dual_propagation(
     """
     with net._contrasting():
         at = dyad_start(net, start, fixed, targets, settings, net._cost_force)
-        dyads = settle_dyads(net, at, fixed, settings, predicting_forces(net, fixed, targets, at.beta))
+        dyads = relax_dyads(net, at, fixed, settings, predicting_forces(net, fixed, targets, at.beta))
     kept = not_exploded(dyads.mean) & finite([*dyads.plus, *dyads.minus])
     mean = dyads.mean
     here, (states, plus, minus, aims) = restricted(kept, fixed, mean.states, dyads.plus, dyads.minus, targets)
-    back = net._prediction_gradient(states, here, errors_of(net, plus, minus))
+    back = net._prediction_gradient(states, here, weighted_differences(net, plus, minus))
     slopes = [{name: slope.div_(-at.beta) for name, slope in back.items()}, net._cost_gradient(states, here, aims)]
     return Estimate(mean, slopes, kept, beta=at.beta)

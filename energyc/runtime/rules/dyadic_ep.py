@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
-from energyc.runtime.equations.rule import rule
-from energyc.runtime.nudging.contrast import contrast
-from energyc.runtime.nudging.dyads import dyad_start, settle_dyads, symmetric_steps, turned_forces
-from energyc.runtime.tensors.states import Tensors
+from ..equations.equations import Equations
+from ..equations.records import Estimate, Fixed, RuleSettings
+from ..equations.rule import rule
+from ..nudging.contrast import contrast
+from ..nudging.dyads import corrected_forces, dyad_start, relax_dyads, symmetric_steps
+from ..tensors.states import Tensors
 
 
 @rule(
@@ -33,7 +33,7 @@ def dyadic_ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensor
     """
     with net._contrasting():
         at = dyad_start(net, start, fixed, targets, settings, net._cost_force)
-        forces = turned_forces(net, fixed, targets, at.beta)
-        walk = symmetric_steps(net, fixed, targets, at.beta, at.step)
-        dyads = settle_dyads(net, at, fixed, settings, forces, walk)
+        forces = corrected_forces(net, fixed, targets, at.beta)
+        make_steps = symmetric_steps(net, fixed, targets, at.beta, at.step)
+        dyads = relax_dyads(net, at, fixed, settings, forces, make_steps)
     return contrast(net, dyads.mean, dyads.plus, dyads.minus, fixed, targets, at.beta, at.beta)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
-from energyc.runtime.equations.rule import rule
-from energyc.runtime.nudging.contrast import contrast, descended
-from energyc.runtime.nudging.nudged import nudged
-from energyc.runtime.nudging.strength import nudging_strength
-from energyc.runtime.relaxation.free_phase import settle
-from energyc.runtime.tensors.states import Tensors
+from ..equations.equations import Equations
+from ..equations.records import Estimate, Fixed, RuleSettings
+from ..equations.rule import rule
+from ..nudging.contrast import contrast, descent_contrast
+from ..nudging.nudged_phases import nudged
+from ..nudging.strength import nudging_strength
+from ..relaxation.solver import run_free_phase
+from ..tensors.states import Tensors
 
 
 @rule(
@@ -34,9 +34,9 @@ def ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, sett
     phase that has not ended still moves is read as displacement too.
     """
     with net._contrasting():
-        free = settle(net, start, fixed, settings.free)
-        beta = nudging_strength(net, free, fixed, targets, settings, order=1, one_sided=True, drive=net._nudge)
+        free = run_free_phase(net, start, fixed, settings.free)
+        beta = nudging_strength(net, free, fixed, targets, settings, order=1, one_sided=True, nudge=net._nudge)
         plus = nudged(net, free.states, fixed, targets, beta, settings.nudge._replace(step=free.step), net._nudge)
     if net.descends:
-        return descended(net, free, plus, free.states, fixed, targets, beta, beta)
+        return descent_contrast(net, free, plus, free.states, fixed, targets, beta, beta)
     return contrast(net, free, plus, free.states, fixed, targets, beta, beta)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
-from energyc.runtime.equations.rule import rule
-from energyc.runtime.nudging.circle import circled
-from energyc.runtime.relaxation.free_phase import settle
-from energyc.runtime.tensors.states import Tensors
+from ..equations.equations import Equations
+from ..equations.records import Estimate, Fixed, RuleSettings
+from ..equations.rule import rule
+from ..nudging.holomorphic import holomorphic_contrast
+from ..relaxation.solver import run_free_phase
+from ..tensors.states import Tensors
 
 
 @rule(
@@ -29,10 +29,10 @@ def holomorphic_aep(
 
     The correction is a real linear map, so that it acts on real and imaginary parts apart.
     """
-    free = settle(net, start, fixed, settings.free)
+    free = run_free_phase(net, start, fixed, settings.free)
     held = net._hold(free.states, fixed)
 
     def correction(moved: Tensors) -> Sequence[Tensor | None]:
         return net._held_correction(held, fixed, moved)
 
-    return circled(net, free, fixed, targets, settings, correction)
+    return holomorphic_contrast(net, free, fixed, targets, settings, correction)

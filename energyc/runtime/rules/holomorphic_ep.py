@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
-from energyc.runtime.equations.rule import rule
-from energyc.runtime.nudging.circle import circled
-from energyc.runtime.relaxation.free_phase import settle
-from energyc.runtime.tensors.states import Tensors
+from ..equations.equations import Equations
+from ..equations.records import Estimate, Fixed, RuleSettings
+from ..equations.rule import rule
+from ..nudging.holomorphic import holomorphic_contrast
+from ..relaxation.solver import run_free_phase
+from ..tensors.states import Tensors
 
 
 @rule(
@@ -31,4 +31,5 @@ def holomorphic_ep(
     A Cauchy sum for the derivative at beta = 0, which exists where the force is analytic; F must be a gradient, as in
     ``ep``.
     """
-    return circled(net, settle(net, start, fixed, settings.free), fixed, targets, settings)
+    free = run_free_phase(net, start, fixed, settings.free)
+    return holomorphic_contrast(net, free, fixed, targets, settings)

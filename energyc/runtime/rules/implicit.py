@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.adjoints.implicit import solve_adjoint
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import not_exploded, restricted
-from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
-from energyc.runtime.equations.rule import rule
-from energyc.runtime.relaxation.free_phase import settle
-from energyc.runtime.tensors.states import Tensors, filled
+from ..adjoints.implicit import solve_adjoint
+from ..equations.equations import Equations
+from ..equations.records import Estimate, Fixed, RuleSettings, not_exploded, restricted
+from ..equations.rule import rule
+from ..relaxation.solver import run_free_phase
+from ..tensors.states import Tensors, filled
 
 
 @rule("implicit", place=110, exact="any")
@@ -21,7 +20,7 @@ def implicit(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors
 
     Samples whose free phase exploded take no part. Raises RuntimeError where the equilibrium is not isolated.
     """
-    free = settle(net, start, fixed, settings.free)
+    free = run_free_phase(net, start, fixed, settings.free)
     kept = not_exploded(free)
     if not bool(kept.any()):
         return Estimate(free, [], kept)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
-from energyc.runtime.equations.rule import rule
-from energyc.runtime.nudging.clamped import both_phases, kept_of
-from energyc.runtime.tensors.states import Tensors
+from ..equations.equations import Equations
+from ..equations.records import Estimate, Fixed, RuleSettings
+from ..equations.rule import rule
+from ..nudging.clamped import common_samples, free_and_clamped_phases
+from ..tensors.states import Tensors
 
 
 @rule(
@@ -29,7 +29,7 @@ def predictive_coding(
     E is the sum of squared prediction errors, all of which vanish in a free phase. It is not the gradient of the cost,
     and tends to it where the outputs are predicted with little precision beside the other states.
     """
-    free, clamped = both_phases(net, start, fixed, targets, settings.free)
-    kept, at, _, held = kept_of(free, clamped, fixed)
+    free, clamped = free_and_clamped_phases(net, start, fixed, targets, settings.free)
+    kept, at, _, held = common_samples(free, clamped, fixed)
     slopes = [net._descent_gradient(held, at)]
     return Estimate(free, slopes, kept, health={"clamped": clamped.residual})

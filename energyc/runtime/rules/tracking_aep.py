@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.records import Estimate, Fixed, RuleSettings
-from energyc.runtime.equations.rule import rule
-from energyc.runtime.nudging.contrast import centred
-from energyc.runtime.nudging.pairs import TrackingPair
-from energyc.runtime.relaxation.free_phase import settle
-from energyc.runtime.tensors.states import Tensors
+from ..equations.equations import Equations
+from ..equations.records import Estimate, Fixed, RuleSettings
+from ..equations.rule import rule
+from ..nudging.contrast import centered_contrast
+from ..nudging.nudged_phases import TrackingPair
+from ..relaxation.solver import run_free_phase
+from ..tensors.states import Tensors
 
 
 @rule(
@@ -18,7 +18,7 @@ from energyc.runtime.tensors.states import Tensors
     place=50,
     exact="any",
     needs=("contrast", "correction"),
-    settings=("beta", "steps", "snapshots"),
+    settings=("beta", "steps", "snapshots", "tolerance", "max_steps"),
     order=2,
 )
 def tracking_aep(
@@ -33,4 +33,5 @@ def tracking_aep(
     m moves as a free network does and goes on settling; v moves by J^T(m) v - beta dC/dz(m) + O(v^3). So the contrast
     tends to -J^-T dC/dz with a bias of O(beta^2), and no tight free phase is needed. One product serves both phases.
     """
-    return centred(net, settle(net, start, fixed, settings.free), fixed, targets, settings, TrackingPair)
+    free = run_free_phase(net, start, fixed, settings.free)
+    return centered_contrast(net, free, fixed, targets, settings, TrackingPair)

@@ -1,6 +1,6 @@
 """Arithmetic on tensors that knows no network: states, linear systems, reductions, sets, draws.
 
-Most of it is what equations call (see ``HELPERS`` in :mod:`energyc.code.module.library`).
+Generated equations call most of it.
 
 Imports: nothing; libraries: ``torch``.
 """

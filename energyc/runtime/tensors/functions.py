@@ -20,7 +20,12 @@ def reached(u: Tensor) -> Tensor:
 
 def softplus(u: Tensor) -> Tensor:
     """``log(1 + exp(u))`` without overflow."""
-    return torch.relu(u) + torch.log1p(torch.exp(-torch.abs(u)))
+    return torch.relu(u) + torch.log1p(torch.exp(minus_magnitude(u)))
+
+
+def minus_magnitude(u: Tensor) -> Tensor:
+    """``-abs(u)``, whose slope at 0 is that from the left, as is that of relu."""
+    return torch.where(u > 0, -u, u)
 
 
 def silu_slope(u: Tensor) -> Tensor:
@@ -53,7 +58,7 @@ def gelu_tanh_slope(u: Tensor) -> Tensor:
 
 def silu_integral(u: Tensor) -> Tensor:
     """``u log(1 + e^u) + Li2(-e^u)``: the integral of silu, by the Bernoulli series of the dilogarithm."""
-    w = torch.log1p(torch.exp(-torch.abs(u)))
+    w = torch.log1p(torch.exp(minus_magnitude(u)))
     series = w + w**2 / 4
     for k, b in enumerate((1 / 36, -1 / 3600, 1 / 211680, -1 / 10886400, 1 / 526901760, -691 / 16999766784000), 1):
         series = series + b * w ** (2 * k + 1)

@@ -14,6 +14,12 @@ def positions(size: int, axis: int, rank: int, device: torch.device) -> Tensor:
     return torch.arange(size, device=device).view([size if k == axis else 1 for k in range(rank)])
 
 
+def one_hot(index: Tensor, size: int, axis: int, dtype: torch.dtype) -> Tensor:
+    """1 where an axis of ``size``, which is put in at ``axis``, has the number of the index, else 0."""
+    numbers = torch.arange(size, device=index.device).view(-1, *[1] * (index.dim() - axis))
+    return (numbers == index.unsqueeze(axis)).to(dtype)
+
+
 def element(table: Tensor, *places: Tensor) -> Tensor:
     """Each sample's integers at places: numbers, or tensors with the batch (or 1) in front; -1 outside of the table."""
     at = torch.broadcast_tensors(*places)

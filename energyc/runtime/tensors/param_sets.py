@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from energyc.runtime.tensors.warning import warn_caller
+from .warning import warn_caller
 
 Axes = tuple[int, ...]
 

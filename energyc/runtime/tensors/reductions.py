@@ -44,7 +44,7 @@ def first_largest(x: Tensor, axes: int | tuple[int, ...]) -> Tensor:
     axes = (axes,) if isinstance(axes, int) else axes
     parts, hot = few_entries(x, axes), torch.empty_like(x, memory_format=torch.contiguous_format)
     if not parts:
-        return one_hot(x, axes)
+        return first_largest_of_many(x, axes)
     top = largest_entry(x, axes)
     left = top > float("-inf")
     for part, place in zip(parts, few_entries(hot, axes)):
@@ -69,7 +69,7 @@ def few_entries(x: Tensor, axes: int | tuple[int, ...]) -> list[Tensor]:
     return found
 
 
-def one_hot(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+def first_largest_of_many(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The same as :func:`first_largest`, of many entries."""
     kept = [k for k in range(x.dim()) if k not in axes]
     flat = x.permute(*kept, *axes).flatten(len(kept))

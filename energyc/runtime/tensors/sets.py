@@ -1,13 +1,110 @@
-"""Projections on constraint sets, and the adjoints of their derivatives.
+"""The spaces that states and inputs are in, and the sets that states are kept in: projections and their adjoints.
 
-What has no nearest point, since it is not finite or too large for its length to be, becomes NaN along the set: it
-exploded.
+A space has the shape of a state or an input without the batch; ``axes`` are axes of this shape. A value without a
+nearest point on a set, because it is not finite or its length overflows, becomes NaN along the set. The adjoint of a
+projection is 0 in the entries that the set holds, whatever the cotangent: a slope may be infinite on the rim of a set.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import torch
 from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Index:
+    """Integers from 0 to ``classes - 1``."""
+
+    shape: tuple[int, ...]
+    classes: int
+
+
+@dataclass(frozen=True)
+class Real:
+    """All real tensors of a shape."""
+
+    shape: tuple[int, ...]
+    classes: ClassVar[None] = None
+
+
+class StateSet(Real):
+    """A set of states."""
+
+    def project_(self, x: Tensor) -> None:
+        """Put a batch of states on the set, in place."""
+        raise NotImplementedError
+
+    def project_adjoint(self, at: Tensor, cotangent: Tensor) -> Tensor:
+        """Return ``P^T cotangent``, P the derivative of the projection at a point before it."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Box(StateSet):
+    """Entries from ``low`` to ``high``; None for no bound. On a face the adjoint is that of the inside, as torch's."""
+
+    low: float | None = None
+    high: float | None = None
+
+    def project_(self, x: Tensor) -> None:
+        """Put a batch of states on the set, in place."""
+        x.clamp_(min=self.low, max=self.high)
+
+    def project_adjoint(self, at: Tensor, cotangent: Tensor) -> Tensor:
+        """Return the cotangent inside, 0 outside."""
+        inside = torch.ones_like(at, dtype=torch.bool) if self.low is None else at >= self.low
+        return torch.where(inside if self.high is None else inside & (at <= self.high), cotangent, 0.0)
+
+
+@dataclass(frozen=True)
+class Along(StateSet):
+    """Vectors along some axes."""
+
+    axes: tuple[int, ...]
+
+    @property
+    def batch_axes(self) -> tuple[int, ...]:
+        """The axes of a batch of states."""
+        return tuple(axis + 1 for axis in self.axes)
+
+
+class Standardized(Along):
+    """Values of mean 0 and variance 1 along some axes."""
+
+    def project_(self, x: Tensor) -> None:
+        """Put a batch of states on the set, in place."""
+        standardized_(x, self.batch_axes)
+
+    def project_adjoint(self, at: Tensor, cotangent: Tensor) -> Tensor:
+        """Return ``P^T cotangent``."""
+        return standardized_adjoint(at, cotangent, self.batch_axes)
+
+
+class Sphere(Along):
+    """Vectors of norm 1 along some axes."""
+
+    def project_(self, x: Tensor) -> None:
+        """Put a batch of states on the set, in place."""
+        sphere_(x, self.batch_axes)
+
+    def project_adjoint(self, at: Tensor, cotangent: Tensor) -> Tensor:
+        """Return ``P^T cotangent``."""
+        return sphere_adjoint(at, cotangent, self.batch_axes)
+
+
+class Simplex(Along):
+    """Nonnegative vectors of sum 1 along some axes."""
+
+    def project_(self, x: Tensor) -> None:
+        """Put a batch of states on the set, in place."""
+        simplex_(x, self.batch_axes)
+
+    def project_adjoint(self, at: Tensor, cotangent: Tensor) -> Tensor:
+        """Return ``P^T cotangent``."""
+        return simplex_adjoint(at, cotangent, self.batch_axes)
 
 
 def standardized_(x: Tensor, axes: tuple[int, ...]) -> None:

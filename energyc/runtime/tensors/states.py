@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+#: What is pulled back through a routine: cotangents of the states, None where it does not read one; slopes by params.
+Pullback = tuple[list[Tensor | None], dict[str, Tensor]]
 #: One tensor a state, [batch, ...] each.
 Tensors = Sequence[Tensor]
 #: A step of a state, or one for each entry.

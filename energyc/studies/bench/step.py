@@ -12,7 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.code.module import Options, class_name, instantiate
+from energyc.code.module.context import Options
+from energyc.code.module.instantiate import instantiate
+from energyc.code.module.names import class_name
 from energyc.code.plan import Passes
 from energyc.code.targets.cpp.module import cpp_module
 from energyc.code.targets.torch.module import torch_module
@@ -21,6 +23,7 @@ from energyc.language.network import Network
 from energyc.language.settings import extremes
 from energyc.running.runs.data_arguments import DataArguments
 from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.relaxation.solver import step_method
 from energyc.runtime.relaxation.steps import advance_
 from energyc.studies.verify import given_samples, random_probe
 
@@ -52,12 +55,15 @@ class BenchReport:
         """The object of ``bench --format json``."""
         return asdict(self)
 
-    def to_text(self) -> str:
+    def to_text(self, *, color: bool = False) -> str:
         """The timings as a table."""
         head = f"{self.network}: one step, batch {self.batch}, float32, {self.threads} thread{'s' * (self.threads > 1)}"
         width = max(len(t.way) for t in self.timings)
         rows = (f"  {t.way:<{width}}  {t.milliseconds:10.3f} ms  {t.ratio:6.2f}" for t in self.timings)
         return "\n".join([head, "", *rows]) + "\n"
+
+    def __str__(self) -> str:
+        return self.to_text().rstrip("\n")
 
 
 def bench(
@@ -133,11 +139,11 @@ def _module(network: Network, passes: Passes) -> Any:
 
 
 def _step(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way:
-    fixed = prepared(net, clamps)
+    fixed, method = prepared(net, clamps), step_method(net)
 
     def step() -> list[Tensor]:
         moved = [x.clone() for x in states]
-        net._step_(moved, fixed, net.relax_step)
+        method.step_(moved, fixed, net.relax_step)
         return moved
 
     return torch.no_grad()(step)
@@ -145,7 +151,7 @@ def _step(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way:
 
 def _in_kernels(network: Network, net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way | None:
     """A phase in C++ kernels, or None where there are none or no compiler."""
-    options = Options(rules=("implicit",), label=network.name, version="bench", runtime="import")
+    options = Options(rules=("implicit",), label=network.name, version="bench")
     other = instantiate(cpp_module(options.plan(network), options).text, class_name(network.name), dtype=torch.float32)
     other.load_state_dict(net.state_dict())
     other.requires_grad_(False).eval()

@@ -17,8 +17,7 @@ from energyc.language.network import Network
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import Choices, emit, instantiate, resolve
 from energyc.running.runs.data import feeds_of
-from energyc.running.runs.data_arguments import of_arguments, opened
-from energyc.running.runs.data_flags import NO_DATA, DataFlags
+from energyc.running.runs.data_arguments import NO_DATA, Data, opened
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.saved import load_run
 from energyc.running.training.division import WHOLE, Division, Part
@@ -148,7 +147,7 @@ def problem(
     *,
     sample: Sample = Sample(),
     clamps: Mapping[str, Any] | None = None,
-    data: DataFlags = NO_DATA,
+    data: Data = NO_DATA,
     seed: int = 0,
     notify: Callable[[str], None] = lambda text: None,
 ) -> Problem:
@@ -158,7 +157,7 @@ def problem(
     """
     saved = load_run(spec_or_run) if is_run(spec_or_run) else None
     source = read_spec(spec_or_run) if saved is None else saved.source
-    given = of_arguments(source, data)
+    given = data.read(source)
     network = resolve(source, choices, given.schemas()) if saved is None else saved.resolved(choices, given)
     net = instantiate(emit(network, [], choices), "cpu", torch.float64, seed).eval()
     label = f"{Path(source.name).name} at its first weights, seed {seed}"

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from energyc.language.diagnostics import UserError
-from energyc.running.runs.data_flags import NO_DATA, DataFlags
-from energyc.running.runs.prepare import to_evaluate
 from energyc.running.training.division import Part
 from energyc.running.training.evaluation import evaluate
 from energyc.running.training.folder import RunFolder
 from energyc.running.training.outcome import Numbers
+from energyc.running.training.precision import Over, Precision, held
 from energyc.running.training.seeds import read_summary, run_folders, spread
-from energyc.studies.hardware.precision import Over, Precision, held
+from energyc.running.training.session import Session
 
 #: Devices drawn where there is mismatch.
 DRAWS = 10
@@ -62,23 +61,23 @@ def precisions(bits: Sequence[int], mismatch: Sequence[float]) -> list[Precision
 def study(
     run: str | Path,
     levels: Sequence[Precision],
+    opened: Callable[[Path], Session],
     devices: Devices = Devices(),
     *,
     split: Part = "test",
     samples: int | None = None,
-    data: DataFlags = NO_DATA,
-    device: str | None = None,
     notify: Callable[[str], None] = lambda text: None,
 ) -> list[Row]:
     """Evaluate the best checkpoint of a run at each precision.
 
-    Of a folder of seeds or folds every run is evaluated, with the same devices. Raises UserError, SpecError.
+    ``opened`` gives the session of a run. Of a folder of seeds or folds every run is evaluated, with the same devices.
+    Raises UserError, SpecError.
     """
     folder = Path(run)
     several = RunFolder(folder).of_several
     results: dict[Precision, list[Numbers]] = {level: [] for level in levels}
     for place in run_folders(folder, read_summary(folder)).values() if several else [folder]:
-        session = to_evaluate(place, split, data=data, device=device)
+        session = opened(place)
         for level in levels:
             for seed in devices.seeds(level):
                 made = partial(held, precision=level, seed=seed, over=devices.over)

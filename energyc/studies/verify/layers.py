@@ -11,12 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.code.module import Options, class_name, instantiate
+from energyc.code.module.context import Options
+from energyc.code.module.instantiate import instantiate
+from energyc.code.module.names import class_name
 from energyc.code.plan import Passes
 from energyc.code.targets.torch.module import torch_module
 from energyc.language.diagnostics import UserError
 from energyc.language.network import ConstraintSet, Network
-from energyc.runtime.equations.noise import noises
+from energyc.runtime.equations.inputs import noises
 from energyc.runtime.rules import RULES
 from energyc.studies.verify.compare import Measure, measure_all, measure_each
 from energyc.studies.verify.fidelity import EXACT, Fidelity, RuleFidelity, divergence_note, fault_of

@@ -13,8 +13,7 @@ from energyc.language.diagnostics import UserError
 from energyc.language.network import Network
 from energyc.language.settings.train import EVAL_SAMPLES
 from energyc.running.runs.data import feeds_of
-from energyc.running.runs.data_arguments import DataArguments, of_arguments, opened
-from energyc.running.runs.data_flags import NO_DATA, DataFlags
+from energyc.running.runs.data_arguments import NO_DATA, Data, DataArguments, opened
 from energyc.running.runs.saved import SavedRun
 from energyc.running.training.division import WHOLE, Division
 from energyc.running.training.feeds import Feed
@@ -42,13 +41,11 @@ class RunSamples(NamedTuple):
     crowd: dict[str, Tensor] | None = None
 
 
-def samples_of(
-    saved: SavedRun, network: Network, configured: Any, log: Record, data: DataFlags = NO_DATA
-) -> RunSamples:
-    """Return test samples of a run, from its own data or those of ``--data``, for which it raises UserError."""
+def samples_of(saved: SavedRun, network: Network, configured: Any, log: Record, data: Data = NO_DATA) -> RunSamples:
+    """Return test samples of a run, from its own data or those that are given, for which it raises UserError."""
     division = Division(saved.options.validation, saved.options.folds, saved.info.get("fold"))
     try:
-        given = saved.data(of_arguments(saved.source, data))
+        given = saved.data(data.read(saved.source))
         feed = _test_feed(network, given, saved.options.seed, division)
     except UserError as error:
         if data:

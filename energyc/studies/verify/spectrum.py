@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.runtime.adjoints.transposed import Transposed
+from energyc.runtime.adjoints.implicit import TransposedStep
 from energyc.runtime.equations.inputs import prepared
-from energyc.runtime.relaxation.blocks import Blocks
+from energyc.runtime.relaxation.descent import BlockDescent
 
 #: The largest number of states with a dense Jacobian; above it Arnoldi's method finds the extreme eigenvalues.
 LARGEST = 1500
@@ -206,7 +206,7 @@ class Point:
     def _projected(self, rows: Tensor, step: tuple[float, ...]) -> Tensor:
         """Multiply each row by the derivative of the projection."""
         here, fixed, seeds = self._at(rows)
-        return _flattened(Transposed(self.net, here, fixed, seeds, step).seeds, here)
+        return _flattened(TransposedStep(self.net, here, fixed, seeds, step).seeds, here)
 
     @torch.no_grad()
     def back(self, rows: Tensor) -> Tensor:
@@ -220,13 +220,13 @@ class Point:
         here, fixed, seeds = self._at(rows)
         if self.sweeps:
             return self._swept(here, fixed, seeds, step)
-        return Transposed(self.net, here, fixed, seeds, step).push(rows)
+        return TransposedStep(self.net, here, fixed, seeds, step).push(rows)
 
     def _swept(self, here: list[Tensor], fixed: Any, rows: list[Tensor], step: tuple[float, ...]) -> Tensor:
         """Multiply each row by the derivative of a sweep, by central differences."""
         ends = [[x + sign * SHIFT * row for x, row in zip(here, rows, strict=True)] for sign in (1, -1)]
         for end in ends:
-            Blocks.step_(self.net, end, fixed, step)
+            BlockDescent(self.net).step_(end, fixed, step)
         return _flattened([(p - m) / (2 * SHIFT) for p, m in zip(*ends, strict=True)], here)
 
     def _at(self, rows: Tensor) -> tuple[list[Tensor], Any, list[Tensor]]:

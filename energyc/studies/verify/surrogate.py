@@ -11,9 +11,9 @@ from torch import Tensor
 
 from energyc.runtime.equations.inputs import free_phase, ordered_states, ordered_targets, prepared
 from energyc.runtime.equations.records import Fixed, Phase
-from energyc.runtime.nudging.clamped import settle_clamped
-from energyc.runtime.relaxation.free_phase import settle
-from energyc.runtime.relaxation.measures import energy
+from energyc.runtime.nudging.clamped import run_clamped_phase
+from energyc.runtime.relaxation.solver import run_free_phase
+from energyc.runtime.relaxation.steps import energy
 from energyc.runtime.rules import RULES
 
 #: Looks at a phase, each after as many steps as reduce its error to a tenth.
@@ -49,7 +49,10 @@ def _rested(
     """Return the mean energy where a phase rests, and its change over the last look."""
     states, value, last, residual = [x.clone() for x in start], math.nan, math.nan, math.inf
     for _ in range(LOOKS):
-        once = settle(net, states, fixed, phase) if aims is None else settle_clamped(net, states, fixed, aims, phase)
+        if aims is None:
+            once = run_free_phase(net, states, fixed, phase)
+        else:
+            once = run_clamped_phase(net, states, fixed, aims, phase)
         states, last, before = list(once.states), value, residual
         value, residual = float(energy(net, states, fixed).mean()), float(once.residual.max())
         if math.isfinite(last) and (residual < 1e-14 or residual > 0.9 * before):

@@ -17,8 +17,7 @@ from energyc.language.syntax import ast
 from energyc.mathematics.calculus import depends, is_cut
 from energyc.mathematics.ir import walk
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, parse, resolve, training_dtype
-from energyc.running.runs.data_arguments import of_arguments
-from energyc.running.runs.data_flags import NO_DATA, DataFlags
+from energyc.running.runs.data_arguments import NO_DATA, Data
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.saved import SavedRun, Which, load_run
 from energyc.running.training.checkpoint import Checkpoint, steps
@@ -107,7 +106,7 @@ def verify(
     sweep_residual: bool = False,
     checkpoint: Which = "last",
     evaluations: int = EVALUATIONS,
-    data: DataFlags = NO_DATA,
+    data: Data = NO_DATA,
     within: float = WITHIN,
     notify: Callable[[str], None] = lambda text: None,
     progress: Progress = silent,
@@ -125,7 +124,7 @@ def verify(
     """
     saved = load_run(spec_or_run) if is_run(spec_or_run) else None
     source = read_spec(spec_or_run) if saved is None else saved.source
-    given = of_arguments(source, data)
+    given = data.read(source)
     choices = _with_verify_preset(source, choices) if saved is None and not data else choices
     network = resolve(source, choices, given.schemas()) if saved is None else saved.resolved(choices)
     _refuse_without_rest(network)
@@ -148,13 +147,13 @@ def verify(
     return Verification(*head, fidelity, precision, measured_checkpoint, products, inputs)
 
 
-def _described(probe: Probe | None, measured: MeasuredCheckpoint | None, data: DataFlags) -> str:
+def _described(probe: Probe | None, measured: MeasuredCheckpoint | None, data: Data) -> str:
     if measured is not None:
         return measured.samples
     if probe is None:
         return Verification.inputs
     count = next(len(x) for x in (*probe.clamps.values(), *probe.targets.values()))
-    return f"{count} test samples of {listed(data.data)}"
+    return f"{count} test samples of {listed(data.described)}"
 
 
 def _refuse_without_rest(network: Network) -> None:
@@ -165,7 +164,7 @@ def _refuse_without_rest(network: Network) -> None:
 
 
 def _probe_run(
-    saved: SavedRun, weights: Checkpoint, configured: Any, network: Network, evaluations: int, data: DataFlags
+    saved: SavedRun, weights: Checkpoint, configured: Any, network: Network, evaluations: int, data: Data
 ) -> tuple[Probe | None, MeasuredCheckpoint]:
     """Return samples of a run (None if its data cannot be opened) and a description of its checkpoint."""
     limits = {"tolerance": configured.relax_tolerance, "gate": saved.options.gate}

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from energyc.surfaces.cli.console import Console
 from energyc.surfaces.cli.options import DataCommand, Finite, data_options, output_options, spec_argument, spec_options
-
-if TYPE_CHECKING:
-    from energyc.pipeline import Choices
-    from energyc.running.runs.data_flags import DataFlags
 
 
 @click.command("bench", cls=DataCommand)
@@ -24,27 +18,11 @@ if TYPE_CHECKING:
 @click.option("--threads", metavar="N", type=click.IntRange(min=1), default=1, help="Number of torch threads.")
 @spec_options
 @output_options
-def command(
-    spec: str,
-    data: DataFlags,
-    batch: int,
-    seconds: float,
-    threads: int,
-    choices: Choices,
-    console: Console,
-) -> None:
+def command(spec: str, console: Console, **options: Any) -> None:
     """Time a step of SPEC: as generated, without optimisation passes, and by autograd of its energy.
 
     Its inputs are random; with --data they are test samples, and the sizes are those that the data give.
     """
-    if threads > (cores := os.cpu_count() or 1):
-        raise click.BadParameter(f"{threads} is more than the {cores} cores of this machine.", param_hint="'--threads'")
-    from energyc import pipeline
-    from energyc.running.runs.data_arguments import of_arguments
-    from energyc.studies.bench.step import bench
+    from energyc.surfaces.api.bench import bench
 
-    source = pipeline.read(Path(spec))
-    given = of_arguments(source, data)
-    network = pipeline.resolve(source, choices, given.schemas())
-    report = bench(network, batch=batch, seconds=seconds, threads=threads, given=given if data else None)
-    console.result(report.to_json(), report.to_text())
+    console.show(bench(spec, **options))

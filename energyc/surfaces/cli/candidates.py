@@ -1,23 +1,23 @@
 """The candidates that a TAB offers for a value: found without the parser, since a TAB waits for the answer.
 
-Each function takes click's context, the parameter and the text so far. Names of settings and rules are read off the
-sources that define them, and names of a spec off its statements; what cannot be read offers nothing.
+Each function takes click's context, the parameter and the text so far. Names of settings and rules come from
+grammar/names.json, and names of a spec from its statements; what cannot be read offers nothing.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, split_arg_string
 
-from energyc.resources import shipped
+from energyc.resources import resource, shipped
 
 Candidates = list[CompletionItem]
-#: The modules that define the settings of a block, and in them the class of the block.
-_BLOCKS = {"relax": ("phases", "Relax"), "nudge": ("phases", "Nudge"), "train": ("train", "TrainOptions")}
 #: Bytes of a spec that are looked at.
 _LONGEST = 200_000
 _COMMENT = re.compile(r"#[^\n]*")
@@ -33,55 +33,19 @@ _NAME = re.compile(r"(?:^|,)\s*([A-Za-z_]\w*)\s*=(?![^,]*(?<![\w.])[A-Za-z_])")
 
 
 def specs(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
-    """Specs, the folders on the way to them, and the names of those that ship, of which a letter is known."""
-    return spec_files(ctx, param, incomplete) + _shipped(incomplete)
+    """Files, and the names of specs that ship, once a letter is known."""
+    found = _starting(incomplete, shipped()) if incomplete else []
+    return found or files(ctx, param, incomplete)
 
 
-def spec_files(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
-    """Specs and the folders on the way to them."""
-    return _paths(incomplete, lambda entry: entry.name.endswith(".energy"))
+def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
+    """Files, which the shell completes."""
+    return [CompletionItem(incomplete, type="file")]
 
 
 def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
-    """Run folders, and other folders on the way to them."""
-    return _paths(incomplete, _is_run)
-
-
-def specs_or_runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
-    """Specs, run folders, and the names of specs that ship."""
-    found = _paths(incomplete, lambda entry: entry.name.endswith(".energy") or _is_run(entry))
-    return found + _shipped(incomplete)
-
-
-def _shipped(incomplete: str) -> Candidates:
-    return _starting(incomplete, shipped()) if incomplete else []
-
-
-def paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
-    """Any file or folder, also behind ``BINDING=``."""
-    binding, equals, path = incomplete.rpartition("=")
-    return [CompletionItem(binding + equals + item.value) for item in _paths(path, lambda entry: not entry.is_dir())]
-
-
-def _is_run(entry: os.DirEntry[str]) -> bool:
-    return any(os.path.exists(os.path.join(entry.path, name)) for name in ("run.json", "summary.json"))
-
-
-def _paths(incomplete: str, wanted: Callable[[os.DirEntry[str]], bool]) -> Candidates:
-    """Wanted entries of the folder that the text names, and the folders in it, which end in a slash."""
-    folder, last = incomplete[: incomplete.rfind("/") + 1], incomplete[incomplete.rfind("/") + 1 :]
-    found = []
-    try:
-        with os.scandir(os.path.expanduser(folder) or ".") as entries:
-            for entry in entries:
-                if entry.name.startswith(last) and (last or not entry.name.startswith(".")):
-                    if wanted(entry):
-                        found.append(folder + entry.name)
-                    elif entry.is_dir():
-                        found.append(f"{folder}{entry.name}/")
-    except OSError:
-        return []
-    return [CompletionItem(value) for value in sorted(found)]
+    """Folders, which the shell completes."""
+    return [CompletionItem(incomplete, type="dir")]
 
 
 # ---------------------------------------------------------------- names
@@ -98,12 +62,12 @@ def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> Can
     while (shorter := _BRACKETS.sub("", text)) != text:
         text = shorter
     own = [name for names in _DEFINITIONS.findall(text) for name in _NAME.findall(names)]
-    return _starting(incomplete, (f"{name}=" for name in [*dict.fromkeys(own), *setting_names()]))
+    return _starting(incomplete, (f"{name}=" for name in [*dict.fromkeys(own), *names()["settings"]]))
 
 
 def rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
     """The learning rules."""
-    return _starting(incomplete, rule_names())
+    return _starting(incomplete, names()["rules"])
 
 
 def devices(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
@@ -116,32 +80,18 @@ def loggers(ctx: click.Context, param: click.Parameter, incomplete: str) -> Cand
     return _starting(incomplete, ("tensorboard",))
 
 
-def rule_names() -> list[str]:
-    """The names of the learning rules: those of the files that define them."""
-    folder = os.path.join(_package(), "runtime", "rules")
-    stems = [name[:-3] for name in sorted(os.listdir(folder)) if name.endswith(".py") and not name.startswith("_")]
-    return [stem.replace("_", "-") for stem in stems]
-
-
-def setting_names() -> Iterator[str]:
-    """The names of all settings, ``relax.step`` and so on: the fields of their blocks."""
-    for block, (module, name) in _BLOCKS.items():
-        with open(os.path.join(_package(), "language", "settings", f"{module}.py"), encoding="utf-8") as file:
-            source = file.read().partition(f"class {name}:")[2].partition("\nclass ")[0]
-        for field in re.findall(r"^    (\w+): [^=\n]+ = setting\(", source, re.MULTILINE):
-            yield f"{block}.{field}"
-
-
-def _package() -> str:
-    return os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+@cache
+def names() -> Mapping[str, Sequence[str]]:
+    """Return the names of ``rules`` and ``settings``, which ``make golden`` writes from their tables."""
+    return json.loads(resource("grammar", "names.json").read_text(encoding="utf-8"))
 
 
 def _spec_text(ctx: click.Context) -> str:
-    """The text of the first spec or run among the words of the line (``ctx.obj``), without comments.
+    """The text of the first spec or run among the words of the line, without comments.
 
     ``ctx.params`` has none while the value of an option is missing, which is what the TAB asks for.
     """
-    for word in ctx.obj or ():
+    for word in split_arg_string(os.environ.get("COMP_WORDS", "")):
         path = os.path.expanduser(word)
         path = os.path.join(path, "spec.energy") if os.path.isdir(path) else str(shipped().get(path, path))
         if path.endswith(".energy") and os.path.isfile(path):  # a pipe would keep the TAB waiting

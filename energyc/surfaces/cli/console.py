@@ -75,6 +75,13 @@ class Console:
         else:
             self.write(text)
 
+    def show(self, result: Any) -> None:
+        """Write a result of the API, as JSON or as its text."""
+        if self.is_json:
+            self.write_json(result.to_json())
+        else:
+            self.write(result.to_text(color=self.colors(sys.stdout)))
+
     def write(self, text: str) -> None:
         """Write text to standard output."""
         click.echo(text, nl=not text.endswith("\n"), color=True)

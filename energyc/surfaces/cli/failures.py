@@ -8,16 +8,16 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 import click
 
-from energyc.language.diagnostics import CompilerBug, SpecError, UserError, is_out_of_memory, out_of_memory
+from energyc.language.diagnostics import CompilerBug, Misuse, SpecError, UserError, is_out_of_memory, out_of_memory
 from energyc.surfaces.cli.console import Console, Exit
 
-DONE, WRONG, DIVERGED, UNFAITHFUL, BUG, INTERRUPTED = 0, 1, 3, 4, 70, 130  # 2, wrong usage, is of click
+DONE, WRONG, MISUSED, DIVERGED, UNFAITHFUL, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130  # click gives 2 as well
 #: The length to which messages of internal errors are truncated.
 LONGEST = 400
 REPORT = "Please report it with the spec and the output of the same command under --debug."
@@ -41,7 +41,10 @@ def _status_of(group: click.Command, tokens: list[str], console: Console) -> int
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as error:
+        stopped = next((each for each in _causes(error) if type(each).__name__ == "Interrupted"), None)
+        if stopped is not None:  # a run, which was saved
+            return _report_anywhere(cast(Exception, stopped), console)
         console.note("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # the reader has closed the pipe (``energyc show ... | head``), which is not an error
@@ -51,6 +54,14 @@ def _status_of(group: click.Command, tokens: list[str], console: Console) -> int
         if "--debug" in tokens:
             _traceback(error)
         return _report_anywhere(error, console)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those that it was raised from; click raises Abort from KeyboardInterrupt."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
 
 
 def _requested_status(group: click.Command, tokens: list[str]) -> int:
@@ -85,7 +96,7 @@ def _report(error: Exception, console: Console) -> int:
             return WRONG
         case UserError():
             console.user_error(error)
-            return WRONG
+            return MISUSED if isinstance(error, Misuse) else WRONG
         case OSError() | CompilerBug(error=OSError()):
             return _report_system(error.error if isinstance(error, CompilerBug) else error, console)
     status, stopped = _status(error), cast(Any, error)

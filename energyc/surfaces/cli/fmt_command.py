@@ -18,7 +18,7 @@ from energyc.surfaces.cli.options import output_options
     type=click.Path(allow_dash=True),
     nargs=-1,
     required=True,
-    shell_complete=candidates.spec_files,
+    shell_complete=candidates.files,
 )
 @click.option("--check", is_flag=True, help="Change nothing; exit with status 1 if a file would change.")
 @output_options
@@ -26,7 +26,7 @@ def command(specs: tuple[str, ...], check: bool, console: Console) -> None:
     """Format SPEC in place; `-` reads standard input and writes standard output."""
     from energyc.language.diagnostics import stage
     from energyc.language.syntax import format_spec, read_source
-    from energyc.surfaces.cli.files import write_text
+    from energyc.surfaces.api.files import write_text
 
     changed: list[str] = []
     for spec in specs:

@@ -16,9 +16,10 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "list": "List the specs that ship, which commands take by name.",
         "check": "Type-check a spec: classes with evidence, rules, counts.",
-        "compile": "Write one self-contained module for each target.",
+        "compile": "Write one module for each target.",
         "train": "Train a network into a run folder, or resume a run.",
         "eval": "Evaluate a run's best checkpoint.",
+        "compare": "Compare runs: what differs, and their held-out numbers.",
         "verify": "Measure each rule's gradient against the exact one.",
         "show": "Print any stage of the pipeline.",
         "explain": "Write the derivations and the model table as a document.",
@@ -81,10 +82,10 @@ def energyc() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
-    if arguments is None and "_ENERGYC_COMPLETE" in os.environ:  # a TAB, which waits: nothing else is imported
-        from energyc.surfaces.cli.shells import answer
+    if arguments is None and (instruction := os.environ.get("_ENERGYC_COMPLETE")):  # a TAB waits: import nothing else
+        from click.shell_completion import shell_complete
 
-        return answer(energyc, os.environ)
+        return shell_complete(energyc, {}, "energyc", "_ENERGYC_COMPLETE", instruction)
     from energyc.surfaces.cli.failures import guarded
 
     return guarded(energyc, arguments)

@@ -27,7 +27,7 @@ def command(name: str, origin: str | None, console: Console) -> None:
     """Write NAME.energy: a small network to start from, which checks and trains as it is, or a copy of another spec."""
     from energyc.language.diagnostics import UserError
     from energyc.language.syntax.scan import RESERVED
-    from energyc.surfaces.cli.files import write_text
+    from energyc.surfaces.api.files import write_text
 
     path = Path(name if name.endswith(".energy") else f"{name}.energy")
     network = path.name.removesuffix(".energy")

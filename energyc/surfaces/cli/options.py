@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import os
 import re
@@ -10,16 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from energyc.extras import Library
 from energyc.surfaces.cli import candidates
 from energyc.surfaces.cli.console import Console
-
-if TYPE_CHECKING:
-    from energyc.pipeline import Choices
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -82,7 +78,7 @@ def is_spec_or_run(ctx: click.Context, param: click.Parameter, value: str) -> st
 def is_writable(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Refuse an output that cannot be written, before the work for it. Raises UserError E0906."""
     if value is not None and _checks_early(ctx):
-        from energyc.surfaces.cli.files import refuse_unwritable
+        from energyc.surfaces.api.files import refuse_unwritable
 
         refuse_unwritable(Path(value))
     return value
@@ -96,7 +92,7 @@ spec_or_run_argument = click.argument(
     metavar="SPEC|RUN",
     type=click.Path(allow_dash=True),
     callback=is_spec_or_run,
-    shell_complete=candidates.specs_or_runs,
+    shell_complete=candidates.specs,
 )
 run_argument = click.argument("run", metavar="RUN", type=click.Path(), callback=is_run, shell_complete=candidates.runs)
 
@@ -134,7 +130,7 @@ def needs(library: Library, given: Callable[[Mapping[str, Any]], object] = bool)
 
 
 def spec_options(function: Command) -> Command:
-    """Add ``--preset`` and ``--set``, and pass the command ``choices``."""
+    """Add ``--preset`` and ``--set``, and pass the command ``preset`` and ``settings``, by name."""
 
     @click.option("--preset", metavar="P", help="Use a preset of the spec.", shell_complete=candidates.presets)
     @click.option(
@@ -146,33 +142,12 @@ def spec_options(function: Command) -> Command:
         shell_complete=candidates.settings,
     )
     @wraps(function)
-    def command(*args: Any, preset: str | None, settings: tuple[str, ...], **options: Any) -> Any:
-        return function(*args, choices=choices(preset, settings), **options)
+    def command(*args: Any, settings: tuple[str, ...], **options: Any) -> Any:
+        from energyc.surfaces.cli.values import read_settings
+
+        return function(*args, settings=read_settings(settings), **options)
 
     return command  # type: ignore[return-value]
-
-
-def rarely_collected(function: Command) -> Command:
-    """Look for cycles after a million objects only: a tenth of a short command is looking through modules for them."""
-
-    @wraps(function)
-    def command(*args: Any, **options: Any) -> Any:
-        before = gc.get_threshold()
-        gc.set_threshold(1_000_000, *before[1:])
-        try:
-            return function(*args, **options)
-        finally:
-            gc.set_threshold(*before)
-
-    return command  # type: ignore[return-value]
-
-
-def choices(preset: str | None, settings: tuple[str, ...]) -> Choices:
-    """Return the choices of the flags. Raises UserError for a ``--set`` that cannot be parsed."""
-    from energyc.pipeline import Choices
-    from energyc.surfaces.cli.values import read_settings
-
-    return Choices(preset, read_settings(settings))
 
 
 rule_option = click.option(
@@ -201,12 +176,12 @@ def data_options(function: Command) -> Command:
         multiple=True,
         help="A path, an npz with an array for each input, or module:factory (file.py:factory); BINDING=... if the spec"
         " has several bindings.",
-        shell_complete=candidates.paths,
+        shell_complete=candidates.files,
     )
     @click.option("--map", "pairs", metavar="INPUT=ARRAY..", multiple=True, help="The array of --data for an input.")
     @wraps(function)
     def command(*args: Any, data: tuple[str, ...], pairs: tuple[str, ...], **options: Any) -> Any:
-        from energyc.running.runs.data_flags import DataFlags
+        from energyc.running.runs.data_arguments import DataFlags
 
         return function(*args, data=DataFlags.of(data, pairs), **options)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -11,9 +10,6 @@ from energyc.extras import MATPLOTLIB
 from energyc.surfaces.cli.console import Console
 from energyc.surfaces.cli.options import DataCommand, data_options, needs, output_options, run_argument
 from energyc.surfaces.report.kinds import KINDS
-
-if TYPE_CHECKING:
-    from energyc.running.runs.data_flags import DataFlags
 
 
 def _places(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
@@ -36,32 +32,12 @@ def _places(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     "--token", "tokens", metavar="I,J", callback=_places, multiple=True, help="A token whose attention is drawn."
 )
 @output_options
-def command(
-    run: str,
-    data: DataFlags,
-    kinds: tuple[str, ...],
-    samples: int,
-    sample: int,
-    heads: tuple[int, ...],
-    tokens: tuple[tuple[int, ...], ...],
-    console: Console,
-) -> None:
+def command(run: str, console: Console, **options: Any) -> None:
     """Draw the pictures of RUN into its folder, and print their paths."""
-    from energyc.running.runs.prepare import reopen
-    from energyc.running.runs.threads import suit_threads
-    from energyc.running.training.folder import RunFolder
-    from energyc.surfaces.report.plots import Choice, plot_run
-    from energyc.surfaces.report.scene import View
+    from energyc.surfaces.api.pages import plot
 
-    folder = Path(run)
-    prepared = None if RunFolder(folder).of_several else reopen(folder, data=data)
-    choice = Choice(kinds, samples, View(sample, heads, tokens))
-    if prepared is not None:
-        suit_threads(prepared.network, prepared.options.batch)
-    session, network = (prepared.session(folder), prepared.network) if prepared else (None, None)
-    drawn = plot_run(folder, session, network, choice, console.note)
-    paths = [str(path) for path in drawn.paths]
-    console.result({"run": run, "pictures": paths, "without": dict(drawn.without)}, "\n".join(paths))
+    drawn = plot(run, notify=console.note, **options)
+    console.show(drawn)
     if not console.is_json:
         for kind, reason in drawn.without.items():
             console.note(f"no {kind}: {reason}")

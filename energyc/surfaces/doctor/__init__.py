@@ -12,5 +12,5 @@
 The process of the command itself imports nothing that may be broken.
 
 Imports: ``extras``, ``files``, ``pipeline``, ``resources``, ``runs``, ``syntax``, ``targets``, ``version``;
-libraries: ``torch``.
+libraries: ``packaging``, ``torch``.
 """

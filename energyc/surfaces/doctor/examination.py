@@ -15,7 +15,7 @@ from energyc.surfaces.doctor.trial_findings import findings, run_trial
 from energyc.version import __version__
 
 OLDEST = (3, 11)
-_WITHOUT = "kernels are built anew in each process"
+_WITHOUT = "specs are compiled and kernels built anew in each process"
 
 
 def examined() -> list[Finding]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from energyc.code.targets import TARGETS, find_target
 from energyc.code.targets.interface import Target
-from energyc.extras import install_extra, pip_install, requirements
+from energyc.extras import install_extra, pip_install, requirements, written
 from energyc.surfaces.doctor.finding import Finding
 from energyc.surfaces.doctor.installing import compiler_install
 
@@ -92,7 +92,7 @@ def _core(name: str, found: Found, says: str) -> Finding:
 def torch_findings(found: Found) -> Iterator[Finding]:
     """Yield those on torch and on its devices."""
     if found["state"] != "works":
-        needed = next((str(each) for each in requirements() if each.package == "torch"), "torch")
+        needed = next((written(each) for each in requirements()[""] if each.name == "torch"), "torch")
         yield Finding("torch", found["state"], found["reason"], pip_install(needed), core=True)
         return
     facts = {name: found[name] for name in ("version", "build")}

@@ -1,11 +1,10 @@
-"""Gives what a generated module makes the methods that a notebook asks for, and networks ``to_sympy``.
+"""Methods by which a notebook shows networks and their results, and ``to_sympy`` of networks.
 
-A generated module is alone and has none of its own; a network that energyc itself makes knows the spec it is from.
+The runtime does not have them, because it stands alone. A network from ``energyc.load`` knows its spec.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from energyc.language.diagnostics import UserError
 from energyc.language.network import Network
 from energyc.proofs.claims.classes import Classes
+from energyc.runtime.equations.records import Gradients, Relaxed
 
 if TYPE_CHECKING:
     from energyc.studies.symbolic.formulas import Formulas, WrittenOut
@@ -39,14 +39,13 @@ def attach(net: Any, network: Network, classes: Classes) -> None:
     """Let a network, and the records that its methods return, show themselves in a notebook."""
     setattr(net, _ORIGIN, Origin(network, classes))
     type(net).to_sympy = to_sympy
-    records = vars(sys.modules[type(net).__module__])
-    for shown, html, latex in (
+    shown: tuple[tuple[type, Any, Any], ...] = (
         (type(net), _network, _network_latex),
-        (records.get("Relaxed"), _relaxed, _relaxed_latex),
-        (records.get("Gradients"), _gradients, _gradients_latex),
-    ):
-        if isinstance(shown, type):
-            shown._repr_html_, shown._repr_latex_ = html, latex  # type: ignore[attr-defined]
+        (Relaxed, _relaxed, _relaxed_latex),
+        (Gradients, _gradients, _gradients_latex),
+    )
+    for kind, html, latex in shown:
+        kind._repr_html_, kind._repr_latex_ = html, latex  # type: ignore[attr-defined]
 
 
 def to_sympy(net: Any, sizes: Mapping[str, int] | None = None) -> Formulas | WrittenOut:

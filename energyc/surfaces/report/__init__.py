@@ -2,8 +2,9 @@
 
 It presents the results of other packages, and measures nothing.
 
-Imports: ``charts``, ``claims``, ``conservativeness``, ``data``, ``derive``, ``diagnostics``, ``extras``, ``files``,
-``hardware``, ``html``, ``inspection``, ``ir``, ``module``, ``network``, ``notation``, ``pipeline``, ``plan``,
-``resolve``, ``resources``, ``rules``, ``runs``, ``settings``, ``sparse``, ``syntax``, ``tables``, ``targets``,
-``training``, ``verify``; libraries: ``PIL``, ``markupsafe``, ``matplotlib``, ``numpy``, ``rich``, ``torch``.
+Imports: ``charts``, ``claims``, ``collection``, ``conservativeness``, ``data``, ``derive``, ``diagnostics``,
+``extras``, ``files``, ``hardware``, ``html``, ``inspection``, ``ir``, ``kept``, ``module``, ``network``, ``notation``,
+``pipeline``, ``plan``, ``resolve``, ``resources``, ``rules``, ``runs``, ``settings``, ``sparse``, ``syntax``,
+``tables``, ``targets``, ``training``, ``verify``; libraries: ``markupsafe``, ``matplotlib``, ``numpy``, ``PIL``,
+``rich``, ``torch``.
 """

@@ -25,6 +25,7 @@ HEALTH: Mapping[str, tuple[str, bool]] = MappingProxyType(
         "gradient_norm": ("norm of the gradient", True),
         "relax_steps": ("free steps, mean", False),
         "lr": ("learning rate", False),
+        "cosine": ("cosine with the exact gradient", False),
         "gated": ("samples gated", False),
         "dropped": ("samples whose nudge diverged", False),
         "frozen": ("samples frozen by rounding", False),

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from energyc.running.training.numbers import format_spread
 from energyc.studies.hardware.study import Row
 from energyc.surfaces.tables import Table
-
-
-def print_study(title: str, rows: Sequence[Row], *, color: bool = False) -> None:
-    """Write a line for each precision, with mean and deviation over the devices, to standard output."""
-    Console(no_color=not color, highlight=False).print(study_table(title, rows))
 
 
 def study_table(title: str, rows: Sequence[Row]) -> Table:

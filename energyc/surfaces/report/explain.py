@@ -12,7 +12,7 @@ from energyc.language.network import Layer, Network
 from energyc.pipeline import classify, derive
 from energyc.proofs.claims.classes import Classes
 from energyc.surfaces.report import derivations, model_tables
-from energyc.surfaces.report.check import check_report, layered_report
+from energyc.surfaces.report.check import report_on
 from energyc.surfaces.report.document import Block, Document, Heading, Paragraph, to_latex, to_markdown
 from energyc.surfaces.report.document_html import to_html
 
@@ -34,7 +34,7 @@ def explain(network: Network, form: str = "markdown") -> str:
 def explanation(network: Network, derivation: Derivation, classes: Classes) -> Document:
     """Return who acts on whom, terms and forces, classes, rules and claims, local updates, answers, the model table."""
     notation = of_network(network)
-    report = check_report(network, derivation, classes)
+    report = report_on(network, classes)
     blocks: list[Block] = [
         Heading("At a glance"),
         Paragraph(
@@ -59,7 +59,7 @@ def explanation(network: Network, derivation: Derivation, classes: Classes) -> D
 def layered_explanation(network: Network, classes: Classes) -> Document:
     """Return what goes from block to block, each layer, rules, the answers and the model table."""
     notation = of_network(network)
-    report = layered_report(network, classes)
+    report = report_on(network, classes)
     layers = ", ".join(f"{name} ({own.verdict})" for name, own in classes.layers.items())
     blocks: list[Block] = [
         Heading("At a glance"),

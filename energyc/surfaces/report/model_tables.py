@@ -13,7 +13,7 @@ from energyc.mathematics.ir import Node
 from energyc.proofs.claims.classes import Classes, SumReport, TermReport
 from energyc.surfaces.html.diagram import diagram
 from energyc.surfaces.html.whole import whole_diagram
-from energyc.surfaces.report.check import CheckReport, StateReport
+from energyc.surfaces.report.check_report import CheckReport, StateReport
 from energyc.surfaces.report.document import Block, Heading, Paragraph, Picture
 from energyc.surfaces.report.evidence import evidence, sum_evidence
 from energyc.surfaces.report.witness_text import entries, point

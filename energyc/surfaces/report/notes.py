@@ -152,6 +152,12 @@ def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
     if relax.proximal == "off" and not proximal_of(replace(network, relax=replace(relax, proximal="auto"))):
         yield "relax.proximal = off does nothing: no kink would move by a proximal step"
     every = nudge.snapshots
+    if nudge.tolerance is not None and every is None:
+        yield "nudge.tolerance does nothing: the contrast is looked at every nudge.snapshots steps, which is not set"
+    if nudge.max_steps is not None and nudge.tolerance is None:
+        yield f"nudge.max_steps = {nudge.max_steps} does nothing: nudge has no tolerance"
+    elif nudge.max_steps is not None and nudge.max_steps <= nudge.steps:
+        yield f"nudge.max_steps = {nudge.max_steps} does nothing: nudge.steps = {nudge.steps} are made in any case"
     if every is not None and 2 * every > nudge.steps:
         reason = f"two snapshots are compared, and nudge.steps = {nudge.steps} has room for {nudge.steps // every}"
         yield f"nudge.snapshots = {every} does nothing: {reason}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.console import Console
+from rich.console import RenderableType
 
 from energyc.running.training.numbers import format_spread, shown
 from energyc.running.training.outcome import CHOSEN_BY
@@ -13,11 +13,9 @@ from energyc.running.training.run_health import RunHealth
 from energyc.surfaces.tables import Table
 
 
-def print_summary(summary: Mapping[str, Any], *, color: bool = False) -> None:
-    """Write the mean and the deviation of each held-out number, and the health of each run, to standard output."""
-    console = Console(no_color=not color, highlight=False)
-    console.print(summary_table(summary))
-    console.print("\n".join(health_lines(summary)), soft_wrap=True)
+def summary_parts(summary: Mapping[str, Any]) -> list[RenderableType]:
+    """Return the table of mean and deviation of each held-out number, and the health of each run."""
+    return [summary_table(summary), "\n".join(health_lines(summary))]
 
 
 def health_lines(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -45,14 +43,10 @@ def spread_table(title: str, columns: Mapping[str, Mapping[str, Any]]) -> Table:
     return Table(("", *columns), tuple(rows), title)
 
 
-def print_evaluation(
-    samples: str, numbers: Mapping[str, Any], summary: Mapping[str, Any], *, color: bool = False
-) -> None:
-    """Write numbers of each run's best checkpoint on some ``samples``, and the health of each run."""
-    console = Console(no_color=not color, highlight=False)
+def evaluation_parts(samples: str, numbers: Mapping[str, Any], summary: Mapping[str, Any]) -> list[RenderableType]:
+    """Return the table of numbers of each run's best checkpoint on some ``samples``, and the health of each run."""
     columns = {f"at the best checkpoint{_chosen(summary)}": shown(numbers, _rests(summary))}
-    console.print(spread_table(f"{samples}, {_count(summary)}", columns))
-    console.print("\n".join(health_lines(summary)), soft_wrap=True)
+    return [spread_table(f"{samples}, {_count(summary)}", columns), "\n".join(health_lines(summary))]
 
 
 def _chosen(summary: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from energyc import pipeline
-from energyc.code.module import segment_text
+from energyc.code.module.formulas import segment_text
 from energyc.code.plan import ModulePlan, PlannedRoutine
 from energyc.code.targets import TARGETS
 from energyc.derivation.derive import Blocks, Derivation
@@ -30,13 +30,13 @@ Label = tuple[str, tuple[str, ...]]
 def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[str] | None = None) -> str:
     """Return one stage of the pipeline as text: tree, network, ir, forces, jacobian, plan, kernels, or a target.
 
-    That of a target is the network's own part of the module, which imports the runtime.
+    The stage of a target is the module that ``energyc compile`` writes.
     """
     if at == "tree":
         return tree(pipeline.parse(source))
     network = pipeline.resolve(source, choices)
     if at in TARGETS:
-        return pipeline.emit(network, rules, choices, at, runtime="import").text
+        return pipeline.emit(network, rules, choices, at).text
     if at == "kernels":
         return pipeline.kernels(network, rules, choices)
     if at == "plan":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 
 from energyc.language.diagnostics import listed
@@ -13,25 +13,9 @@ from energyc.surfaces.report.verify_network import network_lines
 from energyc.surfaces.report.verify_rounding import products_part, rounding_part
 from energyc.surfaces.report.verify_rules import rules_part
 from energyc.surfaces.report.verify_sweeps import residual_part, sweeps
-from energyc.surfaces.tables import Table
 
 if TYPE_CHECKING:
     from energyc.studies.verify import Verification
-
-#: The width if the output is not a terminal; wider tables exceed it, as on a terminal.
-WIDTH = 110
-
-
-def print_report(verification: Verification, *, sweep: bool = False, color: bool = False) -> None:
-    """Write the report to standard output; ``sweep`` adds the points of each rule's sweep."""
-    parts = report(verification, sweep=sweep)
-    terminal = Console(no_color=not color, highlight=False)
-    min_width = terminal.width if terminal.is_terminal else WIDTH
-    options = terminal.options.update(width=10_000)
-    table_widths = (terminal.measure(part, options=options).maximum for part in parts if isinstance(part, Table))
-    Console(width=max([min_width, *table_widths]), no_color=not color, highlight=False).print(
-        *parts, sep="\n", soft_wrap=False
-    )
 
 
 def report(verification: Verification, *, sweep: bool = False) -> list[RenderableType]:

@@ -6,81 +6,55 @@ Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments
 """
 
-from __future__ import annotations
-
-import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import Array, lax
-from jax.custom_derivatives import linear_call
-from jax.scipy.sparse.linalg import gmres
-from jax.typing import DTypeLike
+from jax import Array
+
+from energyc import jax as ej
+
+ej.require_contract(1)
 
 C, S, P, stride, G, D, H, A = 3, 120, 20, 10, 11, 768, 12, 64
 M = 3072
 
 
 class Params(NamedTuple):
-    """The learned parameters."""
-
-    W_enc: Array
-    b_enc: Array
-    W_dec: Array
-    b_dec: Array
-    b_pos: Array
-    W_q: Array
-    W_k: Array
-    W_mem: Array
+    W_enc: Array  # [D, C, P, P]
+    b_enc: Array  # [D]
+    W_dec: Array  # [D, C, P, P]
+    b_dec: Array  # [C]
+    b_pos: Array  # [G, G, D]
+    W_q: Array  # [H, A, D]
+    W_k: Array  # [H, A, D]
+    W_mem: Array  # [D, M]
 
 
 class Clamps(NamedTuple):
-    """The inputs, a row for each sample."""
-
-    x: Array
+    x: Array  # [batch, C, S, S]
 
 
 class Targets(NamedTuple):
-    """The targets of the cost, a row for each sample."""
-
-    t: Array
+    t: Array  # [batch, C, S, S]
 
 
 class States(NamedTuple):
-    """z[G, G, D], y[C, S, S], a row for each sample."""
-
-    z: Array
-    y: Array
+    z: Array  # [batch, G, G, D]
+    y: Array  # [batch, C, S, S]
 
 
 class Fixed(NamedTuple):
-    """Clamps, and quantities that depend on clamps and params alone."""
-
-    x: Array
-    x_part: Array
-    drive: Array
+    x: Array  # [batch, C, S, S]
+    drive: Array  # [batch, G, G, D]
 
 
 class Readouts(NamedTuple):
-    """The readouts."""
-
-    image: Array
+    image: Array  # [batch, C, S, S]
 
 
-STEP = States(1, 1)
-STEPS = 150
-CHUNK = 25
-MAX_STEPS = 150
-TOLERANCE = 0.0001
-EXPLOSION = 10000.0
-NUDGE_STEPS = 5
-
-
-def init(key: Array, dtype: DTypeLike = float) -> Params:
-    """The first params, by the laws of the spec."""
+def init(key: Array, dtype: ej.DTypeLike = float) -> Params:
+    """Draw params by the initializers of the spec."""
     keys = jax.random.split(key, 6)
     return Params(
         W_enc=0.08660254037844385 * jax.random.normal(keys[0], (D, C, P, P), dtype),
@@ -97,10 +71,13 @@ def init(key: Array, dtype: DTypeLike = float) -> Params:
 def prepare(params: Params, clamps: Clamps) -> Fixed:
     """The quantities that no step changes."""
     (x,) = clamps
-    x_part = windows(windows(x, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
-    seen = jnp.einsum("Bcipjq,dcpq->Bijd", x_part, params.W_enc)
+    seen = jnp.einsum(
+        "Bcipjq,dcpq->Bijd",
+        ej.windows(ej.windows(x, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+        params.W_enc,
+    )
     drive = seen + params.b_pos + params.b_enc
-    return Fixed(x, x_part, drive)
+    return Fixed(x, drive)
 
 
 def start(params: Params, fixed: Fixed) -> States:
@@ -122,24 +99,24 @@ def terms(params: Params, states: States, fixed: Fixed) -> dict[str, Array]:
     energy att = -1/gamma * sum[h,i,j](logsumexp[k,l](gamma * sum[a](query[h,i,j,a] * key[h,k,l,a])))
     """
     z, y = states
-    seen = jnp.einsum("Bcipjq,dcpq->Bijd", fixed.x_part, params.W_enc)
+    seen = jnp.einsum(
+        "Bcipjq,dcpq->Bijd",
+        ej.windows(ej.windows(fixed.x, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+        params.W_enc,
+    )
     energy_enc = 0.5 * (z * z).sum((1, 2, 3)) - z.sum((1, 2)) @ params.b_enc - (z * seen).sum((1, 2, 3))
     energy_dec_part = jnp.einsum(
         "Bcipjq,dcpq->Bijd",
-        windows(windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+        ej.windows(ej.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
         params.W_dec,
     )
-    energy_dec = (
-        0.5 * (y * y).sum((1, 2, 3))
-        - y.sum((2, 3)) @ params.b_dec
-        - (z * energy_dec_part).sum((1, 2, 3))
-    )
+    energy_dec = 0.5 * (y * y).sum((1, 2, 3)) - y.sum((2, 3)) @ params.b_dec - (z * energy_dec_part).sum((1, 2, 3))
     energy_pos = -jnp.einsum("Bijd,ijd->B", z, params.b_pos)
     relu = jax.nn.relu(z @ params.W_mem)
     energy_mem = -(relu * relu).sum((1, 2, 3))
     query = jnp.einsum("Bijd,had->Bhija", z, params.W_q)
-    key = jnp.einsum("Bijd,had->Bhija", z, params.W_k)
-    logsumexp = jax.nn.logsumexp(0.25 * jnp.einsum("Bhija,Bhkla->Bhijkl", query, key), (4, 5))
+    key_2 = jnp.einsum("Bijd,had->Bhija", z, params.W_k)
+    logsumexp = jax.nn.logsumexp(0.25 * jnp.einsum("Bhija,Bhkla->Bhijkl", query, key_2), (4, 5))
     energy_att = -4 * logsumexp.sum((1, 2, 3))
     return {"enc": energy_enc, "dec": energy_dec, "pos": energy_pos, "mem": energy_mem, "att": energy_att}
 
@@ -157,25 +134,25 @@ def force(params: Params, states: States, fixed: Fixed) -> States:
     """
     z, y = states
     query = jnp.einsum("Bijd,had->Bhija", z, params.W_q)
-    key = jnp.einsum("Bijd,had->Bhija", z, params.W_k)
-    weights = jax.nn.softmax(0.25 * jnp.einsum("Bhija,Bhkla->Bhijkl", query, key), (4, 5))
+    key_2 = jnp.einsum("Bijd,had->Bhija", z, params.W_k)
+    weights = jax.nn.softmax(0.25 * jnp.einsum("Bhija,Bhkla->Bhijkl", query, key_2), (4, 5))
     pull_key = jnp.einsum("Bhklij,Bhkla->Bhija", weights, query)
-    pull_query = jnp.einsum("Bhijkl,Bhkla->Bhija", weights, key)
+    pull_query = jnp.einsum("Bhijkl,Bhkla->Bhija", weights, key_2)
     force_z = (
         jnp.einsum("Bhija,had->Bijd", pull_key, params.W_k)
         + jnp.einsum("Bhija,had->Bijd", pull_query, params.W_q)
         + fixed.drive
         + jnp.einsum(
             "Bcipjq,dcpq->Bijd",
-            windows(windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+            ej.windows(ej.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
             params.W_dec,
         )
         + 2 * (jax.nn.relu(z @ params.W_mem) @ params.W_mem.T)
         - z
     )
     force_y = (
-        overlap_add(
-            overlap_add(
+        ej.overlap_add(
+            ej.overlap_add(
                 jnp.einsum("Bijd,dcpq->Bijcpq", z, params.W_dec).transpose(0, 2, 3, 5, 1, 4),
                 S,
                 0,
@@ -192,19 +169,13 @@ def force(params: Params, states: States, fixed: Fixed) -> States:
 
 
 def readouts(params: Params, states: States, fixed: Fixed) -> Readouts:
-    """The readouts.
-
-    readout image[c,u,v] = y[c,u,v]
-    """
+    """The readouts: image[c,u,v] = y[c,u,v]"""
     _, y = states
     return Readouts(y)
 
 
 def cost(params: Params, states: States, fixed: Fixed, targets: Targets) -> Array:
-    """The cost of each sample.
-
-    cost mse = mean[c,u,v]((y[c,u,v] - t[c,u,v])^2)
-    """
+    """The cost of each sample: mse = mean[c,u,v]((y[c,u,v] - t[c,u,v])^2)"""
     _, y = states
     (t,) = targets
     cost_part = y - t
@@ -212,142 +183,7 @@ def cost(params: Params, states: States, fixed: Fixed, targets: Targets) -> Arra
     return cost
 
 
-def cost_vjp(params: Params, states: States, fixed: Fixed, targets: Targets) -> tuple[States, Slopes]:
-    """dC/dz of each sample; and the direct dC/dtheta.
-
-    dC/dy[c,u,v] = 2/(C*S^2) * (y[c,u,v] - t[c,u,v])
-    """
-    _, y = states
-    (t,) = targets
-    slope_y_part = y - t
-    slope_y = 2 / (C * S * S) * slope_y_part
-    return States(jnp.zeros_like(states.z), slope_y), {}
-
-
-def force_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -> tuple[States, Slopes]:
-    """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
-    z, y = states
-    cot_z, cot_y = cotangents
-    product = windows(windows(cot_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
-    W_mem_z = z @ params.W_mem
-    product_2 = jnp.where(
-        W_mem_z > 0,
-        1.0,
-        0.0,
-    ).transpose(0, 3, 1, 2) * (cot_z @ params.W_mem).transpose(0, 3, 1, 2)
-    query = jnp.einsum("Bijd,had->Bhija", z, params.W_q)
-    key = jnp.einsum("Bijd,had->Bhija", z, params.W_k)
-    weights = jax.nn.softmax(0.25 * jnp.einsum("Bhija,Bhkla->Bhijkl", query, key), (4, 5))
-    W_q_cot_z = jnp.einsum("Bijd,had->Bijha", cot_z, params.W_q)
-    W_k_cot_z = jnp.einsum("Bijd,had->Bijha", cot_z, params.W_k)
-    total = (
-        jnp.einsum("Bhkla,Bijha->Bhijkl", key, W_q_cot_z)
-        + jnp.einsum("Bhija,Bklha->Bhijkl", query, W_k_cot_z)
-    )
-    product_3 = weights * total
-    total_2 = product_3 - weights * product_3.sum((4, 5))[:, :, :, :, None, None]
-    pull_key = (
-        jnp.einsum("Bhklij,Bklha->Bhija", weights, W_q_cot_z)
-        + 0.25 * jnp.einsum("Bhklij,Bhkla->Bhija", total_2, query)
-    )
-    pull_query = (
-        jnp.einsum("Bhijkl,Bklha->Bhija", weights, W_k_cot_z)
-        + 0.25 * jnp.einsum("Bhijkl,Bhkla->Bhija", total_2, key)
-    )
-    back_z = (
-        jnp.einsum("Bcipjq,dcpq->Bijd", product, params.W_dec)
-        + 2 * jnp.einsum("Bmij,dm->Bijd", product_2, params.W_mem)
-        + jnp.einsum("Bhija,had->Bijd", pull_key, params.W_k)
-        + jnp.einsum("Bhija,had->Bijd", pull_query, params.W_q)
-        - cot_z
-    )
-    back_y = (
-        overlap_add(
-            overlap_add(
-                jnp.einsum("Bijd,dcpq->Bijcpq", cot_z, params.W_dec).transpose(0, 2, 3, 5, 1, 4),
-                S,
-                0,
-                (stride, 1),
-            ).transpose(0, 2, 4, 1, 3),
-            S,
-            0,
-            (stride, 1),
-        )
-        - cot_y
-    )
-    pull_query_2 = jnp.einsum("Bhijkl,Bhkla->Bhija", weights, key)
-    pull_key_2 = jnp.einsum("Bhklij,Bhkla->Bhija", weights, query)
-    return States(back_z, back_y), {
-        "W_enc": jnp.einsum("Bcipjq,Bijd->dcpq", fixed.x_part, cot_z),
-        "b_enc": cot_z.sum((0, 1, 2)),
-        "W_dec": (
-            jnp.einsum("Bcipjq,Bijd->dcpq", product, z)
-            + jnp.einsum(
-                "Bcipjq,Bijd->dcpq",
-                windows(windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
-                cot_z,
-            )
-        ),
-        "b_dec": cot_y.sum((0, 2, 3)),
-        "b_pos": cot_z.sum(0),
-        "W_q": (
-            jnp.einsum("Bhija,Bijd->had", pull_query_2, cot_z)
-            + jnp.einsum("Bhija,Bijd->had", pull_query, z)
-        ),
-        "W_k": jnp.einsum("Bhija,Bijd->had", pull_key_2, cot_z) + jnp.einsum("Bhija,Bijd->had", pull_key, z),
-        "W_mem": (
-            2 * jnp.einsum("Bijd,Bijm->dm", cot_z, jax.nn.relu(W_mem_z))
-            + 2 * jnp.einsum("Bijd,Bmij->dm", z, product_2)
-        ),
-    }
-
-
-def clamp_gradient(params: Params, states: States, fixed: Fixed, cotangents: States) -> Slopes:
-    """<cotangents, dF/dx> for each real clamp."""
-    cot_z, _ = cotangents
-    grad_x = overlap_add(
-        overlap_add(
-            jnp.einsum("Bijd,dcpq->Bijcpq", cot_z, params.W_enc).transpose(0, 2, 3, 5, 1, 4),
-            S,
-            0,
-            (stride, 1),
-        ).transpose(0, 2, 4, 1, 3),
-        S,
-        0,
-        (stride, 1),
-    )
-    return {"x": grad_x}
-
-
-def readout_vjp(params: Params, states: States, fixed: Fixed, cotangents: Readouts) -> tuple[States, Slopes]:
-    """<cotangents, d readouts> by states, and by params and clamps."""
-    (cot_image,) = cotangents
-    return States(jnp.zeros_like(states.z), cot_image), {}
-
-
-def energy_gradient(params: Params, states: States, fixed: Fixed) -> Slopes:
-    """dE/dtheta, summed over the batch, of what no single product contrasts.
-
-    dE/dW_q[h,a,d] = -sum[i,j](z[i,j,d] * sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2] *
-        key[h,k,l,a2]))))
-    dE/dW_k[h,a,d] = -sum[i,j](z[i,j,d] * sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] *
-        key[h,i,j,a2]))))
-    dE/dW_mem[d,m] = -2 * sum[i,j](z[i,j,d] * relu(sum[d2](W_mem[d2,m] * z[i,j,d2])))
-    """
-    z, _ = states
-    key = jnp.einsum("Bijd,had->Bhija", z, params.W_k)
-    query = jnp.einsum("Bijd,had->Bhija", z, params.W_q)
-    weights = jax.nn.softmax(0.25 * jnp.einsum("Bhija,Bhkla->Bhijkl", query, key), (4, 5))
-    pull_query = jnp.einsum("Bhijkl,Bhkla->Bhija", weights, key)
-    pull_key = jnp.einsum("Bhklij,Bhkla->Bhija", weights, query)
-    return {
-        "W_q": -jnp.einsum("Bhija,Bijd->had", pull_query, z),
-        "W_k": -jnp.einsum("Bhija,Bijd->had", pull_key, z),
-        "W_mem": -2 * jnp.einsum("Bijd,Bijm->dm", z, jax.nn.relu(z @ params.W_mem)),
-    }
-
-
-def energy_contrast(params: Params, plus: States, minus: States, fixed: Fixed) -> Slopes:
+def energy_contrast(params: Params, plus: States, minus: States, fixed: Fixed) -> dict[str, Array]:
     """dE/dtheta at plus less that at minus, summed over the batch.
 
     c_W_enc[d,c,p,q] = sum[i,j](x[c, stride*i + p, stride*j + q] * (minus_z[i,j,d] - plus_z[i,j,d]))
@@ -362,17 +198,21 @@ def energy_contrast(params: Params, plus: States, minus: States, fixed: Fixed) -
     grad_b_pos = minus_z - plus_z
     total = minus_y - plus_y
     return {
-        "W_enc": jnp.einsum("Bcipjq,Bijd->dcpq", fixed.x_part, grad_b_pos),
+        "W_enc": jnp.einsum(
+            "Bcipjq,Bijd->dcpq",
+            ej.windows(ej.windows(fixed.x, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+            grad_b_pos,
+        ),
         "b_enc": grad_b_pos.sum((0, 1, 2)),
         "W_dec": (
             jnp.einsum(
                 "Bcipjq,Bijd->dcpq",
-                windows(windows(minus_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+                ej.windows(ej.windows(minus_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
                 grad_b_pos,
             )
             + jnp.einsum(
                 "Bcipjq,Bijd->dcpq",
-                windows(windows(total, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+                ej.windows(ej.windows(total, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
                 plus_z,
             )
         ),
@@ -381,57 +221,27 @@ def energy_contrast(params: Params, plus: States, minus: States, fixed: Fixed) -
     }
 
 
-def project(states: States) -> States:
-    """Each state onto its set."""
-    return States(standardized(states.z, (3,)), states.y)
+MODEL = ej.Model(
+    records=ej.Records(Params, Clamps, States, Targets),
+    sets={"z": ej.Standardized((G, G, D), axes=(-1,)), "y": ej.Real((C, S, S))},
+    settings=ej.Settings(step=1, steps=150, tolerance=0.0001, max_steps=150, explosion=10000.0, nudge_steps=5),
+    init=init,
+    prepare=prepare,
+    start=start,
+    terms=terms,
+    force=force,
+    readouts=readouts,
+    cost=cost,
+    contrast=energy_contrast,
+    energy_params=("W_q", "W_k", "W_mem"),
+)
+relax, step, residual, answer = ej.bind(MODEL, ej.relax, ej.step, ej.residual, ej.answer)
+centered_ep, implicit = ej.bind(MODEL, ej.centered_ep, ej.implicit)
+energy, project = MODEL.energy, MODEL.project
 
 
-def project_vjp(at: States, cotangents: States) -> States:
-    """P^T cotangents, P the derivative of the projection at a point."""
-    return States(standardized_vjp(at.z, cotangents.z, (3,)), cotangents.y)
+class Cet(ej.Network):
+    """The network as an object with params of its own."""
 
-
-def energy_slopes(params: Params, plus: States, minus: States, fixed: Fixed) -> list[Slopes]:
-    """dE/dtheta at plus less that at minus."""
-    return [
-        energy_contrast(params, plus, minus, fixed),
-        less(energy_gradient(params, plus, fixed), energy_gradient(params, minus, fixed)),
-    ]
-
-
-#: Slopes by the fields of params and clamps, those of params summed over the batch.
-Slopes = dict[str, Array]
-
-
-#: What a nudge subtracts from the force.
-nudge = cost_force
-
-
-#: The force that a nudge subtracts: ``drive(params, states, fixed, targets)``.
-Drive = Callable[..., States]
-
-
-#: Moves a pair of nudged phases by a step: ``advance(params, plus, minus, free, fixed, targets, beta)``.
-Advance = Callable[..., tuple[States, States]]
-
-
-answer.defvjp(answer_forward, answer_backward)
-
-
-class Cet(Network):
-    """The network with params of its own."""
-
-    names = {
-        "params": ("W_enc", "b_enc", "W_dec", "b_dec", "b_pos", "W_q", "W_k", "W_mem"),
-        "states": ("z", "y"),
-        "clamps": ("x",),
-        "targets": ("t",),
-    }
+    model = MODEL
     rules = {"centered-ep": centered_ep, "implicit": implicit}
-
-
-# Carried: Relaxed, Gradients, energy, step_sizes, moved, along, advanced, advanced_vjp, step, residual, change, length,
-# chosen, settle, unsettled, free_phase, checked, immobile, shaken, share, mean_cost_vjp, gradients, added, cotangent,
-# cost_force, nudged_step, less, nudged, apart, phases, strength, rms, contrasted, contrast, relax, free_run, prepared,
-# centered_ep, implicit, solved, norm, answer, answer_forward, answer_backward, standardized, standardized_vjp,
-# finite_length, windows, overlap_add, window_places, Rest, Network.

@@ -3,24 +3,20 @@
 Made by energyc 0.2.0 from cet.energy
 SHA-256 of the spec: 70f0f3b377af54ac38aad54fc62218e90297c32762dc9a6c8b9f2b803c3f4a1d
 Rules: centered-ep, implicit
-Passes: hoist, share, separate, segments, inplace
+Passes: hoist, share, separate, segments
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from energyc.runtime.networks.network import EnergyNetwork
-from energyc.runtime.rules.centered_ep import centered_ep
-from energyc.runtime.rules.implicit import implicit
-from energyc.runtime.tensors.draws import normal
-from energyc.runtime.tensors.functions import step
-from energyc.runtime.tensors.indexing import overlap_add, windows
-from energyc.runtime.tensors.sets import standardized_, standardized_adjoint
-from energyc.runtime.tensors.states import Tensors
+from energyc import runtime as rt
+
+rt.require_contract(1)
 
 C, S, P, stride, G, D, H, A = 3, 120, 20, 10, 11, 768, 12, 64
 M = 3072
@@ -33,15 +29,9 @@ class Fixed(NamedTuple):
     x_part: Tensor
     drive: Tensor
 
-    def rows(self, rows: Tensor) -> Fixed:
-        """The same for some of the samples."""
-        return self._replace(x=self.x[rows], x_part=self.x_part[rows], drive=self.drive[rows])
 
-
-class CetEquations:
+class Cet(rt.EnergyNetwork):
     """States z[G, G, D], y[C, S, S].
-
-    Sizes: C = 3, S = 120, P = 20, stride = 10, G = 11, split = 1, B = 20, D = 768, H = 12, A = 64, M = 3072.
 
     Consts: gamma = 0.25.
 
@@ -53,36 +43,29 @@ class CetEquations:
     """
 
     name = "cet"
-    state_shapes = {"z": (G, G, D), "y": (C, S, S)}
-    clamp_shapes = {"x": ((C, S, S), None)}
-    target_shapes = {"t": ((C, S, S), None)}
+    states = {"z": rt.Standardized((G, G, D), axes=(2,)), "y": rt.Real((C, S, S))}
+    clamps = {"x": rt.Real((C, S, S))}
+    targets = {"t": rt.Real((C, S, S))}
     term_names = ("enc", "dec", "pos", "mem", "att")
     readout_names = ("image",)
-    constrained = True
-    relax_steps = 150
-    relax_step = (1.0, 1.0)
-    relax_tolerance = 0.0001
-    relax_max_steps = 150
-    beta = "auto"
-    nudge_steps = 5
+    relaxation = rt.Relax(steps=150, step=(1.0, 1.0), tolerance=0.0001, max_steps=150)
+    nudging = rt.Nudge(beta="auto", steps=5)
+    learning_rules = (rt.centered_ep, rt.implicit)
 
-    def __init__(
-        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
-    ) -> None:
-        super().__init__(device, dtype)
-        random = torch.Generator().manual_seed(seed)
-        self.W_enc = self._param(normal(random, (D, C, P, P), 0.08660254037844385))
-        self.b_enc = self._param(torch.full((D,), 0.0, dtype=torch.float64))
-        self.W_dec = self._param(normal(random, (D, C, P, P), 0.004510548978043952))
-        self.b_dec = self._param(torch.full((C,), 0.0, dtype=torch.float64))
-        self.b_pos = self._param(normal(random, (G, G, D), 1))
-        self.W_q = self._param(normal(random, (H, A, D), 0.014433756729740645))
-        self.W_k = self._param(normal(random, (H, A, D), 0.014433756729740645))
-        self.W_mem = self._param(normal(random, (D, M), 0.009021097956087904))
+    def _initialize(self, random: torch.Generator) -> None:
+        """Params, drawn, and constants."""
+        self.W_enc = self._param(rt.normal(random, (D, C, P, P), 3 / math.sqrt(C * P * P)))
+        self.b_enc = self._param(torch.zeros((D,)))
+        self.W_dec = self._param(rt.normal(random, (D, C, P, P), 0.125 / math.sqrt(D)))
+        self.b_dec = self._param(torch.zeros((C,)))
+        self.b_pos = self._param(rt.normal(random, (G, G, D), 1))
+        self.W_q = self._param(rt.normal(random, (H, A, D), 0.4 / math.sqrt(D)))
+        self.W_k = self._param(rt.normal(random, (H, A, D), 0.4 / math.sqrt(D)))
+        self.W_mem = self._param(rt.normal(random, (D, M), 0.25 / math.sqrt(D)))
 
     def _prepare(self, x: Tensor) -> Fixed:
         """The quantities that depend on clamps and params alone."""
-        x_part = windows(windows(x, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
+        x_part = rt.windows(rt.windows(x, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
         seen = torch.einsum("Bcipjq,dcpq->Bijd", x_part, self.W_enc)
         drive = seen + self.b_pos + self.b_enc
         return Fixed(x, x_part, drive)
@@ -91,7 +74,7 @@ class CetEquations:
         """Where the states start."""
         return [fixed.drive, torch.full((len(fixed[0]), C, S, S), 0, device=self.device, dtype=self.dtype)]
 
-    def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+    def _terms(self, states: rt.Tensors, fixed: Fixed) -> list[Tensor]:
         """Each energy term of each sample.
 
         energy enc = 1/2 * sum[i,j,d](z[i,j,d]^2)
@@ -109,24 +92,20 @@ class CetEquations:
         energy_enc = 0.5 * (z * z).sum((1, 2, 3)) - z.sum((1, 2)) @ self.b_enc - (z * seen).sum((1, 2, 3))
         energy_dec_part = torch.einsum(
             "Bcipjq,dcpq->Bijd",
-            windows(windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+            rt.windows(rt.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
             self.W_dec,
         )
-        energy_dec = (
-            0.5 * (y * y).sum((1, 2, 3))
-            - y.sum((2, 3)) @ self.b_dec
-            - (z * energy_dec_part).sum((1, 2, 3))
-        )
+        energy_dec = 0.5 * (y * y).sum((1, 2, 3)) - y.sum((2, 3)) @ self.b_dec - (z * energy_dec_part).sum((1, 2, 3))
         energy_pos = -torch.einsum("Bijd,ijd->B", z, self.b_pos)
-        relu = torch.relu_(z @ self.W_mem)
+        relu = torch.relu(z @ self.W_mem)
         energy_mem = -(relu * relu).sum((1, 2, 3))
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
         key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
-        logsumexp = torch.einsum("Bhija,Bhkla->Bhijkl", query, key).mul_(0.25).logsumexp((4, 5))
+        logsumexp = (0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)).logsumexp((4, 5))
         energy_att = -4 * logsumexp.sum((1, 2, 3))
         return [energy_enc, energy_dec, energy_pos, energy_mem, energy_att]
 
-    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+    def _force(self, states: rt.Tensors, fixed: Fixed) -> list[Tensor]:
         """The force on each state.
 
         F_z[i,j,d] = b_pos[i,j,d] - z[i,j,d] + seen[i,j,d] + b_enc[d] + sum[h,a](W_k[h,a,d] * sum[k,l](query[h,k,l,a]
@@ -140,60 +119,52 @@ class CetEquations:
         z, y = states
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
         key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
-        weights = torch.einsum(
-            "Bhija,Bhkla->Bhijkl",
-            query,
-            key,
-        ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (G, G))
+        weights = (0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)).flatten(4, 5).softmax(4).unflatten(4, (G, G))
         pull_key = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
         pull_query = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
-        force_z = torch.einsum("Bhija,had->Bijd", pull_key, self.W_k)
-        force_z += torch.einsum("Bhija,had->Bijd", pull_query, self.W_q)
-        force_z += torch.einsum(
-            "Bcipjq,dcpq->Bijd",
-            windows(windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
-            self.W_dec,
+        force_z = (
+            torch.einsum("Bhija,had->Bijd", pull_key, self.W_k)
+            + torch.einsum("Bhija,had->Bijd", pull_query, self.W_q)
+            + fixed.drive
+            + torch.einsum(
+                "Bcipjq,dcpq->Bijd",
+                rt.windows(rt.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+                self.W_dec,
+            )
+            + 2 * (torch.relu(z @ self.W_mem) @ self.W_mem.T)
+            - z
         )
-        force_z.add_(torch.relu_(z @ self.W_mem) @ self.W_mem.T, alpha=2)
-        force_z += fixed.drive
-        force_z -= z
-        force_y = overlap_add(
-            overlap_add(
-                torch.einsum("Bijd,dcpq->Bijcpq", z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
+        force_y = (
+            rt.overlap_add(
+                rt.overlap_add(
+                    torch.einsum("Bijd,dcpq->Bijcpq", z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
+                    S,
+                    0,
+                    (stride, 1),
+                ).permute(0, 2, 4, 1, 3),
                 S,
                 0,
                 (stride, 1),
-            ).permute(0, 2, 4, 1, 3),
-            S,
-            0,
-            (stride, 1),
+            )
+            - y
+            + self.b_dec[:, None, None]
         )
-        force_y -= y
-        force_y += self.b_dec[:, None, None]
         return [force_z, force_y]
 
-    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The readouts.
-
-        readout image[c,u,v] = y[c,u,v]
-        """
+    def _readouts(self, states: rt.Tensors, fixed: Fixed) -> list[Tensor]:
+        """The readouts: image[c,u,v] = y[c,u,v]"""
         _, y = states
         return [y]
 
-    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """The cost of each sample.
-
-        cost mse = mean[c,u,v]((y[c,u,v] - t[c,u,v])^2)
-        """
+    def _cost(self, states: rt.Tensors, fixed: Fixed, targets: rt.Tensors) -> list[Tensor]:
+        """The cost of each sample: mse = mean[c,u,v]((y[c,u,v] - t[c,u,v])^2)"""
         _, y = states
         (t,) = targets
         cost_part = y - t
         cost = (cost_part * cost_part).mean((1, 2, 3))
         return [cost]
 
-    def _cost_vjp(
-        self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
-    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+    def _cost_vjp(self, states: rt.Tensors, fixed: Fixed, targets: rt.Tensors, params: bool = True) -> rt.Pullback:
         """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
 
         dC/dy[c,u,v] = 2/(C*S^2) * (y[c,u,v] - t[c,u,v])
@@ -204,49 +175,53 @@ class CetEquations:
         slope_y = 2 / (C * S * S) * slope_y_part
         return [None, slope_y], {}
 
-    def _force_vjp(
-        self, states: Tensors, fixed: Fixed, cotangents: Tensors, params: bool = True
-    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+    def _force_vjp(self, states: rt.Tensors, fixed: Fixed, cotangents: rt.Tensors, params: bool = True) -> rt.Pullback:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         z, y = states
         cot_z, cot_y = cotangents
-        product = windows(windows(cot_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
+        product = rt.windows(rt.windows(cot_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
         W_mem_z = z @ self.W_mem
-        product_2 = step(W_mem_z).permute(0, 3, 1, 2) * (cot_z @ self.W_mem).permute(0, 3, 1, 2)
+        product_2 = rt.step(W_mem_z).permute(0, 3, 1, 2) * (cot_z @ self.W_mem).permute(0, 3, 1, 2)
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
         key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
-        weights = torch.einsum(
-            "Bhija,Bhkla->Bhijkl",
-            query,
-            key,
-        ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (G, G))
+        weights = (0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)).flatten(4, 5).softmax(4).unflatten(4, (G, G))
         W_q_cot_z = torch.einsum("Bijd,had->Bijha", cot_z, self.W_q)
         W_k_cot_z = torch.einsum("Bijd,had->Bijha", cot_z, self.W_k)
-        total = torch.einsum("Bhkla,Bijha->Bhijkl", key, W_q_cot_z)
-        total += torch.einsum("Bhija,Bklha->Bhijkl", query, W_k_cot_z)
+        total = (
+            torch.einsum("Bhkla,Bijha->Bhijkl", key, W_q_cot_z)
+            + torch.einsum("Bhija,Bklha->Bhijkl", query, W_k_cot_z)
+        )
         product_3 = weights * total
         total_2 = product_3 - weights * product_3.sum((4, 5))[:, :, :, :, None, None]
-        pull_key = torch.einsum("Bhklij,Bklha->Bhija", weights, W_q_cot_z)
-        pull_key.add_(torch.einsum("Bhklij,Bhkla->Bhija", total_2, query), alpha=0.25)
-        pull_query = torch.einsum("Bhijkl,Bklha->Bhija", weights, W_k_cot_z)
-        pull_query.add_(torch.einsum("Bhijkl,Bhkla->Bhija", total_2, key), alpha=0.25)
-        back_z = torch.einsum("Bcipjq,dcpq->Bijd", product, self.W_dec)
-        back_z.add_(torch.einsum("Bmij,dm->Bijd", product_2, self.W_mem), alpha=2)
-        back_z += torch.einsum("Bhija,had->Bijd", pull_key, self.W_k)
-        back_z += torch.einsum("Bhija,had->Bijd", pull_query, self.W_q)
-        back_z -= cot_z
-        back_y = overlap_add(
-            overlap_add(
-                torch.einsum("Bijd,dcpq->Bijcpq", cot_z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
+        pull_key = (
+            torch.einsum("Bhklij,Bklha->Bhija", weights, W_q_cot_z)
+            + 0.25 * torch.einsum("Bhklij,Bhkla->Bhija", total_2, query)
+        )
+        pull_query = (
+            torch.einsum("Bhijkl,Bklha->Bhija", weights, W_k_cot_z)
+            + 0.25 * torch.einsum("Bhijkl,Bhkla->Bhija", total_2, key)
+        )
+        back_z = (
+            torch.einsum("Bcipjq,dcpq->Bijd", product, self.W_dec)
+            + 2 * torch.einsum("Bmij,dm->Bijd", product_2, self.W_mem)
+            + torch.einsum("Bhija,had->Bijd", pull_key, self.W_k)
+            + torch.einsum("Bhija,had->Bijd", pull_query, self.W_q)
+            - cot_z
+        )
+        back_y = (
+            rt.overlap_add(
+                rt.overlap_add(
+                    torch.einsum("Bijd,dcpq->Bijcpq", cot_z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
+                    S,
+                    0,
+                    (stride, 1),
+                ).permute(0, 2, 4, 1, 3),
                 S,
                 0,
                 (stride, 1),
-            ).permute(0, 2, 4, 1, 3),
-            S,
-            0,
-            (stride, 1),
+            )
+            - cot_y
         )
-        back_y -= cot_y
         if not params:
             return [back_z, back_y], {}
         pull_query_2 = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
@@ -258,7 +233,7 @@ class CetEquations:
                 torch.einsum("Bcipjq,Bijd->dcpq", product, z)
                 + torch.einsum(
                     "Bcipjq,Bijd->dcpq",
-                    windows(windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+                    rt.windows(rt.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
                     cot_z,
                 )
             ),
@@ -268,61 +243,14 @@ class CetEquations:
                 torch.einsum("Bhija,Bijd->had", pull_query_2, cot_z)
                 + torch.einsum("Bhija,Bijd->had", pull_query, z)
             ),
-            "W_k": (
-                torch.einsum("Bhija,Bijd->had", pull_key_2, cot_z)
-                + torch.einsum("Bhija,Bijd->had", pull_key, z)
-            ),
+            "W_k": torch.einsum("Bhija,Bijd->had", pull_key_2, cot_z) + torch.einsum("Bhija,Bijd->had", pull_key, z),
             "W_mem": (
                 2 * torch.einsum("Bijd,Bijm->dm", cot_z, torch.relu(W_mem_z))
                 + 2 * torch.einsum("Bijd,Bmij->dm", z, product_2)
             ),
         }
 
-    def _clamp_gradient(self, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
-        """<cotangents, dF/dx> for each real clamp."""
-        cot_z, _ = cotangents
-        grad_x = overlap_add(
-            overlap_add(
-                torch.einsum("Bijd,dcpq->Bijcpq", cot_z, self.W_enc).permute(0, 2, 3, 5, 1, 4),
-                S,
-                0,
-                (stride, 1),
-            ).permute(0, 2, 4, 1, 3),
-            S,
-            0,
-            (stride, 1),
-        )
-        return {"x": grad_x}
-
-    def _start_vjp(self, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
-        """<cotangents, d start> by params and clamps."""
-        cot_z, _ = cotangents
-        grad_x = overlap_add(
-            overlap_add(
-                torch.einsum("Bijd,dcpq->Bijcpq", cot_z, self.W_enc).permute(0, 2, 3, 5, 1, 4),
-                S,
-                0,
-                (stride, 1),
-            ).permute(0, 2, 4, 1, 3),
-            S,
-            0,
-            (stride, 1),
-        )
-        return {
-            "x": grad_x,
-            "W_enc": torch.einsum("Bcipjq,Bijd->dcpq", fixed.x_part, cot_z),
-            "b_enc": cot_z.sum((0, 1, 2)),
-            "b_pos": cot_z.sum(0),
-        }
-
-    def _readout_vjp(
-        self, states: Tensors, fixed: Fixed, cotangents: Tensors
-    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<cotangents, d readouts> by states, and by params and clamps."""
-        (cot_image,) = cotangents
-        return [None, cot_image], {}
-
-    def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+    def _energy_gradient(self, states: rt.Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta, summed over the batch, of what no single product contrasts.
 
         dE/dW_q[h,a,d] = -sum[i,j](z[i,j,d] * sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2] *
@@ -334,20 +262,16 @@ class CetEquations:
         z, _ = states
         key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
-        weights = torch.einsum(
-            "Bhija,Bhkla->Bhijkl",
-            query,
-            key,
-        ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (G, G))
+        weights = (0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)).flatten(4, 5).softmax(4).unflatten(4, (G, G))
         pull_query = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
         pull_key = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
         return {
             "W_q": -torch.einsum("Bhija,Bijd->had", pull_query, z),
             "W_k": -torch.einsum("Bhija,Bijd->had", pull_key, z),
-            "W_mem": -2 * torch.einsum("Bijd,Bijm->dm", z, torch.relu_(z @ self.W_mem)),
+            "W_mem": -2 * torch.einsum("Bijd,Bijm->dm", z, torch.relu(z @ self.W_mem)),
         }
 
-    def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+    def _energy_contrast(self, plus: rt.Tensors, minus: rt.Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta at plus less that at minus, summed over the batch.
 
         c_W_enc[d,c,p,q] = sum[i,j](x[c, stride*i + p, stride*j + q] * (minus_z[i,j,d] - plus_z[i,j,d]))
@@ -367,29 +291,15 @@ class CetEquations:
             "W_dec": (
                 torch.einsum(
                     "Bcipjq,Bijd->dcpq",
-                    windows(windows(minus_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+                    rt.windows(rt.windows(minus_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
                     grad_b_pos,
                 )
                 + torch.einsum(
                     "Bcipjq,Bijd->dcpq",
-                    windows(windows(total, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+                    rt.windows(rt.windows(total, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
                     plus_z,
                 )
             ),
             "b_dec": total.sum((0, 2, 3)),
             "b_pos": grad_b_pos.sum(0),
         }
-
-    def _project_(self, states: list[Tensor]) -> None:
-        """Each state onto its constraint set, in place."""
-        standardized_(states[0], (3,))
-
-    def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
-        """P^T cotangents, P the derivative of the projection at a point."""
-        return [standardized_adjoint(at[0], cotangents[0], (3,)), cotangents[1]]
-
-
-class Cet(CetEquations, EnergyNetwork):
-    """The network: its equations, relaxed and learned."""
-
-    learning_rules = {"centered-ep": centered_ep, "implicit": implicit}

@@ -6,77 +6,53 @@ Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments
 """
 
-from __future__ import annotations
-
-import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import Array, lax
-from jax.custom_derivatives import linear_call
-from jax.scipy.sparse.linalg import gmres
-from jax.typing import DTypeLike
+from jax import Array
+
+from energyc import jax as ej
+
+ej.require_contract(1)
 
 I, J, K = 784, 512, 10
 
 
 class Params(NamedTuple):
-    """The learned parameters."""
-
-    W1: Array
-    b1: Array
-    W2: Array
-    b2: Array
+    W1: Array  # [I, J]
+    b1: Array  # [J]
+    W2: Array  # [J, K]
+    b2: Array  # [K]
 
 
 class Clamps(NamedTuple):
-    """The inputs, a row for each sample."""
-
-    x: Array
+    x: Array  # [batch, I]
 
 
 class Targets(NamedTuple):
-    """The targets of the cost, a row for each sample."""
-
-    label: Array
+    label: Array  # [batch]
 
 
 class States(NamedTuple):
-    """s[J], y[K], a row for each sample."""
-
-    s: Array
-    y: Array
+    s: Array  # [batch, J]
+    y: Array  # [batch, K]
 
 
 class Fixed(NamedTuple):
-    """Clamps, and quantities that depend on clamps and params alone."""
-
-    x: Array
-    drive: Array
+    x: Array  # [batch, I]
+    drive: Array  # [batch, J]
 
 
 class Readouts(NamedTuple):
-    """The readouts."""
-
-    scores: Array
+    scores: Array  # [batch, K]
 
 
-STEP = States(0.5, 0.5)
-STEPS = 20
-CHUNK = 25
-MAX_STEPS = 200
-TOLERANCE = 0.0001
-NUDGE_STEPS = 8
-
-
-def init(key: Array, dtype: DTypeLike = float) -> Params:
-    """The first params, by the laws of the spec."""
+def init(key: Array, dtype: ej.DTypeLike = float) -> Params:
+    """Draw params by the initializers of the spec."""
     keys = jax.random.split(key, 2)
     return Params(
-        W1=jax.random.uniform(keys[0], (I, J), dtype, -0.06804138174397717, 0.06804138174397717),
+        W1=jax.nn.initializers.glorot_uniform(in_axis=1, out_axis=0)(keys[0], (I, J), dtype),
         b1=jnp.full((J,), 0, dtype),
         W2=0.011048543456039804 * jax.random.normal(keys[1], (J, K), dtype),
         b2=jnp.full((K,), 0.5, dtype),
@@ -88,14 +64,6 @@ def prepare(params: Params, clamps: Clamps) -> Fixed:
     (x,) = clamps
     drive = x @ params.W1 + params.b1
     return Fixed(x, drive)
-
-
-def start(params: Params, fixed: Fixed) -> States:
-    """Zeros."""
-    return States(
-        jnp.zeros((len(fixed[0]), J), params.W1.dtype),
-        jnp.zeros((len(fixed[0]), K), params.W1.dtype),
-    )
 
 
 def terms(params: Params, states: States, fixed: Fixed) -> dict[str, Array]:
@@ -125,19 +93,13 @@ def force(params: Params, states: States, fixed: Fixed) -> States:
 
 
 def readouts(params: Params, states: States, fixed: Fixed) -> Readouts:
-    """The readouts.
-
-    readout scores[k] = y[k]
-    """
+    """The readouts: scores[k] = y[k]"""
     _, y = states
     return Readouts(y)
 
 
 def cost(params: Params, states: States, fixed: Fixed, targets: Targets) -> Array:
-    """The cost of each sample.
-
-    cost    mse       = 1/2 * sum[k]((y[k] - where(k == label, 1, 0))^2)
-    """
+    """The cost of each sample: mse = 1/2 * sum[k]((y[k] - where(k == label, 1, 0))^2)"""
     _, y = states
     (label,) = targets
     label_one_hot = 1.0 * (jnp.arange(K) == label[:, None])
@@ -147,57 +109,15 @@ def cost(params: Params, states: States, fixed: Fixed, targets: Targets) -> Arra
 
 
 def metrics(params: Params, states: States, fixed: Fixed, targets: Targets) -> dict[str, Array]:
-    """The metrics, which are only reported.
-
-    metric  accuracy  = correct[k](y[k], label)
-    """
+    """The metrics, which are only reported: accuracy = correct[k](y[k], label)"""
     _, y = states
     (label,) = targets
-    accuracy_part = first_largest(y, 1)
+    accuracy_part = ej.first_largest(y, 1)
     accuracy = jnp.take_along_axis(accuracy_part, label[:, None], 1).squeeze(1)
     return {"accuracy": accuracy}
 
 
-def cost_vjp(params: Params, states: States, fixed: Fixed, targets: Targets) -> tuple[States, Slopes]:
-    """dC/dz of each sample; and the direct dC/dtheta.
-
-    dC/dy[k] = y[k] - where(k == label, 1, 0)
-    """
-    _, y = states
-    (label,) = targets
-    label_one_hot = 1.0 * (jnp.arange(K) == label[:, None])
-    slope_y = y - label_one_hot
-    return States(jnp.zeros_like(states.s), slope_y), {}
-
-
-def force_vjp(params: Params, states: States, fixed: Fixed, cotangents: States) -> tuple[States, Slopes]:
-    """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
-    s, y = states
-    cot_s, cot_y = cotangents
-    back_s = cot_y @ params.W2.T - cot_s
-    back_y = cot_s @ params.W2 - cot_y
-    return States(back_s, back_y), {
-        "W1": fixed.x.T @ cot_s,
-        "b1": cot_s.sum(0),
-        "W2": s.T @ cot_y + cot_s.T @ y,
-        "b2": cot_y.sum(0),
-    }
-
-
-def clamp_gradient(params: Params, states: States, fixed: Fixed, cotangents: States) -> Slopes:
-    """<cotangents, dF/dx> for each real clamp."""
-    cot_s, _ = cotangents
-    grad_x = cot_s @ params.W1.T
-    return {"x": grad_x}
-
-
-def readout_vjp(params: Params, states: States, fixed: Fixed, cotangents: Readouts) -> tuple[States, Slopes]:
-    """<cotangents, d readouts> by states, and by params and clamps."""
-    (cot_scores,) = cotangents
-    return States(jnp.zeros_like(states.s), cot_scores), {}
-
-
-def energy_contrast(params: Params, plus: States, minus: States, fixed: Fixed) -> Slopes:
+def energy_contrast(params: Params, plus: States, minus: States, fixed: Fixed) -> dict[str, Array]:
     """dE/dtheta at plus less that at minus, summed over the batch.
 
     c_W1[i,j] = x[i] * (minus_s[j] - plus_s[j])
@@ -216,51 +136,25 @@ def energy_contrast(params: Params, plus: States, minus: States, fixed: Fixed) -
     }
 
 
-def project(states: States) -> States:
-    """Each state onto its set."""
-    return States(jnp.clip(states.s, 0, 1), jnp.clip(states.y, -1, 2))
+MODEL = ej.Model(
+    records=ej.Records(Params, Clamps, States, Targets),
+    sets={"s": ej.Box((J,), low=0, high=1), "y": ej.Box((K,), low=-1, high=2)},
+    settings=ej.Settings(step=0.5, steps=20, tolerance=0.0001, max_steps=200, nudge_steps=8),
+    init=init,
+    prepare=prepare,
+    terms=terms,
+    force=force,
+    readouts=readouts,
+    cost=cost,
+    contrast=energy_contrast,
+)
+relax, step, residual, answer = ej.bind(MODEL, ej.relax, ej.step, ej.residual, ej.answer)
+centered_ep, implicit = ej.bind(MODEL, ej.centered_ep, ej.implicit)
+energy, project = MODEL.energy, MODEL.project
 
 
-def project_vjp(at: States, cotangents: States) -> States:
-    """P^T cotangents, P the derivative of the projection at a point."""
-    return States(
-        jnp.where((at.s >= 0) & (at.s <= 1), cotangents.s, 0.0),
-        jnp.where((at.y >= -1) & (at.y <= 2), cotangents.y, 0.0),
-    )
+class Hopfield(ej.Network):
+    """The network as an object with params of its own."""
 
-
-def energy_slopes(params: Params, plus: States, minus: States, fixed: Fixed) -> list[Slopes]:
-    """dE/dtheta at plus less that at minus."""
-    return [energy_contrast(params, plus, minus, fixed)]
-
-
-#: Slopes by the fields of params and clamps, those of params summed over the batch.
-Slopes = dict[str, Array]
-
-
-#: What a nudge subtracts from the force.
-nudge = cost_force
-
-
-#: The force that a nudge subtracts: ``drive(params, states, fixed, targets)``.
-Drive = Callable[..., States]
-
-
-#: Moves a pair of nudged phases by a step: ``advance(params, plus, minus, free, fixed, targets, beta)``.
-Advance = Callable[..., tuple[States, States]]
-
-
-answer.defvjp(answer_forward, answer_backward)
-
-
-class Hopfield(Network):
-    """The network with params of its own."""
-
-    names = {"params": ("W1", "b1", "W2", "b2"), "states": ("s", "y"), "clamps": ("x",), "targets": ("label",)}
+    model = MODEL
     rules = {"centered-ep": centered_ep, "implicit": implicit}
-
-
-# Carried: Relaxed, Gradients, energy, step_sizes, moved, along, advanced, advanced_vjp, step, residual, change, length,
-# chosen, settle, unsettled, free_phase, share, mean_cost_vjp, gradients, added, cotangent, cost_force, nudged_step,
-# less, nudged, apart, phases, strength, rms, contrasted, contrast, relax, free_run, prepared, centered_ep, implicit,
-# solved, norm, answer, answer_forward, answer_backward, first_largest, Rest, Network.

@@ -1,3 +1,12 @@
+# in Hopfield
+    def _given(self, fixed: Fixed, targets: rt.Tensors) -> list[Tensor]:
+        """The tensors that kernels read, in their order."""
+        return [self.W2, fixed.drive, self.b2, *targets]
+
+
+n_J, n_K = 512, 10
+
+
 @jit
 def next_s_next_y_kernel(
     y_ptr,
@@ -96,9 +105,7 @@ def next_s_next_y_2_kernel(
         free_2_ = (
             y_2_
             + step_y_ * (
-                b2_ - y_2_ + product_2_ - beta_ * (
-                    y_2_ - tl.where(r_2 == label_, tl.full((1, 1), 1.0, real), 0.0)
-                )
+                b2_ - y_2_ + product_2_ - beta_ * (y_2_ - tl.where(r_2 == label_, tl.full((1, 1), 1.0, real), 0.0))
             )
         )
         next_y_ = tl.where(free_2_ < -1.0, -1.0, tl.where(free_2_ > 2.0, 2.0, free_2_))
@@ -108,7 +115,7 @@ def next_s_next_y_2_kernel(
         tl.debug_barrier()
 
 
-def free_walk(states: Tensors, given: Tensors, scalars: Tensor, steps: int) -> None:
+def free_walk(states: rt.Tensors, given: rt.Tensors, scalars: Tensor, steps: int) -> None:
     """Steps of the free phase.
 
     Launches on a device: 1, whatever the number of steps.
@@ -116,7 +123,7 @@ def free_walk(states: Tensors, given: Tensors, scalars: Tensor, steps: int) -> N
     s_, y_ = states
     W2_, drive_, b2_ = given
     n = len(s_)
-    next_s_next_y_kernel[(cdiv(n, 16),)](
+    next_s_next_y_kernel[(rt.cdiv(n, 16),)](
         y_,
         s_,
         W2_,
@@ -127,13 +134,13 @@ def free_walk(states: Tensors, given: Tensors, scalars: Tensor, steps: int) -> N
         steps,
         n_J,
         n_K,
-        dot_precision(),
+        rt.dot_precision(),
         num_warps=8,
         num_stages=2,
     )
 
 
-def nudged_walk(states: Tensors, given: Tensors, scalars: Tensor, steps: int) -> None:
+def nudged_walk(states: rt.Tensors, given: rt.Tensors, scalars: Tensor, steps: int) -> None:
     """Steps of a nudged phase.
 
     Launches on a device: 1, whatever the number of steps.
@@ -141,7 +148,7 @@ def nudged_walk(states: Tensors, given: Tensors, scalars: Tensor, steps: int) ->
     s_, y_ = states
     W2_, drive_, b2_, label_ = given
     n = len(s_)
-    next_s_next_y_2_kernel[(cdiv(n, 16),)](
+    next_s_next_y_2_kernel[(rt.cdiv(n, 16),)](
         y_,
         s_,
         W2_,
@@ -153,30 +160,15 @@ def nudged_walk(states: Tensors, given: Tensors, scalars: Tensor, steps: int) ->
         steps,
         n_J,
         n_K,
-        dot_precision(),
+        rt.dot_precision(),
         num_warps=8,
         num_stages=2,
     )
 
 
-# in HopfieldEquations
-    def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """The arrays that a kernel reads, in its order."""
-        if name == "free":
-            return [self.W2, fixed.drive, self.b2]
-        if name == "nudged":
-            return [self.W2, fixed.drive, self.b2, targets[0]]
-        raise KeyError(name)
-
-
-# in Hopfield
-    """The network: its equations, relaxed by kernels and learned."""
-
-
-# in Hopfield
-    kernels = TritonKernels(
-        {
-            "free": PhaseStep(free_walk, 0, matrices={0}, batched={1}, whole=True),
-            "nudged": PhaseStep(nudged_walk, 0, matrices={0}, batched={1, 3}, whole=True),
-        }
-    )
+Hopfield.kernels = rt.TritonKernels(
+    {
+        "free": rt.PhaseStep(free_walk, 0, (0, 1, 2), matrices={0}, batched={1}, whole=True),
+        "nudged": rt.PhaseStep(nudged_walk, 0, (0, 1, 2, 3), matrices={0}, batched={1, 3}, whole=True),
+    }
+)

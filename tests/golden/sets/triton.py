@@ -1,3 +1,12 @@
+# in Sets
+    def _given(self, fixed: Fixed, targets: rt.Tensors) -> list[Tensor]:
+        """The tensors that kernels read, in their order."""
+        return [self.W, fixed.x, self.Q, self.P, *targets]
+
+
+n_I, n_N, n_K = 6, 5, 3
+
+
 @jit
 def next_s_kernel(
     s_ptr,
@@ -100,7 +109,7 @@ def next_s_2_kernel(
     tl.store(next_s_ptr + sample * n_N + r, next_s_, mask=inside & (r < n_N))
 
 
-def free_walk(states: Tensors, given: Tensors, scalars: Tensor, steps: int) -> None:
+def free_walk(states: rt.Tensors, given: rt.Tensors, scalars: Tensor, steps: int) -> None:
     """Steps of the free phase.
 
     Launches on a device: 1, whatever the number of steps.
@@ -108,10 +117,10 @@ def free_walk(states: Tensors, given: Tensors, scalars: Tensor, steps: int) -> N
     s_, = states
     W_, x_, Q_ = given
     n = len(s_)
-    next_s_kernel[(cdiv(n, 64),)](s_, x_, W_, Q_, scalars, n, steps, n_I, n_N, dot_precision(), num_stages=2)
+    next_s_kernel[(rt.cdiv(n, 64),)](s_, x_, W_, Q_, scalars, n, steps, n_I, n_N, rt.dot_precision(), num_stages=2)
 
 
-def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
+def nudged_step(now: rt.Tensors, then: rt.Tensors, given: rt.Tensors, scalars: Tensor, memory: Tensor) -> None:
     """A step of a nudged phase.
 
     Launches on a device: 2.
@@ -120,9 +129,9 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     next_s_, = then
     W_, x_, Q_, P_, y_ = given
     n = len(s_)
-    total_ = room(memory, n, 0, n_K)
-    total_kernel[(cdiv(n_K * n, 128),)](P_, s_, y_, total_, n, n_N, n_K)
-    next_s_2_kernel[(cdiv(n, 64),)](
+    total_ = rt.room(memory, n, 0, n_K)
+    total_kernel[(rt.cdiv(n_K * n, 128),)](P_, s_, y_, total_, n, n_N, n_K)
+    next_s_2_kernel[(rt.cdiv(n, 64),)](
         s_,
         x_,
         total_,
@@ -135,29 +144,14 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
         n_I,
         n_N,
         n_K,
-        dot_precision(),
+        rt.dot_precision(),
         num_stages=2,
     )
 
 
-# in SetsEquations
-    def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """The arrays that a kernel reads, in its order."""
-        if name == "free":
-            return [self.W, fixed.x, self.Q]
-        if name == "nudged":
-            return [self.W, fixed.x, self.Q, self.P, targets[0]]
-        raise KeyError(name)
-
-
-# in Sets
-    """The network: its equations, relaxed by kernels and learned."""
-
-
-# in Sets
-    kernels = TritonKernels(
-        {
-            "free": PhaseStep(free_walk, 0, matrices={0, 1, 2}, batched={1}, whole=True),
-            "nudged": PhaseStep(nudged_step, 16, matrices={0, 1, 2}, batched={1, 4}),
-        }
-    )
+Sets.kernels = rt.TritonKernels(
+    {
+        "free": rt.PhaseStep(free_walk, 0, (0, 1, 2), matrices={0, 1, 2}, batched={1}, whole=True),
+        "nudged": rt.PhaseStep(nudged_step, 16, (0, 1, 2, 3, 4), matrices={0, 1, 2}, batched={1, 4}),
+    }
+)

@@ -137,8 +137,7 @@ class AccessWriter:
             return self._finished(access, code.at(*before, affine.offset), labels) if inside else None
         last = affine.offset + sum(s * (n - 1) for s, n in zip(strides, counts, strict=True))
         if len(counts) == 1 and affine.offset >= 0 and strides[0] > 0 and last < size:
-            step = Number(strides[0]) if strides[0] != 1 else None
-            code = code.at(*before, Slice(Number(affine.offset), Number(last + 1), step))
+            code = code.at(*before, _slice(affine.offset, strides[0], counts[0], size))
         else:
             code = self.kind.called("windows", code, at + batched, affine.offset, tuple(counts), tuple(strides))
         return self._finished(access, code, labels)
@@ -161,7 +160,7 @@ class AccessWriter:
             dict(affine.strides)[axis] for axis, label in sorted(access.axis_label.items()) if label != access.head
         ]
         size = self.sizes[access.node.labels[access.head]]
-        code = self.kind.called("overlap_add", code, size, affine.offset, tuple(strides), fresh=True)
+        code = self.kind.called("overlap_add", code, size, affine.offset, tuple(strides))
         return self._finished(access, code, [*others, access.head])
 
     def _placed(self, access: Access, at: int, code: Code, labels: list[int]) -> Code | None:
@@ -218,20 +217,20 @@ class AccessWriter:
         if not access.source.node.batched:
             source = source.at(None)
         if new and new == access.rest:
-            code = self.kind.called("gather", source, self.index(access, new), at + 1, fresh=True)
+            code = self.kind.called("gather", source, self.index(access, new), at + 1)
             return _laid_out(code, [BATCH, *labels[:at], *new, *labels[at + 1 :]], [BATCH, *access.node.out])
         if len(new) > 1:
             return None
         taken = [*labels[:at], *(new or [access.head]), *labels[at + 1 :]]
         code = source.taken(self._aligned(access, taken), at + 1)
         if not new:
-            code = code.method("squeeze", at + 1, fresh=True)
+            code = code.method("squeeze", at + 1)
         return _laid_out(code, [BATCH, *(a for a in taken if a != access.head)], [BATCH, *access.node.out])
 
     def _table(self, access: Access, labels: list[int]) -> Code:
         at = labels.index(access.head)
         index = self.index(access, access.rest)
-        code = replace(self.code(access.source.node).at(*[ALL] * at, index), fresh=True)
+        code = replace(self.code(access.source.node).at(*[ALL] * at, index))
         if at:  # the batch axis of the index stands in the middle: bring it to the front
             code = code.first_axis(at)
         labels[at : at + 1] = access.rest
@@ -261,7 +260,7 @@ class AccessWriter:
         if len(gone) > 1:
             index = index.merged(1)
             code = code.merged(first + 1, first + len(gone))
-        code = self.kind.called("segment_sum", code, index, first + 1, size, fresh=True)
+        code = self.kind.called("segment_sum", code, index, first + 1, size)
         labels[first : first + len(gone)] = [access.head]
         return _laid_out(code, [BATCH, *labels], [BATCH, *out])
 
@@ -273,6 +272,14 @@ class AccessWriter:
         index = self.index(access, access.rest)
         count = self._extent(access, access.head)
         return self.kind.count(index, count)
+
+
+def _slice(offset: int, stride: int, count: int, size: int) -> Slice:
+    """``offset::stride`` of an axis of a size, with an end where the count does not go up to it."""
+    first = Number(offset) if offset else None
+    reaches = offset + stride * count >= size
+    last = None if reaches else Number(offset + stride * (count - 1) + 1)
+    return Slice(first, last, Number(stride) if stride != 1 else None)
 
 
 def _laid_out(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:

@@ -23,7 +23,7 @@ Part: TypeAlias = "Expr | Code | float | str | tuple[int, ...] | None"
 
 @dataclass(frozen=True)
 class Code:
-    """An expression of an array; ``fresh`` tells whether the array is nobody else's.
+    """An expression of an array.
 
     ``permuted`` tells what this is a permutation of, so that another one on top of it can take its place. A sum
     has its ``mean`` beside it, for whoever divides by the sizes of what it is ``over``: labels of the product it
@@ -31,7 +31,6 @@ class Code:
     """
 
     expr: Expr
-    fresh: bool = False
     permuted: tuple[Self, tuple[int, ...]] | None = field(default=None, compare=False)
     mean: Self | None = field(default=None, compare=False)
     over: tuple[int | str, ...] = field(default=(), compare=False)
@@ -39,8 +38,6 @@ class Code:
     #: The name of the target, for the table of functions, and how its modules call their library.
     target: ClassVar[str]
     library: ClassVar[str]
-    #: Whether products of matrices with few columns are computed with rows and columns exchanged.
-    exchanges: ClassVar[bool] = False
     #: From how many numbers a sample on a sum of products of two arrays, number by number, is an einsum.
     joined: ClassVar[float] = math.inf
 
@@ -49,9 +46,9 @@ class Code:
         """The same without its mean."""
         return replace(self, mean=None, over=())
 
-    def method(self, name: str, *arguments: Part, fresh: bool = False) -> Self:
+    def method(self, name: str, *arguments: Part) -> Self:
         """``self.name(arguments)``."""
-        return type(self)(self.expr.method(name, *map(tree, arguments)), fresh)
+        return type(self)(self.expr.method(name, *map(tree, arguments)))
 
     def attribute(self, name: str) -> Self:
         """``self.name``."""
@@ -62,14 +59,19 @@ class Code:
         return type(self)(self.expr[tuple(map(tree, indices))])
 
     @classmethod
-    def quoted(cls, text: str, /, *, fresh: bool = False, **holes: Part) -> Self:
+    def quoted(cls, text: str, /, **holes: Part) -> Self:
         """Python with holes, as :func:`energyc.code.tree.quotation.quote` reads it."""
-        return cls(quote(text, **{name: tree(part) for name, part in holes.items()}), fresh)
+        return cls(quote(text, **{name: tree(part) for name, part in holes.items()}))
 
     @classmethod
-    def called(cls, function: str, *arguments: Part, fresh: bool = False) -> Self:
+    def called(cls, function: str, *arguments: Part) -> Self:
         """A call of a function, of the runtime by its name alone."""
-        return cls(call(function, *map(tree, arguments)), fresh)
+        return cls(call(function, *map(tree, arguments)))
+
+    @classmethod
+    def formed(cls, form: str, u: Code) -> Self:
+        """A function's form, as :class:`energyc.mathematics.functions.Form` has it, for an argument."""
+        return cls(quote(form, u=u.expr, atom=u.expr))
 
     # ------------------------------------------------------------ what each library writes in its own way
 
@@ -144,7 +146,7 @@ class Code:
         """The same, a constant to differentiation."""
         raise NotImplementedError
 
-    def masked(self, mask: Self, *, in_place: bool) -> Self:
+    def masked(self, mask: Self) -> Self:
         """-inf where the mask is false."""
         raise NotImplementedError
 
@@ -171,7 +173,7 @@ def one_or_all(axes: Sequence[int]) -> int | tuple[int, ...]:
 
 def product(a: Code, b: Code, operator: str = "*") -> Code:
     """``a * b``."""
-    return type(b)(Binary(operator, a.expr, b.expr), True)
+    return type(b)(Binary(operator, a.expr, b.expr))
 
 
 def scaled(factor: float, code: Code) -> Code:
@@ -179,5 +181,5 @@ def scaled(factor: float, code: Code) -> Code:
     if factor == 1:
         return code
     if factor == -1:
-        return type(code)(Unary("-", code.expr), True)
-    return type(code)(Binary("*", number(factor), code.expr), True)
+        return type(code)(Unary("-", code.expr))
+    return type(code)(Binary("*", number(factor), code.expr))

@@ -15,8 +15,6 @@ Label = int | str
 BATCH = "B"
 #: The size of each label, but for the batch.
 Sizes = Mapping[Label, int]
-#: A product of matrices with fewer columns is computed with rows and columns exchanged (benchmarks/README.md).
-NARROW = 16
 
 
 def arranged(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
@@ -86,8 +84,8 @@ def reduction(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code
     if summed:
         axes = summed[0] if len(summed) == 1 else tuple(summed)
         over = () if len(summed) == len(labels) else (axes,)
-        mean = code.method("mean", *over, fresh=True)
-        code = replace(code.method("sum", *over, fresh=True), mean=mean, over=tuple(labels[k] for k in summed))
+        mean = code.method("mean", *over)
+        code = replace(code.method("sum", *over), mean=mean, over=tuple(labels[k] for k in summed))
     remaining = [a for a in labels if a in out]
     order = [remaining.index(a) for a in out if a in remaining]
     return code if order == sorted(order) else _permuted(code, order)
@@ -101,9 +99,7 @@ def summed_where_unshared(code: Code, labels: Sequence[Label], wanted: Sequence[
     return reduction(code, labels, remaining), remaining
 
 
-def as_matrix_product(
-    a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label], sizes: Sizes
-) -> Code | None:
+def as_matrix_product(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label]) -> Code | None:
     """``a @ b``, ``a @ b.T`` where a's last axis is summed against a matrix b and the rest keeps its order."""
     if len(lb) != 2 or lb[0] == lb[1] or not la or len(set(la) & set(lb)) != 1 or len(set(la)) != len(la):
         return None
@@ -111,36 +107,17 @@ def as_matrix_product(
     (n,) = set(lb) - {k}
     if la[-1] != k or k in out or list(out) != [*la[:-1], n]:
         return None
-    if a.exchanges and len(la) == 2 and is_narrow(la[0], n, sizes):
-        return exchanged(_permuted(b, [1, 0]) if lb[0] == k else b, _permuted(a, [1, 0]))
     return product(a, b if lb[0] == k else b.attribute("T"), "@")
 
 
-def as_gram(
-    a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label], sizes: Sizes
-) -> Code | None:
+def as_gram(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label]) -> Code | None:
     """``a.T @ b`` of two matrices summed over their first axes."""
     if len(la) != 2 or len(lb) != 2 or la[0] != lb[0] or list(out) != [la[1], lb[1]] or len({*la, *lb}) != 3:
         return None
-    if a.exchanges and is_narrow(la[1], lb[1], sizes):
-        return exchanged(_permuted(b, [1, 0]), a)
     return product(a.attribute("T"), b, "@")
 
 
-def is_narrow(rows: Label, columns: Label, sizes: Sizes) -> bool:
-    """Whether a matrix has few columns, and more rows than these where their number is known."""
-    count = sizes.get(columns, NARROW)
-    return 1 < count < NARROW and sizes.get(rows, NARROW) > count
-
-
-def exchanged(a: Code, b: Code) -> Code:
-    """``(a @ b).T``."""
-    return replace(_permuted(product(a, b, "@"), [1, 0]), fresh=True)
-
-
-def as_matrix_vector(
-    a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label], sizes: Sizes
-) -> Code | None:
+def as_matrix_vector(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label]) -> Code | None:
     """``a @ b`` where b is a vector summed against a's last axis."""
     if len(lb) != 1 or len(la) < 2 or len(set(la)) != len(la) or la[-1] != lb[0] or list(out) != list(la[:-1]):
         return None
@@ -161,7 +138,7 @@ def pairwise(
         return product(arranged(a, la, out), arranged(b, lb, out))
     for left, ll, right, lr in ((a, la, b, lb), (b, lb, a, la)):
         for form in (as_matrix_product, as_matrix_vector, as_gram):
-            if (code := form(left, ll, right, lr, out, sizes)) is not None:
+            if (code := form(left, ll, right, lr, out)) is not None:
                 return code
     summed = None
     if set(la) == set(lb) and len(set(la)) == len(la) and len(set(lb)) == len(lb):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from energyc.code.module.context import Context
@@ -14,7 +14,7 @@ from energyc.code.targets.arrays.nodes import ArrayWriter
 from energyc.code.targets.arrays.routines import Codes, RoutineWriter
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Expr, Name, Tuple
-from energyc.code.tree.prose import wrapped
+from energyc.code.tree.prose import one_line, wrapped
 from energyc.code.tree.statements import Assign, Body, Statement
 from energyc.derivation.derive import Output
 from energyc.derivation.notation import left_side
@@ -28,10 +28,9 @@ Outputs = Sequence[Output]
 
 @dataclass(frozen=True)
 class Record:
-    """The fields of a record by their nodes; the tensors of ``owned`` nodes are nobody else's."""
+    """The fields of a record by their nodes."""
 
     fields: Mapping[Node, str]
-    owned: Collection[Node]
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class Routines:
         with self.writer.scope({**own, **names, **shared}):
             body = RoutineWriter(self.writer, self.context.globals.child(), wishes, self.context.options.passes, batch)
             if lets is not None:
-                body.finds(lets.record.fields, lets.record.owned)
+                body.finds(lets.record.fields)
             return body, body.write(routine, early, part_of)
 
     def inputs(self, signature: Signature) -> tuple[dict[Node, Expr], list[Assign]]:
@@ -84,7 +83,7 @@ class Routines:
         tables: dict[str, dict[str, Node]] = {
             "states": dict(d.states),
             "targets": {n: t.node for n, t in c.network.targets.items()},
-            "cotangents": dict(d.readout_cotangents if signature.of_readouts else d.cotangents),
+            "cotangents": dict(d.cotangents),
             "directions": dict(d.directions),
             "plus": dict(d.plus),
             "minus": dict(d.minus),
@@ -142,8 +141,9 @@ class Routines:
 
 
 def docstring(doc: str, formulas: Sequence[str]) -> tuple[str, ...]:
-    """A docstring of a sentence and formulas."""
-    return (*wrapped(doc), *(["", *formulas] if formulas else []))
+    """A docstring of a sentence and formulas; one short formula of the spec stands in the sentence."""
+    line = one_line(doc, formulas)
+    return (line,) if line else (*wrapped(doc), *(["", *formulas] if formulas else []))
 
 
 def unpacked(names: tuple[Expr, ...]) -> Tuple:

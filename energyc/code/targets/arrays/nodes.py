@@ -13,7 +13,6 @@ import numpy as np
 
 from energyc.code.module.context import Context
 from energyc.code.module.symbols import Symbols
-from energyc.code.targets.arrays import functions
 from energyc.code.targets.arrays.access import Access, AccessWriter, access_of
 from energyc.code.targets.arrays.code import Code, one_or_all, product, scaled, tree
 from energyc.code.targets.arrays.einsum import (
@@ -80,9 +79,7 @@ class ArrayWriter:
         self.letters = letters
         self.names: dict[Node, Expr] = {}
         self.masks: dict[Node, Expr] = {}
-        self.dying: set[Node] = set()
         self._known: dict[Node, float | None] = {}
-        self._in_place = False
         self._access = AccessWriter(self.sizes, self.code, self.kind)
         self._rules: tuple[tuple[type[Node], Callable[..., Code]], ...] = (
             (Input, self._input),
@@ -106,15 +103,14 @@ class ArrayWriter:
         return cls(context.symbols, context.letters)
 
     @contextmanager
-    def scope(self, names: Mapping[Node, Expr], *, in_place: bool = False) -> Iterator[None]:
+    def scope(self, names: Mapping[Node, Expr]) -> Iterator[None]:
         """Names that hold inside a routine only."""
-        kept, place = dict(self.names), self._in_place
+        kept = dict(self.names)
         self.names.update(names)
-        self._in_place = in_place
         try:
             yield
         finally:
-            self.names, self._in_place = kept, place
+            self.names = kept
 
     def code(self, node: Node) -> Code:
         """The node as an expression."""
@@ -203,10 +199,10 @@ class ArrayWriter:
         return self._filled(node, code, node.value).real()
 
     def _batch_statistic(self, node: BatchStatistic) -> Code:
+        """A constant to differentiation, as a spec says of it."""
         argument = self.tensor(node.argument)
-        if node.kind == "median":
-            return self.kind.called("batch_median", argument, fresh=True)
-        return argument.method("mean", 0, fresh=True)
+        code = self.kind.called("batch_median", argument) if node.kind == "median" else argument.method("mean", 0)
+        return code.stopped()
 
     def _stop(self, node: Stop) -> Code:
         return self.tensor(node.argument).stopped()
@@ -303,7 +299,7 @@ class ArrayWriter:
 
     def terms(self, node: Add) -> list[Term]:
         """The terms of a sum in order; sums inside it that have no name are opened."""
-        return like_terms_collected([self._term(*term) for term in self.flat(node)], fresh_first=self._in_place)
+        return like_terms_collected([self._term(*term) for term in self.flat(node)])
 
     def full(self, node: Node, terms: Iterable[Term]) -> bool:
         """Whether terms, broadcast against each other, have the size of the whole."""
@@ -349,9 +345,7 @@ class ArrayWriter:
     def _map(self, node: Map) -> Code:
         argument = self.tensor(node.argument)
         form = self.form(node.function.entry)
-        if self._in_place and (argument.fresh or node.argument in self.dying) and form.in_place:
-            return functions.apply(form.in_place, argument)
-        return functions.apply(form.text, argument)
+        return self.kind.formed(form.text, argument)
 
     def _axes(self, node: Reduction) -> list[int]:
         return [axis + node.batched for axis in node.axes]
@@ -377,32 +371,22 @@ class ArrayWriter:
 
     def argument(self, node: Reduction) -> Code:
         """The argument of a reduction, with a batch axis where the guard has one."""
-        code = self._scores(node.argument) or self.tensor(node.argument)
+        code = self.tensor(node.argument)
         return code.at(None) if node.batched and not node.argument.batched else code
-
-    def _scores(self, node: Node) -> Code | None:
-        """A scaled product, scaled in its own memory."""
-        if not self._in_place or node in self.names or not isinstance(node, Einsum) or not node.operands:
-            return None
-        factor, code = self.factor(node.coefficient), self.bare(node)
-        if factor == 1 or not code.fresh or len(present_axes(node)) < len(node.out):
-            return None
-        return code.method("mul_", number(factor), fresh=True)
 
     def _masked(self, node: Reduction) -> Code:
         argument = self.argument(node)
         if node.guard is None:
             return argument
         mask = self._guard(node.guard, node.argument)
-        in_place = self._in_place and argument.fresh and node.batched == node.argument.batched
-        return argument.masked(mask, in_place=in_place)
+        return argument.masked(mask)
 
     def _softmax(self, node: Softmax) -> Code:
         axes = self._axes(node)
         argument = self._masked(node)
         if axes == list(range(axes[0], axes[-1] + 1)) and self._never_empty(node):
             return argument.softmax(axes, [self.sizes[node.argument.dims[a]] for a in node.axes])
-        return self.kind.called("softmax", argument, one_or_all(axes), fresh=True)
+        return self.kind.called("softmax", argument, one_or_all(axes))
 
     def _logsumexp(self, node: LogSumExp) -> Code:
         code = self._masked(node).logsumexp(self._axes(node))
@@ -412,10 +396,10 @@ class ArrayWriter:
 
     def _or_zero(self, code: Code) -> Code:
         """An empty reduction gives 0."""
-        return self.kind.called("or_zero", code, fresh=True)
+        return self.kind.called("or_zero", code)
 
     def _max(self, node: Max) -> Code:
-        code = self.kind.called("largest_entry", self._masked(node), one_or_all(self._axes(node)), fresh=True)
+        code = self.kind.called("largest_entry", self._masked(node), one_or_all(self._axes(node)))
         return code if self._never_empty(node) else self._or_zero(code)
 
     def _segment(self, node: Segment) -> Code:
@@ -432,13 +416,13 @@ class ArrayWriter:
         if node.count > 1:
             for k in (0, 1, *((3,) if node.guard else ())):
                 given[k] = given[k].rows(first, sizes) if k else given[k].merged(first)
-        code = self.kind.called(SEGMENTED[node.kind], *given, fresh=True)
+        code = self.kind.called(SEGMENTED[node.kind], *given)
         if node.count > 1 and node.kind.keeps_axes:
             return code.parted(first, sizes)
         return code
 
     def _argmax(self, node: ArgMax) -> Code:
-        return self.kind.called("first_largest", self._masked(node), one_or_all(self._axes(node)), fresh=True)
+        return self.kind.called("first_largest", self._masked(node), one_or_all(self._axes(node)))
 
 
 def present_axes(node: Einsum) -> set[int]:

@@ -19,9 +19,9 @@ class NumpyLike(Code):
     library: ClassVar[str] = "np"
 
     @classmethod
-    def of_library(cls, function: str, *arguments: Part, fresh: bool = False) -> Self:
+    def of_library(cls, function: str, *arguments: Part) -> Self:
         """A call of a function of the library."""
-        return cls.called(f"{cls.library}.{function}", *arguments, fresh=fresh)
+        return cls.called(f"{cls.library}.{function}", *arguments)
 
     @classmethod
     def full(cls, shape: Part, value: Part, kind: Literal["real", "bool", "int"] = "real") -> Self:
@@ -29,7 +29,7 @@ class NumpyLike(Code):
         value = tree(value)
         if kind == "real" and isinstance(value, Number):
             value = Number(float(value.value))
-        return cls.of_library("full", shape, value, fresh=True)
+        return cls.of_library("full", shape, value)
 
     @classmethod
     def positions(cls, size: int, axis: int, rank: int) -> Self:
@@ -94,6 +94,6 @@ class NumpyLike(Code):
         """``1.0 * x``."""
         return type(self)(product(type(self)(Number(1.0)), self).expr)
 
-    def masked(self, mask: Self, *, in_place: bool) -> Self:
+    def masked(self, mask: Self) -> Self:
         """``np.where(mask, x, -np.inf)``."""
         return self.of_library("where", mask, self, self.quoted(f"-{self.library}.inf"))

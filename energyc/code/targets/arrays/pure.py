@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from energyc.code.module.context import Context
 from energyc.code.module.names import Identifiers
 from energyc.code.plan import PlannedRoutine, statements_for
-from energyc.code.plan.routines import BLOCK, Prepared, Signature, slope_key, sum_key
+from energyc.code.plan.routines import BLOCK, Prepared, Signature, slope_key
 from energyc.code.plan.shared import Block
 from energyc.code.targets.arrays.methods import Lets, Record, Routines, docstring, needed, unpacked
 from energyc.code.targets.arrays.nodes import ArrayWriter
@@ -22,27 +22,13 @@ from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Annotated, Assign, Class, Function, Parameter, Return
 from energyc.mathematics.ir import Indicator, Node
 
-#: The routines that a module may have; the others are for what it has no form for.
-ROUTINES = frozenset(
-    """
-    _start _terms _force _slopes _readouts _cost _metrics _cost_vjp _force_vjp _clamp_gradient _start_vjp _readout_vjp
-    _weights _weights_vjp _energy_gradient _energy_contrast _step_vjp _sums_gradient
-    _user_force_gradient _nudge _descent_gradient _correction
-    """.split()
-)
+#: What functions of routines are called, where the routine's own name says less.
+_NAMES: Mapping[str, str] = MappingProxyType({"_slopes": "named_gradients"})
 #: What arguments are.
 _TYPES: Mapping[str, str] = MappingProxyType(
-    {
-        "states": "States",
-        "fixed": "Fixed",
-        "targets": "Targets",
-        "cotangents": "States",
-        "directions": "States",
-        "plus": "States",
-        "minus": "States",
-    }
+    {"states": "States", "fixed": "Fixed", "targets": "Targets", "plus": "States", "minus": "States"}
 )
-_ARRAYS, _SLOPES, _BOTH = quote("dict[str, Array]"), quote("Slopes"), quote("tuple[States, Slopes]")
+_BY_NAME = quote("dict[str, Array]")
 _NOISE = "np.zeros({shape}, {dtype}) if {x} is None else {x}"
 _LETS = quote_body("lets = lets_at(params, states, fixed)")
 
@@ -105,16 +91,6 @@ class FunctionWriter(Routines):
     def _shape(self, node: Node, batch: Expr) -> Expr:
         return Tuple((batch, *(literal(self.context.sizes[dim]) for dim in node.dims)))
 
-    def zeros(self) -> Function:
-        """``start`` where the spec has none: zeros."""
-        c = self.context
-        batch = quote("len(fixed[0])") if c.given else literal(1)
-        form = self.of_library("np.zeros({shape}, {dtype})")
-        shapes = [self._shape(state.node, batch) for state in c.network.states.values()]
-        made = [quote(form, shape=shape, dtype=self.dtype) for shape in shapes]
-        parameters = (_params(), Parameter("fixed", Name("Fixed")))
-        return Function("start", parameters, (Return(call("States", *made)),), Name("States"), ("Zeros.",))
-
     def shared(self, block: Block) -> tuple[Function, Class]:
         """``lets_at`` and its record; the functions that are written afterwards begin with it."""
         names, loads = self.inputs(Signature("_lets", ("states", "fixed"), "list", "", ()))
@@ -125,15 +101,15 @@ class FunctionWriter(Routines):
         doc = f"The lets, and parts of them, that {', '.join(others)} and {last} share."
         lines = needed(loads, [*body.body, Return(call("Lets", *map(Name, fields.values())))])
         parameters = (_params(), Parameter("states", Name("States")), Parameter("fixed", Name("Fixed")))
-        self.lets = Lets(block, Record(fields, body.owned))
-        record = array_record("Lets", "The lets at some states, and parts of them.", fields.values())
+        self.lets = Lets(block, Record(fields))
+        record = array_record("Lets", {field: shape(node) for node, field in fields.items()})
         return Function("lets_at", parameters, lines, Name("Lets"), tuple(wrapped(doc))), record
 
     def function(self, prepared: Prepared, planned: PlannedRoutine) -> Function:
         """A routine as a function."""
         signature = prepared.signature
         names, loads = self.inputs(signature)
-        batched = next((c for c in ("states", "cotangents", "plus") if c in signature.arguments), None)
+        batched = next((c for c in ("states", "plus") if c in signature.arguments), None)
         batch = self.context.samples_fixed if batched is None else quote("len({x}[0])", x=Name(batched))
         lets = self.lets if self.lets is not None and signature.name in self.lets.block.routines else None
         if lets is not None:
@@ -142,17 +118,11 @@ class FunctionWriter(Routines):
         returned, result = self._returned(signature, planned, codes)
         return Function(
             function_name(signature.name),
-            (_params(), *(Parameter(a, self._type(signature, a)) for a in signature.arguments)),
+            (_params(), *(Parameter(a, Name(_TYPES[a])) for a in signature.arguments)),
             needed(loads, [*(() if lets is None else _LETS), *body.body, Return(returned)]),
             result,
-            docstring(_sentence(signature), self.formulas(signature)),
+            docstring(signature.doc, self.formulas(signature)),
         )
-
-    @staticmethod
-    def _type(signature: Signature, argument: str) -> Expr:
-        if argument in ("pulls", "sums"):
-            return quote("Sequence[Array]")
-        return Name("Readouts" if argument == "cotangents" and signature.of_readouts else _TYPES[argument])
 
     def _returned(self, signature: Signature, planned: PlannedRoutine, codes: Codes) -> tuple[Expr, Expr]:
         """What a function gives, and the type of that."""
@@ -164,29 +134,22 @@ class FunctionWriter(Routines):
             case "_readouts", _:
                 return call("Readouts", *single.values()), Name("Readouts")
             case (("_terms" | "_metrics"), _):
-                return Dict(tuple((String(key), code) for key, code in single.items())), _ARRAYS
+                return Dict(tuple((String(key), code) for key, code in single.items())), _BY_NAME
             case (("_weights" | "_slopes"), _):
                 return Tuple(tuple(single.values())), quote("tuple[Array, ...]")
             case name, _ if name.startswith(BLOCK):
                 return self._block(signature, single), quote("dict[str, Any]")
-            case "_step_vjp", _:
-                sums = Dict(tuple((String(key), single[key]) for key in map(sum_key, self.context.sums)))
-                slopes = Dict((*sums.items, *self._by_name(summed).items))
-                return Tuple((self._states(signature, single), slopes), bare=True), _BOTH
             case "_start", _:
                 constant = {o.key for o in planned.outputs if self.writer.constant_value(o.node) is not None}
                 cast = {k: x.method("astype", self.dtype) if k in constant else x for k, x in single.items()}
                 return self._states(signature, cast), Name("States")
-            case _, ("list" | "states"):
-                return self._states(signature, single), Name("States")
             case _, "dict":
-                return self._by_name({**single, **summed}), _SLOPES
-        others = {key: code for key, code in single.items() if key not in signature.keys}
-        return Tuple((self._states(signature, single), self._by_name({**others, **summed})), bare=True), _BOTH
+                return self._by_name({**single, **summed}), _BY_NAME
+        return self._states(signature, single), Name("States")
 
     def _states(self, signature: Signature, parts: Mapping[str, Expr]) -> Expr:
         """One array a state, zeros where there is none."""
-        own = Name(next(a for a in ("states", "cotangents", "fixed") if a in signature.arguments))
+        own = Name(next(a for a in ("states", "fixed") if a in signature.arguments))
         local = self.context.local
         form = self.of_library("np.zeros_like({x})")
         none = {name: quote(form, x=Attribute(own, local[name])) for name in self.context.network.states}
@@ -200,62 +163,59 @@ class FunctionWriter(Routines):
         return Dict(tuple((String(local[name]), Tuple((parts[name], slopes[name]))) for name in moved))
 
     def _by_name(self, parts: Mapping[str, Expr]) -> Dict:
-        """Slopes by the fields of params and clamps."""
-        fields = {**self.context.local, **self.context.params}
-        return Dict(tuple((String(fields[key]), code) for key, code in parts.items()))
-
-
-def is_function(routine: str) -> bool:
-    """Whether a module has a function of a routine."""
-    return routine in ROUTINES or routine.startswith(BLOCK)
+        """Slopes by the fields of params."""
+        return Dict(tuple((String(self.context.params[key]), code) for key, code in parts.items()))
 
 
 def function_name(routine: str) -> str:
-    """``_force_vjp`` is ``force_vjp``; what is read beside slopes has another name."""
-    return "named_gradients" if routine == "_slopes" else routine.removeprefix("_")
-
-
-def _sentence(signature: Signature) -> str:
-    """The docstring of a routine, whose states are all there."""
-    return signature.doc.replace(", None where the cost does not read a state", "")
+    """``_force`` is ``force``."""
+    return _NAMES.get(routine, routine.removeprefix("_"))
 
 
 def _params() -> Parameter:
     return Parameter("params", Name("Params"))
 
 
-def array_record(name: str, doc: str, fields: Iterable[str], perhaps: Iterable[str] = ()) -> Class:
-    """A NamedTuple of arrays, of which ``perhaps`` some need not be given."""
-    body = [Annotated(field, Name("Array")) for field in fields]
-    body += [Annotated(field, quote("Array | None"), Constant(None)) for field in perhaps]
-    return Class(name, tuple(body), (Name("NamedTuple"),), (doc,))
+def array_record(name: str, fields: Mapping[str, str], perhaps: Mapping[str, str] = MappingProxyType({})) -> Class:
+    """A NamedTuple of arrays by their names, with their shapes; some ``perhaps`` need not be given."""
+    body = [Annotated(field, Name("Array"), comment=own) for field, own in fields.items()]
+    body += [Annotated(field, quote("Array | None"), Constant(None), own) for field, own in perhaps.items()]
+    doc = () if body else ("Nothing.",)
+    return Class(name, tuple(body), (Name("NamedTuple"),), doc)
+
+
+def shape(node: Node, *copies: str) -> str:
+    """``[batch, J]``; nothing for one number. ``copies`` are dims behind the batch."""
+    dims = [*(["batch"] if node.batched else []), *copies, *node.dims]
+    return f"[{', '.join(dims)}]" if dims else ""
 
 
 def records(context: Context) -> list[Class]:
-    """The records of a network but for its lets."""
+    """The records of a network but for its lets; what is fixed is clamps, and what depends on these and on params."""
     network, local = context.network, context.local
-    states = ", ".join(f"{name}[{', '.join(s.node.dims)}]" for name, s in network.states.items())
-    made: Sequence[tuple[str, str, Iterable[str]]] = (
-        ("Params", "The learned parameters.", context.params.values()),
-        ("Targets", "The targets of the cost, a row for each sample.", (local[name] for name in network.targets)),
-        ("States", f"{states}, a row for each sample.", (local[name] for name in network.states)),
-        ("Fixed", "Clamps, and quantities that depend on clamps and params alone.", _fixed(context)),
-        ("Readouts", "The readouts.", (readout_fields(context).values())),
+    made: Sequence[tuple[str, Mapping[str, str]]] = (
+        ("Params", {context.params[name]: shape(param.node) for name, param in network.params.items()}),
+        ("Targets", {local[name]: shape(target.node) for name, target in network.targets.items()}),
+        ("States", {local[name]: shape(state.node) for name, state in network.states.items()}),
+        ("Fixed", _fixed(context)),
+        ("Readouts", {field: shape(network.readouts[name].node) for name, field in readout_fields(context).items()}),
     )
-    first, *others = (array_record(name, doc, fields) for name, doc, fields in made)
+    first, *others = (array_record(name, fields) for name, fields in made)
     return [first, clamps_record(context), *others]
 
 
-def clamps_record(context: Context, noises: Iterable[str] | None = None) -> Class:
+def clamps_record(context: Context, noises: Mapping[str, str] | None = None) -> Class:
     """That of the clamps, with the fields of noises behind them, which are zero where they are not given."""
     local, network = context.local, context.network
-    doc = f"The inputs, a row for each sample{'; noise may be' if context.network.noises or noises else ''}."
-    noises = [local[name] for name in network.noises] if noises is None else noises
-    return array_record("Clamps", doc, (local[name] for name in network.clamps), noises)
+    own = {local[name]: shape(noise.node) for name, noise in network.noises.items()}
+    clamps = {local[name]: shape(clamp.node) for name, clamp in network.clamps.items()}
+    return array_record("Clamps", clamps, own if noises is None else noises)
 
 
-def _fixed(context: Context) -> list[str]:
-    return [*(context.local[name] for name in context.given), *context.set.values(), *context.fields.values()]
+def _fixed(context: Context) -> dict[str, str]:
+    given = {context.local[name]: shape(item.node) for name, item in context.given.items()}
+    made = {name: shape(node) for node, name in context.fields.items()}
+    return given | dict.fromkeys(context.set.values(), "") | made
 
 
 def readout_fields(context: Context) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from energyc.code.module.names import Identifiers
 from energyc.code.plan import Passes, PlannedRoutine
@@ -14,8 +14,8 @@ from energyc.code.targets.arrays.einsum import BATCH, Label, arranged, pairwise,
 from energyc.code.targets.arrays.nodes import ArrayWriter, present_axes
 from energyc.code.targets.arrays.sums import Term, full_axes, like_terms_collected, sum_of_terms
 from energyc.code.targets.arrays.wishes import Wishes
-from energyc.code.tree.expressions import Attribute, Expr, Name, Subscript, Tuple, number
-from energyc.code.tree.statements import Assign, Augment, Body, Do, Statement
+from energyc.code.tree.expressions import Attribute, Expr, Name, Subscript, Tuple
+from energyc.code.tree.statements import Assign, Body, Statement
 from energyc.derivation.derive import Output
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Indicator, Node, walk
 from energyc.mathematics.sparse import selection_of
@@ -37,15 +37,12 @@ class RoutineWriter:
         self.batch = batch
         self.body: list[Statement] = []
         self.named: dict[Node, str] = {}
-        self.owned: set[Node] = set()
         self.reads: Counter[Node] = Counter()
         self.wishes = Wishes(self._short_name, self._own_name, {}, names)
-        writer.dying = set()
 
-    def finds(self, named: Mapping[Node, str], owned: Collection[Node]) -> None:
-        """Nodes that have a line elsewhere, under their names; the tensors of ``owned`` are this call's alone."""
+    def finds(self, named: Mapping[Node, str]) -> None:
+        """Nodes that have a line elsewhere, under their names."""
         self.named.update(named)
-        self.owned.update(owned)
 
     def write(
         self,
@@ -62,12 +59,10 @@ class RoutineWriter:
         self.reads = _reads(routine, late)
         wishes = {o.node: o.wish for o in (*routine.outputs, *part_of)}
         self.wishes = Wishes(self._short_name, self._own_name, wishes, self.names)
-        if self.passes.share:
-            self.writer.dying |= {node for node in self.owned if self.reads[node] == 1}
         statements = [node for node in routine.statements if node not in late]
         plain = [output for output in routine.outputs if not output.summed]
         before = set(walk([output.node for output in plain])) if early else set(statements)
-        with self.writer.scope({}, in_place=self.passes.inplace):
+        with self.writer.scope({}):
             for node in (node for node in statements if node in before):
                 self.state(node, self.names.get(node) or wishes.get(node) or self.wishes.of(node))
             codes = {output.key: self.full(output.node) for output in plain}
@@ -95,30 +90,9 @@ class RoutineWriter:
         if self.writer.constant_value(node) is not None:
             return
         name = self.identifiers.new(wish)
-        terms = self.writer.terms(node) if isinstance(node, Add) and self.passes.inplace else []
-        own = len(terms) > 1 and bool(node.dims) and self.writer.full(node, terms[:1]) and terms[0].signed.fresh
-        if own:
-            self._accumulate(name, terms)
-        else:
-            code = self.writer.define(node)
-            own = code.fresh
-            self.body.append(Assign(Name(name), code.expr))
+        self.body.append(Assign(Name(name), self.writer.define(node).expr))
         self.named[node] = name
         self.writer.names[node] = Name(name)
-        if own:
-            self.owned.add(node)
-        if own and self.reads[node] == 1 and self.passes.share:  # else it may be written inside before it has a line
-            self.writer.dying.add(node)
-
-    def _accumulate(self, name: str, terms: Sequence[Term]) -> None:
-        """A sum added up in the memory of its first term."""
-        total = Name(name)
-        self.body.append(Assign(total, terms[0].signed.expr))
-        for term in terms[1:]:
-            if term.code is None or abs(term.factor) == 1:
-                self.body.append(Augment("-" if term.factor < 0 else "+", total, term.unsigned.expr))
-            else:
-                self.body.append(Do(total.method("add_", term.code.expr, alpha=number(term.factor))))
 
     # ------------------------------------------------------------ outputs
 
@@ -139,19 +113,19 @@ class RoutineWriter:
         if not node.batched:
             return product(writer.kind(self.batch), writer.tensor(node))
         addends = list(writer.flat(node)) if isinstance(node, Add) and node not in writer.names else [(ONE, node)]
-        terms = like_terms_collected([self._summed_term(*addend) for addend in addends], fresh_first=False)
+        terms = like_terms_collected([self._summed_term(*addend) for addend in addends])
         if len(full_axes(terms)) < len(node.dims):  # a broadcast view would share its memory
-            return writer.define(node).method("sum", 0, fresh=True)
+            return writer.define(node).method("sum", 0)
         return sum_of_terms(terms)
 
     def _summed_term(self, coefficient: Coefficient, node: Node) -> Term:
         writer, factor, everywhere = self.writer, self.writer.factor(coefficient), frozenset(range(len(node.dims)))
         if not node.batched or node in writer.names or not isinstance(node, Einsum):
-            code = self._summed(node) if not node.batched else writer.code(node).method("sum", 0, fresh=True)
+            code = self._summed(node) if not node.batched else writer.code(node).method("sum", 0)
             return Term(factor, code, everywhere)
         summed = self._summed_einsum(node)
         if summed is None:
-            return Term(factor, writer.define(node).method("sum", 0, fresh=True), everywhere)
+            return Term(factor, writer.define(node).method("sum", 0), everywhere)
         whole, value = writer.factor(coefficient * node.coefficient), factor * writer.factor(node.coefficient)
         return Term(whole if whole == value else value, summed, frozenset(present_axes(node)))
 
@@ -202,7 +176,7 @@ class RoutineWriter:
             return None
         source = reduction(self.writer.code(access.source.node), [BATCH, *axes], [BATCH, *read, *others])
         size = self.writer.sizes[node.labels[access.head]]
-        code = self.writer.kind.called("scatter_add", source, index, size, fresh=True)
+        code = self.writer.kind.called("scatter_add", source, index, size)
         return reduction(code, [access.head, *others], list(node.out))
 
 

@@ -35,8 +35,8 @@ def full_axes(terms: Iterable[Term]) -> frozenset[int]:
     return frozenset().union(*(term.axes for term in terms))
 
 
-def like_terms_collected(terms: Sequence[Term], *, fresh_first: bool) -> list[Term]:
-    """Equal terms as one, in order: one at full size first, positive, and with memory of its own; numbers last.
+def like_terms_collected(terms: Sequence[Term]) -> list[Term]:
+    """Equal terms as one, in order: one at full size first, and positive; numbers last.
 
     What cancels is left out, unless the others would be smaller without it.
     """
@@ -49,9 +49,8 @@ def like_terms_collected(terms: Sequence[Term], *, fresh_first: bool) -> list[Te
         nonzero = list(alike.values())
     size = len(full_axes(terms))
 
-    def rank(term: Term) -> tuple[bool, bool, bool, bool]:
-        fresh = fresh_first and term.code is not None and term.code.fresh
-        return term.code is None, len(term.axes) < size, term.factor < 0, not fresh
+    def rank(term: Term) -> tuple[bool, bool, bool]:
+        return term.code is None, len(term.axes) < size, term.factor < 0
 
     return sorted(nonzero, key=rank)
 
@@ -65,4 +64,4 @@ def sum_of_terms(terms: Sequence[Term]) -> Code:
     whole = start.expr
     for term in rest:
         whole = Binary("-" if term.factor < 0 else "+", whole, term.unsigned.expr)
-    return type(start)(whole, True)
+    return type(start)(whole)

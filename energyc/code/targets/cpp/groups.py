@@ -52,7 +52,7 @@ class GroupWriter:
             body += self._coupled(pair, loop) if pair and number == 0 else self._pass(loop)
         turns = [*([SAMPLES] if self.group.batched else []), *zip(LABELS, self.group.outer, strict=False)]
         parameters = (*samples, *buffers, *scalars, *panels)
-        return s.Function(name, parameters, loops(turns, body), before=(e.Name("template <class T>"),))
+        return s.Function(name, parameters, loops(turns, body))
 
     def _length(self, buffer: Buffer) -> e.Expr:
         """The entries of one row."""

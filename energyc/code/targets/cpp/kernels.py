@@ -10,14 +10,15 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from energyc.code.loops.memory import layout
-from energyc.code.loops.nest import Block, Group, Kernel, MatrixProduct, products_of, written
+from energyc.code.loops.nest import Block, Buffer, Group, Kernel, MatrixProduct, products_of, written
 from energyc.code.targets.cpp.expressions import Expressions
+from energyc.code.targets.cpp.given import Given, member, taking
 from energyc.code.targets.cpp.groups import type_of
-from energyc.code.targets.cpp.products import Products, Tables, largest_panel
+from energyc.code.targets.cpp.products import Matrices, Products, Tables, largest_panel
 from energyc.code.targets.cpp.scatters import scattered
 from energyc.code.targets.functions import Functions, constants_of, outside
 from energyc.code.targets.names import Names
-from energyc.code.targets.sums import ZERO, size, times, total
+from energyc.code.targets.sums import ZERO, product, size, times, total
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 
@@ -26,28 +27,25 @@ TILE_ENTRIES = 96 * 1024
 #: The most samples of a tile, and how many rows of a product are made at once.
 LARGEST_TILE, ROWS = 32, 8
 
-_TEMPLATE = (e.Name("template <class T>"),)
 #: Products that round are made of operands of a type of their own.
-_ROUNDING_TEMPLATE = (e.Name("template <class T, class Operand = T>"),)
-#: The bytes of an entry, by the type of a pointer to it.
-_WIDTHS = {"T*": e.Name("sizeof(T)"), "Int*": e.Name("sizeof(Int)")}
-_SCALARS, _GIVEN, _START, _ROW = e.Name("scalars"), e.Name("given"), e.Name("start"), e.Name("row")
+_ROUNDING_TEMPLATE = (e.Name("template <class Operand>"),)
+_SCALARS, _GIVEN, _ROW = e.Name("scalars"), e.Name("given"), e.Name("row")
 
 
 class KernelWriter:
-    """Writes one kernel; ``tables`` and ``functions`` are those of the module.
+    """Writes one kernel; ``given`` is what its network's kernels are passed alike, the rest is of the module."""
 
-    Where it ``settles``, the samples of another kernel that is like it stop by themselves.
-    """
-
-    def __init__(self, kernel: Kernel, tables: Tables, functions: Functions, settles: bool = False) -> None:
-        self.kernel, self.functions, self.settles = kernel, functions, settles
-        self.given = {buffer: k for k, (_, buffer) in enumerate(kernel.given)}
+    def __init__(self, kernel: Kernel, given: Given, tables: Tables, matrices: Matrices, functions: Functions) -> None:
+        self.kernel, self.given, self.matrices, self.functions = kernel, given, matrices, functions
         self.layout = layout(kernel.body, kernel.before)
-        names = Names(constants_of(kernel))
+        places = kernel.places
+        #: What it is passed beside that, with the places.
+        self.own = {buffer: place for buffer, place in places.items() if place >= kernel.shared}
+        names = Names({*constants_of(kernel), *given.members.values()})
         totals = [total for total, _ in kernel.totals.values()]
-        buffers = [*self.given, *kernel.states, *kernel.moves, *totals, *self.layout.offsets]
-        self.names = {buffer: names.new(buffer.name) for buffer in buffers}
+        buffers = [*self.own, *kernel.states, *kernel.moves, *totals, *self.layout.offsets]
+        self.names = {b: given.members[place] for b, place in places.items() if place < kernel.shared}
+        self.names |= {buffer: names.new(buffer.name) for buffer in buffers}
         self.scalars = {name: names.new(name) for name in kernel.scalars}
         self.expressions = Expressions(kernel, self.names, self.scalars)
         entries = self.layout.entries + 2 * sum(state.size for state in kernel.states)
@@ -58,7 +56,8 @@ class KernelWriter:
         gathered = {x.coupling.gathered for x in blocks if isinstance(x, Group) and x.coupling}
         products = [product for product in products_of(blocks) if product not in gathered]
         self.panels = [block for block in products if not block.packed_once]
-        packed = tuple(block for block in products if block.packed_once)
+        once = [block for block in products if block.packed_once]
+        packed = {block: matrices.of(block, places[block.right], self.names[block.right]) for block in once}
         self.products = Products(packed, self.names, self.tile, tables)
 
     @cached_property
@@ -68,31 +67,24 @@ class KernelWriter:
 
     def write(self) -> s.Statement:
         """The struct."""
-        methods = self._packing, self._at, self._recalling, self._counting, self._once, self._step
+        methods = self._taking, self._recalling, self._counting, self._once, self._step
         parts = map(tuple, (self._facts(), self._members(), *(method() for method in methods)))
         body = [statement for part in parts if part for statement in (*part, s.Blank())]
-        before = _ROUNDING_TEMPLATE if self.kernel.rounds else _TEMPLATE
-        return s.Class(self.struct, tuple(body[:-1]), doc=(self.kernel.doc,), before=before)
+        before = _ROUNDING_TEMPLATE if self.kernel.rounds else ()
+        bases = (e.Name(self.given.name),)
+        return s.Class(self.struct, tuple(body[:-1]), bases, (self.kernel.doc,), before)
 
     def entry_points(self) -> Iterator[s.Statement]:
         """The functions that the library exports, for the type that it is built for."""
-        yield self._entry_point(f"{self.struct}<Real>", f"{self.kernel.name}_phase")
+        name = self.kernel.name
         if self.kernel.rounds:
-            yield self._entry_point(f"{self.struct}<Real, Low>", f"{self.kernel.name}_bfloat16_phase")
+            yield self._entry_point(f"{self.struct}<T>", f"{name}_phase")
+            yield self._entry_point(f"{self.struct}<Low>", f"{name}_bfloat16_phase")
+        else:
+            yield self._entry_point(self.struct, f"{name}_phase")
 
     def _entry_point(self, phase: str, name: str) -> s.Statement:
-        kinds = {
-            "samples": "Int",
-            "steps": "Int",
-            "states": "Real* const*",
-            "given": "const void* const*",
-            "scalars": "const Real*",
-            "change": "Real*",
-            "threads": "Int",
-        }
-        walks = e.call(f"{self.kernel.walk}<{phase}, Real>", *map(e.Name, kinds))
-        parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in kinds.items())
-        return s.Function(name, parameters, (s.Do(walks),), before=(e.Name('extern "C"'),))
+        return s.Do(e.call("PHASE", e.Name(name), e.Name(self.kernel.walk), e.Name(phase)))
 
     # ------------------------------------------------------------ the tile
 
@@ -101,59 +93,47 @@ class KernelWriter:
         states = tuple(size(state.size) for state in self.kernel.states)
         yield s.Declare("static constexpr Int", "tile", e.Number(self.tile))
         yield s.Declare("static constexpr Int", "sizes[]", e.SetOf(states))
-        yield s.Declare("static constexpr Int", "scratch", e.Number(self.layout.entries))
-        yield s.Declare("static constexpr Int", "panel_entries", largest_panel(self.panels, self.tile))
+        if self.layout.last is not None:
+            rooms = [_room(buffer) for buffer in self.layout.behind(self.layout.last)]
+            yield s.Declare("static constexpr Int", "scratch", total(rooms))
+        if self.panels:
+            yield s.Declare("static constexpr Int", "panel_entries", largest_panel(self.panels, self.tile))
         if self.kernel.walk == "go_back":
             sizes = [size(buffer.size) for buffer, _ in self.kernel.totals.values()]
             yield s.Declare("static constexpr Int", "total_entries", total(sizes) if sizes else ZERO)
-        if self.settles:
-            widths = (
-                times(buffer.size, _WIDTHS[type_of(buffer, False)]) if buffer.batched else ZERO for buffer in self.given
-            )
-            yield s.Declare("static constexpr Int", "given_count", e.Number(len(self.given)))
-            yield s.Declare("static constexpr Int", "given_bytes[]", e.SetOf(tuple(widths) or (ZERO,)))
-        yield from self.products.starts()
+        if packs := self.products.matrices:
+            if self.matrices.rounds:
+                table = f"matrices<{'Operand' if self.kernel.rounds else 'T'}>"
+                yield s.Declare("static constexpr const Matrix*", "table", e.Name(table))
+            yield s.Declare("static constexpr Int", "packs[]", e.SetOf(tuple(map(e.Number, packs))))
 
     def _members(self) -> Iterator[s.Statement]:
-        """The members of the struct: the caller's buffers and scalars, for the tile at hand, and its memory."""
-        for buffer in self.given:
-            yield s.Declare(type_of(buffer, True), self.names[buffer])
+        """What it has beside what all kernels of the network have: more of the caller's buffers, and scalars."""
+        for buffer in self.own:
+            yield member(buffer, self.names[buffer])
         for name in self.scalars.values():
             yield s.Declare("T", name)
-        yield s.Declare("T*", "memory")
-        yield s.Declare("T*", "panel_memory")
-        yield s.Declare("const T*", "packed")
         if self.kernel.totals:
             yield s.Declare("T*", "totals")
 
-    def _packing(self) -> Iterator[s.Statement]:
-        parameters = (s.Parameter("given", e.Name("const void* const*")), s.Parameter("to", e.Name("T*")))
-        yield s.Function("pack_given", parameters, tuple(self.products.packing(self.given)), before=(e.Name("static"),))
-
-    def _at(self) -> Iterator[s.Statement]:
-        """The tile that begins with a sample."""
-        phase = e.Name("phase")
-        body: list[s.Statement] = [s.Declare(self.struct, "phase")]
-        for buffer, k in self.given.items():
-            source = e.Cast(type_of(buffer, True) if buffer.kind != "number" else "const Int*", _GIVEN[e.Number(k)])
-            moved = total([source, *([times(buffer.size, _START)] if buffer.batched else [])])
-            value = e.Unary("*", source) if buffer.kind == "number" else moved
-            body.append(s.Assign(phase.attribute(self.names[buffer]), value))
-        for k, name in enumerate(self.scalars.values()):
-            body.append(s.Assign(phase.attribute(name), _SCALARS[e.Number(k)]))
+    def _taking(self) -> Iterator[s.Statement]:
+        """The method that turns to the tile that begins with a sample."""
+        body: list[s.Statement] = [s.Do(e.call(f"{self.given.name}::take", _GIVEN, e.Name("start")))]
+        body += (taking(buffer, self.names[buffer], place) for buffer, place in self.own.items())
+        body += (s.Assign(e.Name(name), _SCALARS[e.Number(k)]) for k, name in enumerate(self.scalars.values()))
         kinds = {"given": "const void* const*", "scalars": "const T*", "start": "Int"}
         parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in kinds.items())
-        body.append(s.Return(phase))
-        yield s.Function("at", parameters, tuple(body), e.Name(self.struct), before=(e.Name("static"),))
+        yield s.Function("take", parameters, tuple(body))
 
     def _recalling(self) -> Iterator[s.Statement]:
         """The method that turns to another step: what is there for each lies in rows, of a sample in a step each."""
         if self.kernel.walk != "go_back":
             return
+        places = self.kernel.places
         body = [
             s.Assign(
                 e.Name(self.names[buffer]),
-                total([e.Cast(type_of(buffer, True), _GIVEN[e.Number(self.given[buffer])]), times(buffer.size, _ROW)]),
+                total([e.Cast(type_of(buffer, True), _GIVEN[e.Number(places[buffer])]), times(buffer.size, _ROW)]),
             )
             for buffer in self.kernel.recalled
         ]
@@ -162,12 +142,12 @@ class KernelWriter:
         yield s.Function("recall", parameters, tuple(body))
 
     def _counting(self) -> Iterator[s.Statement]:
-        """The method that goes on to the number of the next step; empty where the kernel does not read it."""
+        """The method that goes on to the number of the next step, where the kernel reads it."""
         number = self.kernel.number
-        name = None if number is None else self.names[self.kernel.given[number][1]]
-        turn = "--" if self.kernel.walk == "go_back" else "++"
-        body = () if name is None else (s.Do(e.Unary(turn, e.Name(name))),)
-        yield s.Function("count", (), body)
+        if number is not None:
+            turn = "--" if self.kernel.walk == "go_back" else "++"
+            name = self.names[self.kernel.given[number][1]]
+            yield s.Function("count", (), (s.Do(e.Unary(turn, e.Name(name))),))
 
     # ------------------------------------------------------------ a step
 
@@ -196,13 +176,20 @@ class KernelWriter:
 
     def _blocks(self, blocks: Sequence[Block]) -> Iterator[s.Statement]:
         """The memory that blocks write or read, and the blocks."""
-        used = {buffer for block in blocks for buffer in (*written(block), *block.reads)}
-        for buffer, offset in self.layout.offsets.items():
+        touched = {buffer for block in blocks for buffer in (*written(block), *block.reads)}
+        used = {x for buffer in touched if buffer in self.layout.offsets for x in self.layout.behind(buffer)}
+        for buffer in self.layout.offsets:
             if buffer in used:
-                at = [times(offset, e.Name("tile"))] if offset else []
-                yield s.Declare("T* const", self.names[buffer], total([e.Name("memory"), *at]))
+                yield s.Declare("T* const", self.names[buffer], self._place(buffer))
         for block in blocks:
             yield from self._block(block)
+
+    def _place(self, buffer: Buffer) -> e.Expr:
+        """Where a buffer starts: with the memory of the tile, or behind another buffer."""
+        before = self.layout.follows.get(buffer)
+        if before is None:
+            return e.Name("memory")
+        return total([e.Name(self.names[before]), product([_room(before), e.Name("tile")])])
 
     def _block(self, block: Block) -> Iterator[s.Statement]:
         match block:
@@ -220,3 +207,8 @@ class KernelWriter:
         samples = [e.Name("n")] if group.batched else []
         panels = [self.products.packed_at(group.coupling.spread)] if group.coupling else []
         return s.Do(e.call(self.functions.of(self.kernel, group).name, *samples, *given, *panels))
+
+
+def _room(buffer: Buffer) -> e.Expr:
+    """The entries that a buffer takes of a sample's memory, whole lines of the cache."""
+    return e.call("lines", size(buffer.size))

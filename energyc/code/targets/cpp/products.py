@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from energyc.code.loops.nest import Buffer, MatrixProduct, Run
 from energyc.code.targets.cpp.expressions import real
 from energyc.code.targets.cpp.statements import LABELS, SAMPLES, loops, remark
 from energyc.code.targets.sums import ZERO, product, size, times, total
+from energyc.code.tree import cpp, facts
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 
@@ -45,42 +45,61 @@ class Tables:
             yield s.Declare("static const Places", name, e.call("places", labels))
 
 
+class Matrices:
+    """The matrices of a module that products read packed, each once, as rows of a table.
+
+    Where kernels of it round, the table is one for each type of their operands.
+    """
+
+    def __init__(self, tables: Tables, rounds: bool) -> None:
+        self.tables, self.rounds = tables, rounds
+        self.rows: dict[e.SetOf, tuple[int, str]] = {}
+
+    def of(self, block: MatrixProduct, place: int, name: str) -> int:
+        """The number of the right matrix of a product, which is in what the caller passes at a place, under a name."""
+        moving = [k for k, _ in _moving(block.outer)]
+        outer = Run(*(tuple(side[k] for k in moving) for side in (block.outer.sizes, *[block.outer.right] * 3)))
+        starts = self.tables.along(outer, outer.right)
+        inner = self.tables.along(block.inner, block.inner.right)
+        columns = self.tables.along(block.columns, block.columns.right)
+        way = [e.Name("lay<T>")] if in_dots(block) else [e.Name("pack<Operand>")] if block.rounds else []
+        row = e.SetOf((e.Number(place), size(block.right_at), starts, inner, columns, *way))
+        return self.rows.setdefault(row, (len(self.rows), name))[0]
+
+    @property
+    def table(self) -> str:
+        """The name of the table, where there is one for all kernels."""
+        return "matrices" if self.rows and not self.rounds else ""
+
+    def statements(self) -> Iterator[s.Statement]:
+        """Its definition, each row with the name of the matrix."""
+        if not self.rows:
+            return
+        rows = (
+            s.Verbatim(f"{cpp.expression(row)},  // {name}", frozenset(facts.reads(row)))
+            for row, (_, name) in self.rows.items()
+        )
+        if self.rounds:
+            yield s.Directive("template <class Operand>")
+        yield s.Block(tuple(rows), "static const Matrix matrices[] =")
+
+
 @dataclass(frozen=True)
 class Products:
-    """The products of one kernel: those whose right matrix is ``packed`` once, in their order, and the others.
+    """The products of one kernel: those whose right matrix is ``packed`` once, with its number, and the others.
 
     ``names`` are the identifiers of buffers, ``tile`` the most samples that are computed together.
     """
 
-    packed: tuple[MatrixProduct, ...]
+    packed: Mapping[MatrixProduct, int]
     names: Mapping[Buffer, str]
     tile: int
     tables: Tables
 
-    @cached_property
-    def numbers(self) -> Mapping[MatrixProduct, int]:
-        """The number of each product that is packed once."""
-        return {block: k for k, block in enumerate(self.packed)}
-
-    def starts(self) -> Iterator[s.Statement]:
-        """Where each packed matrix but the first begins, by the one before it; and how many entries there are."""
-        for k, block in enumerate(self.packed):
-            end = f"packed_{k + 1}" if k + 1 < len(self.packed) else "packed_entries"
-            yield s.Declare("static constexpr Int", end, total([*_start_of(k), _packed_size(block)]))
-        if not self.packed:
-            yield s.Declare("static constexpr Int", "packed_entries", ZERO)
-
-    def packing(self, given: Mapping[Buffer, int]) -> Iterator[s.Statement]:
-        """Packs what is the same for all samples and steps; ``given`` are the numbers of what the caller passes."""
-        for block in self.packed:
-            moving = [(LABELS[k], block.outer.sizes[k], stride) for k, stride in _moving(block.outer)]
-            source = e.Cast("const T*", e.Name("given")[e.Number(given[block.right])])
-            start = total([source, *_moves(block.right_at, [(stride, name) for name, _, stride in moving])])
-            way, remarked = ("lay", "in columns") if in_dots(block) else (_pack(block), "packed")
-            packs = s.Do(e.call(way, start, self._inner(block), self._columns(block), e.Name("to")))
-            goes_on = s.Augment("+", e.Name("to"), product(_place(block)))
-            yield from remark(f"{self.names[block.right]}, {remarked}")
-            yield from loops([(name, size) for name, size, _ in moving], [packs, goes_on])
+    @property
+    def matrices(self) -> list[int]:
+        """The numbers of the matrices that are packed."""
+        return sorted(set(self.packed.values()))
 
     def product(self, block: MatrixProduct) -> Iterator[s.Statement]:
         """A product for each place of its outer labels, and for each sample where both matrices are its own."""
@@ -154,11 +173,15 @@ class Products:
             (self.tile, *rows.sizes), (block.left.size, *rows.left), (0, *rows.right), (block.target.size, *rows.out)
         )
 
+    def _columns(self, block: MatrixProduct) -> e.Expr:
+        return self.tables.along(block.columns, block.columns.right)
+
     def _panels(self, block: MatrixProduct, outer: Run, by_sample: bool) -> tuple[e.Expr, list[s.Statement]]:
         """Where the right matrix lies packed, and what packs it if that is not done before all steps."""
         if not block.packed_once:
             source = self._start(block.right, block.right_at, outer.right, by_sample)
-            return PANEL, [s.Do(e.call(_pack(block), source, self._inner(block), self._columns(block), PANEL))]
+            inner = self.tables.along(block.inner, block.inner.right)
+            return PANEL, [s.Do(e.call(_pack(block), source, inner, self._columns(block), PANEL))]
         place: e.Expr = ZERO
         for k, _ in _moving(outer):
             name = e.Name(LABELS[k])
@@ -168,18 +191,12 @@ class Products:
 
     def packed_at(self, block: MatrixProduct) -> e.Expr:
         """Where the matrices of a product that are packed once begin."""
-        return total([PACKED, *_start_of(self.numbers[block])])
+        return PACKED[e.Number(self.packed[block])]
 
     def _start(self, buffer: Buffer, at: int, strides: Sequence[int], own: bool) -> e.Expr:
         """Where a matrix starts."""
         sample = [(buffer.size, "b")] if buffer.batched and own else []
         return total([e.Name(self.names[buffer]), *_moves(at, [*sample, *zip(strides, LABELS, strict=False)])])
-
-    def _inner(self, block: MatrixProduct) -> e.Expr:
-        return self.tables.along(block.inner, block.inner.right)
-
-    def _columns(self, block: MatrixProduct) -> e.Expr:
-        return self.tables.along(block.columns, block.columns.right)
 
 
 def _moving(outer: Run) -> Iterator[tuple[int, int]]:
@@ -204,24 +221,8 @@ def _multiply(block: MatrixProduct) -> str:
 
 def _place(block: MatrixProduct, several: int = 1) -> tuple[e.Expr, ...]:
     """The factors of the entries of one packed matrix, whose terms are those of so many samples."""
-    terms, columns = (
-        product([*([size(several)] if several > 1 else []), size(block.inner.count)]),
-        size(block.columns.count),
-    )
-    if block.rounds:
-        return (e.call("entries<Operand>", terms, columns),)
-    return terms, e.call("padded<T>", columns)
-
-
-def _start_of(number: int) -> list[e.Expr]:
-    """Where a packed matrix begins, as the terms of a sum; its name is none that a spec can take."""
-    return [e.Name(f"packed_{number}")] if number else []
-
-
-def _packed_size(block: MatrixProduct) -> e.Expr:
-    """The entries of the packed matrices of a product."""
-    places = math.prod(block.outer.sizes[k] for k, _ in _moving(block.outer))
-    return product([*([size(places)] if places > 1 else []), *_place(block)])
+    terms = product([*([size(several)] if several > 1 else []), size(block.inner.count)])
+    return terms, e.call("padded<T>", size(block.columns.count))
 
 
 def largest_panel(blocks: Sequence[MatrixProduct], tile: int) -> e.Expr:

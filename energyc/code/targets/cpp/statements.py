@@ -12,6 +12,8 @@ from energyc.code.tree import statements as s
 Turn = tuple[str, e.Expr | int]
 #: What loops are called: a name of a spec ends otherwise.
 LABELS = "ijklmpqstuvw"
+#: The most characters of a comment.
+LONGEST_REMARK = 100
 #: The loop over samples.
 SAMPLES: Turn = ("b", e.Name("n"))
 
@@ -28,5 +30,5 @@ def loops(turns: Sequence[Turn], body: Sequence[s.Statement], pragma: str = "") 
 
 
 def remark(text: str) -> tuple[s.Statement, ...]:
-    """A comment, unless there is nothing to say."""
-    return (s.Comment(text),) if text else ()
+    """A comment, unless there is nothing to say, or so much that the name of what is computed says more."""
+    return (s.Comment(text),) if text and len(text) <= LONGEST_REMARK else ()

@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import time
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from energyc.code.module.context import Options
-from energyc.code.module.printed import Printed
-from energyc.code.plan import ModulePlan
-from energyc.code.targets.cpp.module import cpp_module
 from energyc.code.targets.interface import Missing, Needs, Ready, Trial
+
+if TYPE_CHECKING:
+    from energyc.code.module.context import Options
+    from energyc.code.module.printed import Printed
+    from energyc.code.plan import ModulePlan
 
 #: How C++ calls each dtype.
 _TYPES = MappingProxyType({"float32": "float", "float64": "double"})
@@ -31,6 +33,8 @@ class CppTarget:
 
     def module(self, planned: ModulePlan, options: Options) -> Printed:
         """Write the module."""
+        from energyc.code.targets.cpp.module import cpp_module
+
         return cpp_module(planned, options)
 
     def ready(self, printed: Printed, device: str, dtype: str) -> Ready:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
 
 from energyc.code.plan import ModulePlan
 from energyc.derivation.derive import Derivation
@@ -11,20 +10,8 @@ from energyc.language.diagnostics import Option, UserError, listed, spoken
 from energyc.language.network import Network
 from energyc.runtime.rules import Declaration
 
-#: The functions of rules, by the files of parts that hold them.
-RULES: Mapping[str, str] = MappingProxyType(
-    {
-        "ep": "contrasts",
-        "centered-ep": "contrasts",
-        "vf": "contrasts",
-        "aep": "contrasts",
-        "tracking-aep": "contrasts",
-        "implicit": "adjoints",
-        "adjoint": "adjoint",
-        "bptt": "trajectories",
-        "tbptt": "trajectories",
-    }
-)
+#: The rules that ``energyc.jax`` has.
+RULES = ("ep", "centered-ep", "vf", "aep", "tracking-aep", "implicit", "adjoint", "bptt", "tbptt")
 #: Rules that run a nudged phase, or as many steps as one has.
 _NUDGED = frozenset(RULES) - {"implicit", "bptt"}
 #: Rules that are not for layers: what comes back to one is known at its last states alone.

@@ -1,4 +1,4 @@
-"""How JAX writes the functions of the table; those with a name alone are functions of :mod:`.parts.functions`."""
+"""How JAX writes the functions of the table; those with a name alone are functions of :mod:`energyc.jax`."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ FORMS: Mapping[str, str] = MappingProxyType(
         "logsigmoid": "jax.nn.log_sigmoid({u})",
         "softplus": "jax.nn.softplus({u})",
         "silu": "jax.nn.silu({u})",
-        "silu_slope": "silu_slope({u})",
-        "silu_integral": "silu_integral({u})",
+        "silu_slope": "ej.silu_slope({u})",
+        "silu_integral": "ej.silu_integral({u})",
         "erf": "jax.scipy.special.erf({u})",
         "erf_slope": "2 / math.sqrt(math.pi) * jnp.exp(-{u} * {u})",
         "gauss": "jax.scipy.stats.norm.pdf({u})",
         "cumulative": "jax.scipy.special.ndtr({u})",
         "gelu": "jax.nn.gelu({u}, approximate=False)",
-        "gelu_slope": "gelu_slope({u})",
+        "gelu_slope": "ej.gelu_slope({u})",
         "gelu_tanh": "jax.nn.gelu({u})",
-        "gelu_tanh_slope": "gelu_tanh_slope({u})",
-        "gelu_tanh_core": "gelu_tanh_core({u})",
+        "gelu_tanh_slope": "ej.gelu_tanh_slope({u})",
+        "gelu_tanh_core": "ej.gelu_tanh_core({u})",
         "gelu_tanh_scale": "math.sqrt(2 / math.pi) * {u}",
         "softsign": "jax.nn.soft_sign({u})",
     }

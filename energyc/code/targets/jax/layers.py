@@ -1,4 +1,4 @@
-"""A network of layers: records and a class of equations for each layer, and what is around them."""
+"""A network of layers: records, functions and a model for each layer, and what is around them."""
 
 from __future__ import annotations
 
@@ -6,96 +6,67 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from energyc.code.module.context import ClassNames, Context, Options
-from energyc.code.module.library import Reads
 from energyc.code.module.names import Identifiers, class_name
 from energyc.code.module.symbols import Symbols, module_names
 from energyc.code.plan import ModulePlan
 from energyc.code.plan.outer import BLOCKS
-from energyc.code.targets.arrays.pure import FunctionWriter, array_record, clamps_record, readout_fields
-from energyc.code.targets.jax.around import LayerNames, blocks_function, renamed
-from energyc.code.targets.jax.forms import RULES
-from energyc.code.targets.jax.initial import init, noise
-from energyc.code.targets.jax.methods import Methods, in_common, methods, statements
-from energyc.code.targets.jax.param_sets import param_sets
-from energyc.code.targets.jax.part import Part, constant_names, functions_of, needed
-from energyc.code.targets.jax.printed import network_class, printed
-from energyc.code.targets.jax.reserved import CALLED, PARTS, RECORDS, RESERVED
+from energyc.code.targets.arrays.pure import FunctionWriter, array_record, clamps_record, readout_fields, shape
+from energyc.code.targets.jax.blocks import LayerNames, blocks_function, renamed
+from energyc.code.targets.jax.params import init, noise, param_sets
+from energyc.code.targets.jax.part import Part, constant_names, functions_of
+from energyc.code.targets.jax.printed import Module, bound, network_class
+from energyc.code.targets.jax.reserved import CALLED, RECORDS, RESERVED
 from energyc.code.tree import facts
-from energyc.code.tree.expressions import Attribute, Expr, Name
-from energyc.code.tree.statements import Body, Class, Function, Parameter
-from energyc.language.network import Network, Repeat, StartLaw
-from energyc.runtime.rules import RULES as DECLARED
-
-#: What a visit asks of a layer, beside its way back.
-_ASKED = ("free_phase", "readout_vjp")
-#: The ways that are those of other rules.
-_WAYS: Mapping[str, str] = {"vf": "by_centered_ep"}
+from energyc.code.tree.expressions import Expr, Name, call
+from energyc.code.tree.statements import Assign, Body, Class, Function
+from energyc.language.network import Layer, Network, Repeat, StartLaw
 
 
 def layered_module(planned: ModulePlan, options: Options, without: Sequence[str]) -> str:
-    """The text; ``without`` are rules that were asked for and have no form."""
+    """The text; ``without`` are rules that were asked for and are unsupported in JAX."""
     own = class_name(planned.network.name)
-    names = module_names(own, *RESERVED, *PARTS.words())
+    names = module_names(own, *RESERVED)
     layers: dict[str, LayerPart] = {}
     for name, layer in planned.layers.items():
-        layers[name] = LayerPart.of(name, layer, options, names, [known.symbols for known in layers.values()])
+        layers[name] = LayerPart.of(
+            name, layer, options, names, [known.part.context.symbols for known in layers.values()]
+        )
     return _Layered(planned, options, names, layers, own).text(without)
 
 
 @dataclass(frozen=True)
 class LayerPart:
-    """A layer while it is being written: its class, its records by what they are, and its functions."""
+    """A layer while it is being written: its model's name, and its records and functions, with their own names.
+
+    ``names`` are those of records and functions in the module, by what they are.
+    """
 
     part: Part
-    classes: ClassNames
-    records: Mapping[str, str]
+    own: str
+    names: Mapping[str, str]
     equations: Sequence[Function]
-    fields: Sequence[Class]
+    records: Sequence[Class]
 
     @staticmethod
     def of(name: str, planned: ModulePlan, options: Options, names: Identifiers, known: Sequence[Symbols]) -> LayerPart:
         """A layer with names that are free in the module."""
-        own = class_name(name)
-        records = {kind: names.new(f"{own}{kind}") for kind in RECORDS}
-        classes = ClassNames(names.new(own), names.new(f"{own}Equations"), records["Fixed"])
+        kind, own = class_name(name), names.new(name)
+        records = {record: names.new(f"{kind}{record}") for record in RECORDS}
+        classes = ClassNames(own, own, records["Fixed"])
         chosen = replace(options, unproved=None, descends=False, biased={})
         constants = constant_names(planned, names)
-        called = {*CALLED, *records.values(), *PARTS.words("arrays", "functions"), *constants.values()}
+        called = {*CALLED, *records.values(), *constants.values(), own}
         part = Part(planned, Context(planned, chosen, classes, names, known, called), constants)
-        equations, fields = part.equations()
-        return LayerPart(part, classes, records, equations, fields)
+        equations, made = part.equations()
+        functions = {function.name: names.new(f"{own}_{function.name}") for function in equations}
+        return LayerPart(part, own, {**records, **functions}, equations, made)
 
-    @property
-    def symbols(self) -> Symbols:
-        """Its sizes."""
-        return self.part.context.symbols
-
-    def asked(self, rules: Sequence[str]) -> Methods:
-        """The methods that it needs of the parts for rules."""
-        ways = [_WAYS.get(rule, f"by_{DECLARED[rule].module}") for rule in rules]
-        read = {*_ASKED, *ways, *facts.free_names(*self.equations)}
-        files = [*self.part.files(RULES[rule] for rule in rules), "ways"]
-        return methods(files, read, {function.name for function in self.equations})
-
-    def written(self, asked: Methods) -> Body:
-        """Its records and its equations, those that a method or a visit reads."""
-        reads = [Reads.of(piece.text) for piece in asked.methods]
-        read = {*_ASKED, *(name for each in reads for name in each.attributes)}
-        equations = needed(self.equations, read)
-        within: dict[str, Expr] = {f.name: Attribute(Name("self"), f.name) for f in equations}
-        within |= {kind: Name(name) for kind, name in self.records.items()}
-        own = Parameter("self")
-        functions = [renamed(f, within) for f in equations]
-        made = tuple(replace(f, parameters=(own, *f.parameters)) for f in functions)
-        settings = [renamed(each, within) for each in self.part.settings() if facts.assigned(each) & read]
-        network = self.part.network
-        states = ", ".join(f"{name}[{', '.join(s.node.dims)}]" for name, s in network.states.items())
-        doc = (f"The layer `{network.name}`: states {states}.",)
-        equations_class = Class(self.classes.equations, (*settings, *made), doc=doc)
-        fields = [replace(each, name=self.records[each.name]) for each in self.fields]
-        read_records = {"Params", "Clamps", *facts.free_names(equations_class)}
-        kept = [each for kind, each in zip(self.fields, fields, strict=True) if {kind.name, each.name} & read_records]
-        return (*kept, equations_class)
+    def written(self) -> Body:
+        """Its records, its functions and its model."""
+        changed: dict[str, Expr] = {before: Name(after) for before, after in self.names.items()}
+        functions = [replace(renamed(f, changed), name=self.names[f.name]) for f in self.equations]
+        records = [replace(record, name=self.names[record.name]) for record in self.records]
+        return (*records, *functions, Assign(Name(self.own), self.part.model(self.names)))
 
 
 class _Layered:
@@ -105,12 +76,11 @@ class _Layered:
         self, planned: ModulePlan, options: Options, names: Identifiers, layers: Mapping[str, LayerPart], own: str
     ) -> None:
         self.planned, self.network, self.options, self.layers, self.own = planned, planned.network, options, layers, own
-        known = [layer.symbols for layer in layers.values()]
+        known = [layer.part.context.symbols for layer in layers.values()]
         constants = constant_names(planned, names)
-        of_layers = (name for layer in layers.values() for name in (layer.classes.own, *layer.records.values()))
-        called = {*CALLED, *of_layers, *PARTS.words("arrays", "functions"), *constants.values()}
+        of_layers = (name for layer in layers.values() for name in (layer.own, *layer.names.values()))
         classes = ClassNames(own, own, "Fixed")
-        self.context = Context(planned, options, classes, names, known, called)
+        self.context = Context(planned, options, classes, names, known, {*CALLED, *of_layers, *constants.values()})
         self.part = Part(planned, self.context, constants)
         fields = self.context.globals.child()
         #: The fields of the layers' noises in the record of clamps, by layer and noise.
@@ -123,67 +93,75 @@ class _Layered:
     def text(self, without: Sequence[str]) -> str:
         """The text of the module."""
         rules = self.options.rules
-        asked = [layer.asked(rules) for layer in self.layers.values()]
-        shared, others = in_common(asked)
-        equations: Body = tuple(
-            part for layer, each in zip(self.layers.values(), asked, strict=True) for part in layer.written(each)
-        )
-        classes = [Class("Layer", statements(shared.methods), (), _LAYER)]
-        for layer, methods_of in zip(self.layers.values(), others, strict=True):
-            bases = Name(layer.classes.equations), Name("Layer")
-            doc = (f"The layer `{layer.part.network.name}`, relaxed.",)
-            classes.append(Class(layer.classes.own, statements(methods_of), bases, doc))
-        states = _states(self.network)
+        states = [f"{layer.name}.{name}" for layer, _ in _layers(self.network) for name in layer.network.states]
+        layers: Body = tuple(part for layer in self.layers.values() for part in layer.written())
         around = self._around()
-        noises = [f"{layer}.{noise}" for layer, noise in self.noises]
-        network = network_class(self.network, self.own, states, rules, noises)
-        beside = statements(shared.beside)
-        roots = {*(DECLARED[name].module for name in rules), "relax", "Network"}
-        roots |= facts.free_names(*around, *equations, *beside, *classes, network)
-        rests = "implicit" in rules
-        roots |= {"answer"} if self.network.readouts else set()
-        files = ["records", "layers", "answer_at_rest" if rests else "answer_through_steps", "layer_rules"]
-        files += ["gradients", "functions", "param_sets", "arrays", "objects"]
-        defined = {name for each in (*around, *beside, *classes) for name in facts.assigned(each)}
-        parts = PARTS.carried(files, roots, defined)
-        read = facts.free_names(*equations, *around)
+        read = facts.free_names(*layers, *around)
         constants = [layer.part.constant_values(read) for layer in self.layers.values()]
         constants.append(self.part.constant_values(read))
-        body = (
-            *(part for each in constants for part in each),
-            *self._records(states),
-            *equations,
-            *around,
-            *parts,
-            *beside,
-            *classes,
-            network,
-        )
-        symbols = [self.context.symbols, *(layer.symbols for layer in self.layers.values())]
-        return printed(self.network, self.options, without, symbols, body)
+        model = (Assign(Name("MODEL"), self._model(around)), *bound(rules, self._bound()))
+        names = {**self.part.names(), "states": tuple(states)}
+        names |= {"noises": tuple(f"{layer}.{noise}" for layer, noise in self.noises)} if self.noises else {}
+        network = network_class(self.own, rules, names)
+        equations = (*self._records(), *layers, *around)
+        made = Module(tuple(part for each in constants for part in each), equations, model, network)
+        symbols = [self.context.symbols, *(layer.part.context.symbols for layer in self.layers.values())]
+        return made.text(self.network, self.options, without, symbols)
 
-    def _records(self, states: Sequence[str]) -> Body:
+    def _model(self, around: Sequence[Function]) -> Expr:
+        """The model of what is around the layers."""
+        own = ["Params", "Clamps", "States", *(["Targets"] if self.part.aimed else [])]
+        given: dict[str, Expr] = {"records": call("ej.Records", *map(Name, own))}
+        defined = [function.name for function in around]
+        given |= {name: Name(name) for name in ("init", "blocks", "readouts", "cost") if name in defined}
+        return call("ej.LayeredModel", **given)
+
+    def _bound(self) -> list[str]:
+        """The functions of ``energyc.jax`` that the module has beside its rules."""
+        if not self.network.readouts:
+            return ["relax"]
+        return ["relax", "answer" if "implicit" in self.options.rules else "answer_through_steps"]
+
+    def _records(self) -> Body:
         """The records of the whole."""
-        local, network, values = self.context.local, self.network, self.context.network.states
-        fields, readouts = Identifiers(), readout_fields(self.context).values()
-        return (
-            array_record("Params", "What is learned.", self.context.params.values()),
-            clamps_record(self.context, self.noises.values()),
-            array_record("Targets", "What the cost compares with.", (local[n] for n in network.targets)),
-            array_record("States", "Of all layers, [batch, copies, ...] in a repeat.", map(fields.new, states)),
-            array_record("Values", "What the answers read of the layers.", (local[name] for name in values)),
-            array_record("Readouts", "The answers.", readouts),
+        context, network = self.context, self.network
+        local, values = context.local, context.network.states
+        params = {context.params[name]: shape(param.node) for name, param in network.params.items()}
+        targets = {local[name]: shape(target.node) for name, target in network.targets.items()}
+        answers = {field: shape(network.readouts[name].node) for name, field in readout_fields(context).items()}
+        made = (
+            array_record("Params", params),
+            clamps_record(context, self._noise_shapes()),
+            array_record("Targets", targets),
+            array_record("States", self._state_shapes()),
+            array_record("Values", {local[name]: shape(value.node) for name, value in values.items()}),
+            array_record("Readouts", answers),
         )
+        left_out = {*([] if self.part.aimed else ["Targets"]), *([] if network.readouts else ["Readouts"])}
+        return tuple(record for record in made if record.name not in left_out)
+
+    def _state_shapes(self) -> dict[str, str]:
+        """The shapes of the states of all layers by their fields; the copies of a layer come behind the batch."""
+        fields = Identifiers()
+        return {
+            fields.new(f"{layer.name}.{name}"): shape(state.node, *copies)
+            for layer, copies in _layers(self.network)
+            for name, state in layer.network.states.items()
+        }
+
+    def _noise_shapes(self) -> dict[str, str]:
+        """The same of noises."""
+        copies = {layer.name: dims for layer, dims in _layers(self.network)}
+        nodes = {name: layer.network.noises for name, layer in self.network.layers.items()}
+        return {field: shape(nodes[own][name].node, *copies[own]) for (own, name), field in self.noises.items()}
 
     def _laws(self) -> dict[str, tuple[StartLaw, Sequence[int]]]:
         """The laws and the sizes of noises by their fields: the copies of a layer come first."""
-        repeats = [block for block in self.network.blocks if isinstance(block, Repeat)]
-        copies = {layer.name: (block.dim,) for block in repeats for layer in block.layers}
+        copies = {layer.name: dims for layer, dims in _layers(self.network)}
         drawn: dict[str, tuple[StartLaw, Sequence[int]]] = {}
         for (layer, name), field in self.noises.items():
             made = self.network.layers[layer].network.noises[name]
-            dims = (*copies.get(layer, ()), *made.node.dims)
-            drawn[field] = (made.law, [self.context.sizes[dim] for dim in dims])
+            drawn[field] = (made.law, [self.context.sizes[dim] for dim in (*copies[layer], *made.node.dims)])
         return drawn
 
     def _around(self) -> list[Function]:
@@ -194,7 +172,7 @@ class _Layered:
         answers = [functions.function(p, routine) for p, routine in planned if routine.name != BLOCKS]
         blocks = next(routine for routine in context.plan.routines if routine.name == BLOCKS)
         noises = {name: [f for (own, _), f in self.noises.items() if own == name] for name in self.layers}
-        records = {n: LayerNames(each.classes.own, each.records, noises[n]) for n, each in self.layers.items()}
+        records = {n: LayerNames(each.own, each.names, noises[n]) for n, each in self.layers.items()}
         own = functions_of(param_sets(self.network, context.params))
         written = [blocks_function(self.network, functions, writer, blocks, records), *answers, *own]
         names = {"fixed": "clamps", "Fixed": "Clamps", "states": "values", "States": "Values"}
@@ -205,10 +183,9 @@ class _Layered:
         ]
 
 
-_LAYER = ("The methods of all layers: relaxation, and the ways back through it.",)
-
-
-def _states(network: Network) -> list[str]:
-    """The states of all layers in the order in which these relax."""
-    layers = [layer for block in network.blocks for layer in (block.layers if isinstance(block, Repeat) else (block,))]
-    return [f"{layer.name}.{state}" for layer in layers for state in layer.network.states]
+def _layers(network: Network) -> list[tuple[Layer, tuple[str, ...]]]:
+    """The layers in the order in which they relax, each with the dim of its copies in a repeat."""
+    repeated = [
+        (block.layers, (block.dim,)) if isinstance(block, Repeat) else ((block,), ()) for block in network.blocks
+    ]
+    return [(layer, dims) for layers, dims in repeated for layer in layers]

@@ -1,4 +1,4 @@
-"""A network as one module of JAX: records, pure functions, and the parts of the runtime that these reach."""
+"""A network as one module of JAX: records, pure functions, and the model of ``energyc.jax`` that they make."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import replace
 from energyc.code.module.context import Context, Options
 from energyc.code.module.symbols import module_names
 from energyc.code.plan import ModulePlan, plan_module
-from energyc.code.targets.arrays.pure import function_name, is_function
-from energyc.code.targets.jax.forms import RULES, written
-from energyc.code.targets.jax.initial import init, noise
+from energyc.code.plan.routines import BLOCK
+from energyc.code.targets.arrays.pure import function_name
+from energyc.code.targets.jax.forms import written
 from energyc.code.targets.jax.layers import layered_module
-from energyc.code.targets.jax.part import Part, constant_names, functions_of, needed
-from energyc.code.targets.jax.printed import network_class, printed
-from energyc.code.targets.jax.reserved import CALLED, PARTS, RECORDS, RESERVED
+from energyc.code.targets.jax.params import init, noise
+from energyc.code.targets.jax.part import Part, constant_names, functions_of
+from energyc.code.targets.jax.printed import Module, bound, network_class
+from energyc.code.targets.jax.reserved import CALLED, RESERVED
 from energyc.code.tree import facts
+from energyc.code.tree.expressions import Attribute, Name, Tuple
+from energyc.code.tree.statements import Assign, Body
 from energyc.language.network import StartLaw
-from energyc.runtime.rules import RULES as DECLARED
-
-_ROOTS = ("relax", "Network")
 
 
 def jax_module(planned: ModulePlan, options: Options) -> str:
@@ -27,50 +27,49 @@ def jax_module(planned: ModulePlan, options: Options) -> str:
     network = planned.network
     asked = planned.features.rules
     rules = written(planned, asked)
-    own = replace(options, rules=rules, passes=replace(options.passes, inplace=False))
-    made = plan_module(network, rules, own.passes, own.unproved, own.descends, _left_out(planned))
+    own = replace(options, rules=rules)
+    made = plan_module(network, rules, own.passes, own.unproved, own.descends, autograd=True)
     without = [rule.name for rule in asked if rule.name not in rules]
     return layered_module(made, own, without) if network.blocks else _Module(made, own, without).text()
 
 
-def _left_out(planned: ModulePlan) -> list[str]:
-    """The routines of a plan that no function is made of."""
-    plans = planned.layers.values() or [planned]
-    names = {prepared.signature.name for each in plans for prepared in each.routines}
-    by_steps = ["_step_vjp", "_sums_gradient"] if planned.layers else []  # a layer's steps give slopes by clamps too
-    return [*(n for n in names if not is_function(n)), *by_steps, "_sums_clamp_gradient", "_penalty", "_jvp_gradient"]
-
-
 class _Module:
-    """A module while it is being written; ``without`` are rules that were asked for and have no form."""
+    """A module while it is being written; ``without`` are rules that were asked for and are unsupported in JAX."""
 
     def __init__(self, planned: ModulePlan, options: Options, without: Sequence[str]) -> None:
         self.planned, self.network, self.options, self.without = planned, planned.network, options, without
-        names = module_names(*RESERVED, *PARTS.words(), *(function_name(r.signature.name) for r in planned.routines))
+        blocks = [function_name(r.signature.name) for r in planned.routines if r.signature.name.startswith(BLOCK)]
+        names = module_names(*RESERVED, *blocks)
         constants = constant_names(planned, names)
-        called = {*CALLED, *PARTS.words("arrays", "functions"), *constants.values()}
-        self.context = Context(planned, options, names=names, words=called)
+        self.context = Context(planned, options, names=names, words={*CALLED, *constants.values()})
         self.part = Part(planned, self.context, constants)
 
     def text(self) -> str:
         """The text of the module."""
-        equations, records = self.part.equations()
+        written, records = self.part.equations()
         first = init(self.network, self.part.writer, self.context.params)
-        equations = [*functions_of((*first, *noise(self._noises()))), *equations]
-        defined = {function.name for function in equations}
-        own = self.context.class_names.own
-        network = network_class(self.network, own, self.network.states, self.options.rules, self.network.noises)
-        roots = {*(DECLARED[name].module for name in self.options.rules), *_ROOTS}
-        roots |= facts.free_names(*equations, network)
-        roots |= {"answer"} if self.network.readouts and "implicit" in self.options.rules else set()
-        roots |= {"energy"} if self.network.energies else set()
-        parts = PARTS.carried([*self.part.files(RULES[name] for name in self.options.rules), "objects"], roots, defined)
-        equations = needed(equations, facts.free_names(*parts, network))
-        read = facts.free_names(*equations, *parts, network)
-        kept = [record for record in records if record.name in read or record.name in RECORDS]
-        settings = [each for each in self.part.settings() if facts.assigned(each) & read]
-        body = (*self.part.constant_values(read), *kept, *settings, *equations, *parts, network)
-        return printed(self.network, self.options, self.without, [self.context.symbols], body)
+        equations = [*functions_of((*first, *noise(self._noises()))), *written]
+        constants = self.part.constant_values(facts.free_names(*equations))
+        model = Assign(Name("MODEL"), self.part.model({}, init=True))
+        rules = self.options.rules
+        network = network_class(self.context.class_names.own, rules, self.part.names())
+        functions = (*bound(rules, self._bound()), *self._methods())
+        made = Module(constants, (*records, *equations), (model, *functions), network)
+        return made.text(self.network, self.options, self.without, [self.context.symbols])
+
+    def _bound(self) -> list[str]:
+        """The functions of ``energyc.jax`` that the module has beside its rules."""
+        answers = ["answer"] if self.network.readouts and "implicit" in self.options.rules else []
+        return ["relax", "step", "residual", *answers]
+
+    def _methods(self) -> Body:
+        """The methods of the model that the module has as functions."""
+        kept = any(state.constraint is not None for state in self.network.states.values())
+        names = [*(["energy"] if self.network.energies else []), *(["project"] if kept else [])]
+        methods = [Attribute(Name("MODEL"), name) for name in names]
+        if len(names) < 2:
+            return tuple(Assign(Name(name), method) for name, method in zip(names, methods, strict=True))
+        return (Assign(Tuple(tuple(map(Name, names)), bare=True), Tuple(tuple(methods), bare=True)),)
 
     def _noises(self) -> dict[str, tuple[StartLaw, Sequence[int]]]:
         """The laws and the sizes of noises by their fields."""

@@ -1,52 +1,40 @@
-"""A network, or a layer, while its part of a module is being written: records, functions, settings, constants."""
+"""A network, or a layer, while its part of a module is being written: records, functions, and the model of them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping
 from typing import ClassVar
 
 from energyc.code.module.context import Context
 from energyc.code.module.names import Identifiers
 from energyc.code.plan import ModulePlan
-from energyc.code.plan.routines import BLOCK, force_params, sum_key
+from energyc.code.plan.rims import poles_on_rims
+from energyc.code.plan.routines import BLOCK, force_params
 from energyc.code.targets.arrays.code import Code
-from energyc.code.targets.arrays.pure import FunctionWriter, function_name, is_function, records
-from energyc.code.targets.arrays.sets import bounded, projections
-from energyc.code.targets.jax.code import NumpyCode
-from energyc.code.targets.jax.kinks import proximal_steps
-from energyc.code.targets.jax.nodes import JaxWriter
-from energyc.code.targets.jax.param_sets import param_sets
-from energyc.code.tree import facts
-from energyc.code.tree.expressions import Attribute, Expr, List, Name, Number, Tuple, call, literal, number
-from energyc.code.tree.quotation import quote, quote_body
+from energyc.code.targets.arrays.pure import FunctionWriter, function_name, records
+from energyc.code.targets.jax.nodes import JaxWriter, NumpyCode
+from energyc.code.targets.jax.params import param_sets
+from energyc.code.targets.jax.sets import bounded, kinks, sets
+from energyc.code.tree.expressions import Attribute, Dict, Expr, Name, Number, String, Tuple, call, literal, number
+from energyc.code.tree.quotation import quote
 from energyc.code.tree.statements import Annotated, Assign, Body, Class, Function, Statement
+from energyc.language.settings import Nudge, Relax
 from energyc.mathematics.ir import Indicator, Node
 
-#: The functions that every network has, whoever reads them.
-PUBLIC = frozenset(
-    "init noise prepare start terms force readouts cost metrics project project_params project_gradients".split()
-)
-_BETWEEN: Mapping[str, str] = {
-    "_energy_contrast": "energy_contrast(params, plus, minus, fixed)",
-    "_energy_gradient": "less(energy_gradient(params, plus, fixed), energy_gradient(params, minus, fixed))",
+#: The keywords of a model, by the routines that it takes.
+_MODEL: Mapping[str, str] = {
+    "_force": "force",
+    "_start": "start",
+    "_terms": "terms",
+    "_readouts": "readouts",
+    "_cost": "cost",
+    "_energy_contrast": "contrast",
+    "_forces_without_energy": "forces",
+    "_nonconservative_force": "nonconservative",
+    "_nudge": "nudge",
+    "_slopes": "gradients",
+    "_weights": "weights",
 }
-_SLOPES = '''
-def energy_slopes(params: Params, plus: States, minus: States, fixed: Fixed) -> list[Slopes]:
-    """dE/dtheta at plus less that at minus."""
-    return {parts}
-'''
-_BLOCK = '''
-def block(number: int, params: Params, states: States, fixed: Fixed) -> dict[str, Any]:
-    """By each state of a block the force on it, and D where that is ``b - D z``, else None."""
-    return {functions}[number](params, states, fixed)
-'''
-
-_AT_STEP = '''
-def at_step(fixed: Fixed, number: Array | int) -> Fixed:
-    """What is fixed in one step."""
-    return {fixed}
-'''
 
 
 class _ConstantWriter(JaxWriter):
@@ -64,8 +52,10 @@ class Part:
         own = Name("params")
         dtype = quote("jnp.result_type(float)") if first is None else Attribute(Attribute(own, first), "dtype")
         self.writer = JaxWriter.of(context)
+        roots = [output.node for routine in context.plan.routines for output in routine.outputs]
+        self.writer.poles = poles_on_rims(planned.equations, roots)
         self.functions = FunctionWriter(context, self.writer, constants, dtype)
-        self.routines = {prepared.signature.name for prepared in context.prepared}
+        self.routines = [prepared.signature.name for prepared in context.prepared]
 
     def equations(self) -> tuple[list[Function], list[Class]]:
         """The functions, and the records."""
@@ -76,105 +66,94 @@ class Part:
             written.append(function)
             shared.append(record)
         planned = zip(context.prepared, context.plan.routines, strict=True)
-        written += [functions.function(p, r) for p, r in planned if is_function(p.signature.name)]
-        if context.features.blocks:
-            names = [prepared.signature.name for prepared in context.prepared]
-            ordered = [Name(function_name(r)) for r in names if r.startswith(BLOCK)]
-            written += functions_of(quote_body(_BLOCK, functions=Tuple(tuple(ordered))))
-        if context.derivation.proximal:
-            written = [replace(f, name="smooth_vjp") if f.name == "force_vjp" else f for f in written]
-        sets = (*projections(context, "jnp"), *proximal_steps(context), *param_sets(self.network, context.params))
-        written += functions_of(sets)
+        written += [functions.function(prepared, routine) for prepared, routine in planned]
+        written += functions_of(param_sets(self.network, context.params))
         context.drop_unread(tuple(written))
-        first = [functions.prepare()]
-        if context.step is not None:
-            changed = {context.set[context.step]: Name("number")}
-            first += functions_of(quote_body(_AT_STEP, fixed=call("fixed._replace", **changed)))
-        if "_start" not in self.routines:
-            first.append(functions.zeros())
-        return [*first, *written, *self._contrasts()], [*self._records(), *shared]
+        return [functions.prepare(), *written], [*self._records(), *shared]
 
     def _records(self) -> list[Class]:
         """The records of a network; what is fixed holds what step sizes are multiplied by, where it is chosen."""
+        left_out = set() if self.aimed else {"Targets"}
+        left_out |= set() if self.network.readouts else {"Readouts"}
+        found = [record for record in records(self.context) if record.name not in left_out]
         if self.network.relax.step is not None:
-            return records(self.context)
+            return found
         pace = Annotated("pace", quote("Array | float"), Number(1.0))
-        return [replace(r, body=(*r.body, pace)) if r.name == "Fixed" else r for r in records(self.context)]
+        return [_with(record, pace) if record.name == "Fixed" else record for record in found]
 
-    def _contrasts(self) -> list[Function]:
-        """The slopes of energies between two phases, where a rule reads them."""
-        parts = [quote(text) for routine, text in _BETWEEN.items() if routine in self.routines]
-        return functions_of(quote_body(_SLOPES, parts=List(tuple(parts))))
+    @property
+    def aimed(self) -> bool:
+        """Whether a function takes targets, though there may be none."""
+        return self.network.cost is not None or bool(self.network.reported)
 
-    # ------------------------------------------------------------ what its settings choose
+    # ------------------------------------------------------------ the model
 
-    def files(self, rules: Iterable[str]) -> list[str]:
-        """The files of parts with its phases, in the order of a module; ``rules`` are files of rules."""
-        relax, nudge = self.network.relax, self.network.nudge
-        kinked, swept = bool(self.context.derivation.proximal), self.context.features.blocks
-        snapshots = nudge.snapshots is not None and (nudge.steps or 0) >= 2 * nudge.snapshots
-        forces = force_params(self.context.derivation)
-        return [
-            *(["paced"] if relax.step is None else []),
-            "records",
-            *(["kinks"] if kinked else []),
-            *(["kinked_sweeps"] if kinked and swept else []),
-            *(["sweeps"] if swept else []),
-            *([f"measured_by_{relax.measure}"] if relax.measure != "residual" else []),
-            "steps",
-            "exact_steps" if relax.tolerance is None else "inference" if relax.exit == "inference" else "settled",
-            "bounded" if bounded(self.context) or relax.explosion is None else "unbounded",
-            "gradients",
-            "plain_nudge",
-            "nudged",
-            "snapshots" if snapshots else "pairs",
-            "strengths" if nudge.beta is None else "set_strength",
-            "contrasted_energies" if forces == () else "contrasted_forces",
-            *(["force_params"] if forces else []),
-            *(["descended"] if self.context.options.descends else []),
-            *(["kinked_back"] if kinked else ["summed"] if "_sums_gradient" in self.routines else []),
-            *(["exact_back"] if not kinked and (relax.tolerance is None or relax.exit == "inference") else []),
-            *(["trained"] if self.network.training is not None else []),
-            "free_run",
-            *dict.fromkeys([*rules, "adjoints", "answer"]),
-            *("defaults", "functions", "sets", "param_sets", "arrays"),
-        ]
+    def model(self, names: Mapping[str, str], *, init: bool = False) -> Expr:
+        """The model; ``names`` are those of records and functions where they are not their own."""
 
-    def settings(self) -> list[Assign]:
-        """The numbers of the phases."""
-        relax, nudge = self.network.relax, self.network.nudge
-        steps = relax.steps or 0
-        early = relax.exit == "early" and relax.tolerance is not None
-        first = min(relax.stride, relax.longest) if early else steps  # before the first look at a tolerance
-        first = 0 if early and relax.step is None else first
-        params = self.context.params
-        sizes = {name: relax.step_for(name) for name in self.network.states if name not in self.network.sloped}
-        unnamed = {self.context.local[name]: size for name, size in sizes.items() if size > 0}
-        values: dict[str, Expr | None] = {
-            "STEP": call("States", *(number(relax.step_for(name)) for name in self.network.states)),
-            "STEPS": literal(first),
-            "CHUNK": literal(relax.stride),
-            "MAX_STEPS": literal(steps if relax.tolerance is None else relax.longest),
-            "PATIENCE": literal(relax.patience),
-            "UNNAMED": literal(unnamed),
-            "TOLERANCE": literal(relax.tolerance or 0.0),
-            "EXPLOSION": literal(relax.explosion),
-            "BETA": literal(nudge.beta),
-            "NUDGE_STEPS": literal(nudge.steps),
-            "SNAPSHOTS": literal(nudge.snapshots),
-            **self._of_blocks(),
-            "SUMS": literal(tuple(map(sum_key, self.context.sums))),
-            "FORCE_PARAMS": literal(tuple(params[name] for name in force_params(self.context.derivation) or ())),
-        }
-        return [Assign(Name(name), value) for name, value in values.items() if value is not None]
+        def named(name: str) -> Name:
+            return Name(names.get(name, name))
 
-    def _of_blocks(self) -> dict[str, Expr]:
-        """How many blocks there are, and the slopes that a squared error adds to D of states."""
-        if not self.context.features.blocks:
-            return {}
-        blocks, local = self.context.derivation.blocks, self.context.local
-        slopes = {local[name]: slope for name, slope in blocks.cost_slopes.items()}
-        return {"BLOCKS": literal(len(blocks.order)), "COST_SLOPES": literal(slopes)}
+        context, derivation = self.context, self.context.derivation
+        own = ["Params", "Clamps", "States", *(["Targets"] if self.aimed else [])]
+        given: dict[str, Expr] = {"records": call("ej.Records", *map(named, own))}
+        given |= {"sets": sets(context), "settings": self.settings()}
+        given |= {"init": Name("init")} if init else {}
+        given["prepare"] = named("prepare")
+        given |= {_MODEL[r]: named(function_name(r)) for r in self.routines if r in _MODEL}
+        blocks = [named(function_name(r)) for r in self.routines if r.startswith(BLOCK)]
+        given |= {"blocks": Tuple(tuple(blocks))} if blocks else {}
+        given |= {"cost_slopes": self._cost_slopes()} if blocks and derivation.blocks.cost_slopes else {}
+        given |= {"kinks": kinks(context)} if derivation.proximal else {}
+        given |= dict(self._of_contrasts())
+        if context.features.needs("correction") and derivation.unproved and derivation.antisymmetric_by_unproved:
+            given["nonconservative"] = named("force")
+        if self.network.relax.measure == "gradient" and self.network.sloped:
+            given["sloped"] = literal(tuple(context.local[name] for name in self.network.sloped))
+        flags = {"training": self.network.training, "number": context.step}
+        given |= {key: String(context.set[node]) for key, node in flags.items() if node is not None}
+        return call("ej.Model", **given)
+
+    def _of_contrasts(self) -> Iterator[tuple[str, Expr]]:
+        """What rules differentiate for a contrast of two phases, beside what is written for it."""
+        context, derivation = self.context, self.context.derivation
+        if not context.features.needs("contrast"):
+            return
+        further = [n for n in derivation.energy_gradient if n not in derivation.energy_contrast]
+        energies = [n for n in self.network.acting if n not in derivation.stopped]
+        if further:
+            yield "energy_params", literal(tuple(context.params[name] for name in further))
+        if further and energies != list(self.network.energies):
+            yield "energies", literal(tuple(energies))
+        if forces := force_params(derivation):
+            yield "force_params", literal(tuple(context.params[name] for name in forces))
+
+    def _cost_slopes(self) -> Dict:
+        """The slopes that a squared error adds to D of states."""
+        slopes = self.context.derivation.blocks.cost_slopes.items()
+        return Dict(tuple((String(self.context.local[name]), number(slope)) for name, slope in slopes))
+
+    def settings(self) -> Expr:
+        """``ej.Settings``, with what differs from its defaults."""
+        explodes = not bounded(self.context)
+        chosen = {**_of_free_phase(self.network.relax, explodes), **_of_nudges(self.network.nudge)}
+        return call("ej.Settings", **{"step": self._step(), **chosen})
+
+    def _step(self) -> Expr:
+        """The step size of all states, or of each."""
+        sizes = [self.network.relax.step_for(name) for name in self.network.states]
+        return number(sizes[0]) if len(set(sizes)) == 1 else Tuple(tuple(map(number, sizes)))
+
+    # ------------------------------------------------------------ names and constants
+
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """The names of the spec by kind, where fields of records are called otherwise."""
+        network, context = self.network, self.context
+        params, local = context.params, context.local
+        kinds = {"params": network.params, "states": network.states, "clamps": network.clamps}
+        kinds |= {"targets": network.targets, "noises": network.noises}
+        fields = {kind: [{**local, **params}[name] for name in known] for kind, known in kinds.items()}
+        return {kind: tuple(known) for kind, known in kinds.items() if fields[kind] != list(known)}
 
     def constant_values(self, read: Collection[str]) -> Body:
         """What is computed once a module."""
@@ -193,21 +172,37 @@ def constant_names(planned: ModulePlan, names: Identifiers) -> dict[Node, str]:
     return {node: names.new(_wish(planned, node).upper()) for node in planned.plan.constants}
 
 
-def _wish(planned: ModulePlan, node: Node) -> str:
-    return planned.plan.names.get(node, "mask" if isinstance(node, Indicator) else "position")
-
-
 def functions_of(body: Body) -> list[Function]:
     """The functions among statements."""
     return [function for function in body if isinstance(function, Function)]
 
 
-def needed(equations: Sequence[Function], read: Collection[str]) -> list[Function]:
-    """The functions of a network that are its public ones, or that names or such functions read."""
-    kept = [function for function in equations if function.name in PUBLIC]
-    while True:
-        known = {*read}.union(*(facts.reads(function) for function in kept))
-        more = [f for f in equations if f.name in known or f in kept]
-        if len(more) == len(kept):
-            return more
-        kept = more
+def _wish(planned: ModulePlan, node: Node) -> str:
+    return planned.plan.names.get(node, "mask" if isinstance(node, Indicator) else "position")
+
+
+def _of_free_phase(relax: Relax, explodes: bool) -> dict[str, Expr]:
+    """The settings of a free phase that differ from the defaults."""
+    early, inference = relax.exit == "early" and relax.tolerance is not None, relax.exit == "inference"
+    first = relax.steps or 0  # before the first look at a tolerance
+    if early:
+        first = 0 if relax.step is None else min(relax.stride, relax.longest)
+    values: dict[str, object] = {"automatic": relax.step is None, "steps": first}
+    if relax.tolerance is not None:
+        values |= {"tolerance": relax.tolerance, "max_steps": relax.longest, "inference": inference}
+        values |= {"patience": relax.patience}
+    values |= {"chunk": relax.stride, "measure": relax.measure, "explosion": relax.explosion if explodes else None}
+    defaults = {"automatic": False, "inference": False, "patience": 1, "chunk": 25, "measure": "residual"}
+    return {name: literal(x) for name, x in values.items() if x is not None and x != defaults.get(name)}
+
+
+def _of_nudges(nudge: Nudge) -> dict[str, Expr]:
+    """The settings of nudged phases that differ from the defaults."""
+    values: dict[str, object] = {"beta": nudge.beta, "nudge_steps": nudge.steps}
+    if nudge.snapshots is not None and (nudge.steps or 0) >= 2 * nudge.snapshots:
+        values |= {"snapshots": nudge.snapshots, "nudge_tolerance": nudge.tolerance, "nudge_max_steps": nudge.longest}
+    return {name: literal(x) for name, x in values.items() if x is not None}
+
+
+def _with(record: Class, field: Annotated) -> Class:
+    return Class(record.name, (*record.body, field), record.bases, record.doc)

@@ -1,79 +1,71 @@
-"""The text of a module: its head, its imports, its sizes, its body; and what a network is as an object."""
+"""The text of a module: its head, its imports, its sizes, its equations, its model; and the network as an object."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from energyc.code.module.context import Options
+from energyc.code.module.imports import imports_of_jax
 from energyc.code.module.symbols import Symbols, definitions
 from energyc.code.targets.arrays.head import head
+from energyc.code.targets.layout import layout
 from energyc.code.tree import facts, python
-from energyc.code.tree.expressions import Dict, Name, String, literal
+from energyc.code.tree.expressions import Attribute, Dict, Name, String, Tuple, call, literal
 from energyc.code.tree.prose import wrapped
-from energyc.code.tree.statements import Assign, Blank, Body, Class, Import
+from energyc.code.tree.quotation import quote
+from energyc.code.tree.statements import Assign, Body, Class
 from energyc.language.network import Network
+from energyc.runtime import CONTRACT
 from energyc.runtime.rules import RULES as DECLARED
 
-#: What a module imports where it reads the name: the module it comes from, and whether it is a part of that.
-IMPORTS: Mapping[str, tuple[str, bool]] = {
-    "math": ("math", False),
-    "Callable": ("collections.abc", True),
-    "Mapping": ("collections.abc", True),
-    "Sequence": ("collections.abc", True),
-    "partial": ("functools", True),
-    "Any": ("typing", True),
-    "ClassVar": ("typing", True),
-    "NamedTuple": ("typing", True),
-    "TypeAlias": ("typing", True),
-    "jax": ("jax", False),
-    "jnp": ("jax.numpy", False),
-    "np": ("numpy", False),
-    "Array": ("jax", True),
-    "lax": ("jax", True),
-    "gmres": ("jax.scipy.sparse.linalg", True),
-    "linear_call": ("jax.custom_derivatives", True),
-    "DTypeLike": ("jax.typing", True),
-}
-_STANDARD = frozenset({"math", "collections.abc", "functools", "typing"})
 
+@dataclass(frozen=True)
+class Module:
+    """The parts of a module below its head: constants, equations, the model with its functions, the object."""
 
-def network_class(
-    network: Network, name: str, states: Iterable[str], rules: Sequence[str], noises: Iterable[str]
-) -> Class:
-    """The network as an object."""
-    kinds = {"params": network.params, "states": states, "clamps": network.clamps, "targets": network.targets}
-    names = {kind: tuple(known) for kind, known in kinds.items()}
-    names |= {"noises": own} if (own := tuple(noises)) else {}
-    named = Dict(tuple((String(rule), Name(DECLARED[rule].module)) for rule in rules))
-    body = (Assign(Name("names"), literal(names)), Assign(Name("rules"), named))
-    return Class(name, body, (Name("Network"),), ("The network with params of its own.",))
+    constants: Body
+    equations: Body
+    model: Body
+    network: Class
 
-
-def printed(network: Network, options: Options, without: Sequence[str], symbols: Sequence[Symbols], body: Body) -> str:
-    """The text of a module of a body, with its head and what it imports."""
-    imported = _imports(facts.free_names(*body))
-    sizes = definitions(symbols, body)
-    said = [f"Without, as they have no form in JAX yet: {', '.join(without)}"] * bool(without)
-    about = head(network, options.rules, options, [line for text in said for line in wrapped(text)])
-    lines = [*python.docstring(about, ""), "", "from __future__ import annotations", ""]
-    return "\n".join([*lines, *python.lines((*imported, *sizes, *body))]) + "\n"
-
-
-def _imports(read: Iterable[str]) -> Body:
-    """The imports of the names that are read, the standard library first."""
-    known = {name: IMPORTS[name] for name in read if name in IMPORTS}
-    paragraphs = []
-    for standard in (True, False):
-        chosen = {name: m for name, m in known.items() if (m[0] in _STANDARD) == standard}
-        whole = sorted((module, name) for name, (module, part) in chosen.items() if not part)
-        parts: dict[str, list[str]] = {}
-        for name, (module, part) in chosen.items():
-            if part:
-                parts.setdefault(module, []).append(name)
-        paragraphs.append(
-            [
-                *(Import(module, alias=None if module == name else name) for module, name in whole),
-                *(Import(module, tuple(sorted(parts[module]))) for module in sorted(parts)),
-            ]
+    def text(self, network: Network, options: Options, without: Sequence[str], symbols: Sequence[Symbols]) -> str:
+        """The text. ``without`` are rules that JAX does not support, ``symbols`` the sizes."""
+        body = (*self.constants, *self.equations, *self.model, self.network)
+        said = [f"Unsupported in JAX: {', '.join(without)}"] * bool(without)
+        about = head(network, options.rules, options, [line for text in said for line in wrapped(text)])
+        return layout("jax").render(
+            head="\n".join(python.docstring(about, "")),
+            contract=CONTRACT,
+            imports=_text(imports_of_jax(facts.free_names(*body))),
+            sizes=_text((*definitions(symbols, body)[1:], *self.constants)),
+            equations=_text(self.equations),
+            model=_text(self.model),
+            network=_text((self.network,)),
         )
-    return tuple(statement for group in paragraphs if group for statement in (*group, Blank()))[:-1]
+
+
+def bound(rules: Sequence[str], others: Sequence[str]) -> Body:
+    """Functions of ``energyc.jax`` with the model given: rules, and others."""
+    learned = [DECLARED[rule].module for rule in rules]
+    return tuple(_bound(group) for group in (others, learned) if group)
+
+
+def _bound(functions: Sequence[str]) -> Assign:
+    """``relax, step = ej.bind(MODEL, ej.relax, ej.step)``."""
+    given = [Attribute(Name("ej"), name) for name in functions]
+    own = {"answer_through_steps": "answer"}
+    names = Tuple(tuple(Name(own.get(name, name)) for name in functions), bare=len(functions) > 1)
+    return Assign(names, call("ej.bind", Name("MODEL"), *given))
+
+
+def network_class(name: str, rules: Sequence[str], names: Mapping[str, tuple[str, ...]]) -> Class:
+    """The network as an object; ``names`` are those of the spec that are no fields of records."""
+    named = Dict(tuple((String(rule), Name(DECLARED[rule].module)) for rule in rules))
+    body = [Assign(Name("model"), Name("MODEL")), Assign(Name("rules"), named)]
+    body += [Assign(Name("names"), literal(dict(names)))] if names else []
+    return Class(name, tuple(body), (quote("ej.Network"),), ("The network as an object with params of its own.",))
+
+
+def _text(body: Body) -> str:
+    return "\n".join(python.lines(body))

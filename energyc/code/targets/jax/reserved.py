@@ -1,27 +1,21 @@
-"""The names that a module has for itself, of which nothing of a spec takes one; and where its parts are."""
+"""Names reserved by the module; no name of a spec takes one."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from energyc.code.module.imports import JAX, STANDARD
+from energyc.code.targets.jax.forms import RULES
+from energyc.runtime.rules import RULES as DECLARED
 
-from energyc.code.targets.arrays.parts import Parts
-from energyc.code.targets.arrays.pure import ROUTINES, function_name
-from energyc.code.targets.jax.part import PUBLIC
-from energyc.code.targets.jax.printed import IMPORTS
-
-PARTS = Parts(Path(__file__).parent / "parts")
 #: The records of a network, or of a layer, which has them under longer names.
 RECORDS = ("Params", "Clamps", "Targets", "States", "Fixed", "Readouts", "Lets")
-_SETTINGS = (
-    "STEP STEPS CHUNK MAX_STEPS TOLERANCE PATIENCE UNNAMED BETA NUDGE_STEPS SNAPSHOTS EXPLOSION FORCE_PARAMS SUMS "
-    "BLOCKS COST_SLOPES"
-).split()
 _OWN = (
-    "init prepare lets_at params clamps states fixed pace targets cotangents directions plus minus lets at gradients"
+    "init noise prepare start terms force readouts cost metrics energy_contrast nudge weights named_gradients lets_at "
+    "forces_without_energy nonconservative_force project project_params project_gradients"
 ).split()
-_AROUND = "block Layer Values values blocks visit own self".split()
-_KINKS = "proximal proximal_vjp smooth_vjp kink_slopes kinks points".split()
-#: What is taken at the top of a module.
-RESERVED = frozenset({*RECORDS, *_SETTINGS, *_OWN, *_AROUND, *_KINKS, *PUBLIC, *IMPORTS, *map(function_name, ROUTINES)})
+_ARGUMENTS = "params clamps states fixed pace targets plus minus lets keys key count dtype".split()
+_BOUND = "relax step residual energy answer MODEL ej".split()
+_AROUND = "Values values blocks visit own".split()
 #: What functions read: no variable of theirs is called so.
-CALLED = frozenset({*RECORDS, *_OWN, *_AROUND, *_KINKS, *IMPORTS})
+CALLED = frozenset({*RECORDS, *_ARGUMENTS, *_AROUND, *JAX, *STANDARD, "ej", "lets_at"})
+#: What is taken at the top of a module.
+RESERVED = frozenset({*CALLED, *_OWN, *_BOUND, *(DECLARED[rule].module for rule in RULES)})

@@ -5,16 +5,18 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+from typing import TYPE_CHECKING
 
-from energyc.code.module.context import Options
 from energyc.code.module.printed import Printed
-from energyc.code.plan import ModulePlan
 from energyc.code.targets.interface import Missing, Needs, Ready, Trial
-from energyc.code.targets.jax.module import jax_module
+
+if TYPE_CHECKING:
+    from energyc.code.module.context import Options
+    from energyc.code.plan import ModulePlan
 
 
 class JaxTarget:
-    """Pure functions on arrays of JAX, by themselves: no runtime of energyc, and no torch."""
+    """Pure functions on arrays of JAX, which import :mod:`energyc.jax`, and no torch."""
 
     name: str = "jax"
     title: str = "JAX"
@@ -26,6 +28,8 @@ class JaxTarget:
 
     def module(self, planned: ModulePlan, options: Options) -> Printed:
         """Write the module. Raises UserError for a network, or rules, that it has no form for."""
+        from energyc.code.targets.jax.module import jax_module
+
         return Printed(jax_module(planned, options))
 
     def ready(self, printed: Printed, device: str, dtype: str) -> Ready:

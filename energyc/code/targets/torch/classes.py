@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from energyc.code.module.context import Context
-from energyc.code.module.library import library
+from energyc.code.module.runtime import runtime
+from energyc.code.module.runtime_classes import defaults
 from energyc.code.plan.routines import BLOCK, force_params
-from energyc.code.targets.torch import sets
 from energyc.code.targets.torch.initial import drawn, initial_values
 from energyc.code.targets.torch.nodes import TorchWriter
-from energyc.code.tree import facts
+from energyc.code.targets.torch.spaces import declared, input_spaces, shape_of, state_spaces
 from energyc.code.tree.expressions import (
     Attribute,
-    Comparison,
     Constant,
     Dict,
     Expr,
     List,
     Name,
-    Number,
     String,
+    Tuple,
     call,
     literal,
 )
 from energyc.code.tree.quotation import quote, quote_body
-from energyc.code.tree.statements import Annotated, Assign, Body, Class, Do, Function, If, Parameter, Return, Statement
-from energyc.language.network import DataInput, Network
+from energyc.code.tree.statements import Annotated, Assign, Body, Class, Do, Function, Parameter, Return
+from energyc.language.network import Network
 from energyc.language.settings import Nudge
 from energyc.mathematics.ir import Einsum, Indicator, Node
 from energyc.runtime.rules import Declaration
@@ -38,36 +38,86 @@ OPTIONS = ("points", "radius", "snapshots", "alpha")
 
 
 def settings(context: Context) -> Body:
-    """The constants of the class of a network: names, shapes, the spec's settings."""
-    return _constants_of(context, {**_names(context), **_phases(context)})
+    """The declarations of the class of a network: its spaces, its names, the spec's settings."""
+    return _declarations(context, {**_names(context), **_phases(context)})
 
 
 def layer_settings(context: Context) -> Body:
-    """The constants of the class of a layer, which owns no params."""
+    """The declarations of the class of a layer, which owns no params."""
     named = {"param_names": tuple(context.network.params), "param_bounds": {}}
     phases = _phases(context) if context.features.of_layers else _free_phase(context)
-    return _constants_of(context, {**_names(context), **phases, **named})
+    return _declarations(context, {**_names(context), **phases, **named})
 
 
-def layered_settings(context: Context, further: Mapping[str, Any]) -> Body:
-    """The constants of the class around layers; the layers have the settings of their phases."""
-    return _constants_of(context, {**_names(context), "biased": dict(context.options.biased), **further})
+def layered_settings(context: Context, spaces: Mapping[str, Mapping[str, Expr]], further: Mapping[str, Any]) -> Body:
+    """The declarations of the class around layers; the layers have the settings of their phases.
+
+    ``spaces`` are those of the states and noises of the layers.
+    """
+    return _declarations(context, {**_names(context), "biased": dict(context.options.biased), **further}, spaces)
 
 
 def learning_rules(rules: Sequence[Declaration]) -> Body:
     """The functions of the rules that a class learns by, where there are any."""
-    items = tuple((String(rule.name), Name(rule.module)) for rule in rules)
-    return (Assign(Name("learning_rules"), Dict(items)),) if rules else ()
+    functions = Tuple(tuple(runtime(rule.module) for rule in rules))
+    return (Assign(Name("learning_rules"), functions),) if rules else ()
+
+
+def _declarations(
+    context: Context, values: Mapping[str, Any], further: Mapping[str, Mapping[str, Expr]] = MappingProxyType({})
+) -> Body:
+    """The spaces, then the constants that are not what the runtime has by default, those of phases together."""
+    constants = _other_than_usual(context, values)
+    kinds = {name: next((kind for kind in _KINDS if kind.has(name)), None) for name in constants}
+    return (
+        Assign(Name("name"), String(context.network.name)),
+        *_spaces(context, further),
+        *(Assign(Name(name), literal(value)) for name, value in constants.items() if kinds[name] is None),
+        *(
+            statement
+            for kind in _KINDS
+            for statement in kind.declaration({k: v for k, v in constants.items() if kinds[k] is kind})
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Settings that are declared at once: those with a prefix, and ``others``."""
+
+    attribute: str
+    record: str
+    prefix: str
+    others: tuple[str, ...] = ()
+
+    def has(self, name: str) -> bool:
+        """Whether a setting is one of them."""
+        return name.startswith(self.prefix) or name in self.others
+
+    def declaration(self, values: Mapping[str, Any]) -> Body:
+        """``relaxation = rt.Relax(steps=20)``; nothing where there are none."""
+        given = {name.removeprefix(self.prefix): literal(value) for name, value in values.items()}
+        return (Assign(Name(self.attribute), call(runtime(self.record), **given)),) if given else ()
+
+
+_KINDS = (Kind("relaxation", "Relax", "relax_"), Kind("nudging", "Nudge", "nudge_", ("beta", *OPTIONS)))
+
+
+def _spaces(context: Context, further: Mapping[str, Mapping[str, Expr]]) -> Body:
+    network, sizes = context.network, context.sizes
+    spaces: dict[str, Mapping[str, Expr]] = {
+        "states": state_spaces(network.states, sizes),
+        "clamps": input_spaces(network.clamps, sizes),
+        "noises": input_spaces(network.noises, sizes),
+        "targets": input_spaces(network.targets, sizes),
+    }
+    spaces |= further
+    return tuple(statement for name, own in spaces.items() for statement in declared(name, own))
 
 
 def _names(context: Context) -> dict[str, Any]:
     network = context.network
     return {
-        "name": network.name,
-        "state_shapes": {n: _shape(context, s.node) for n, s in network.states.items()},
-        "clamp_shapes": _input_shapes(context, network.clamps),
-        "noise_shapes": {n: _shape(context, noise.node) for n, noise in network.noises.items()},
-        "target_shapes": _input_shapes(context, network.targets),
         "param_attributes": {name: attribute for name, attribute in context.params.items() if name != attribute},
         "param_bounds": {n: (p.low, p.high) for n, p in network.params.items() if (p.low, p.high) != (None, None)},
         "term_names": tuple(network.energies),
@@ -81,7 +131,6 @@ def _names(context: Context) -> dict[str, Any]:
 def _free_phase(context: Context) -> dict[str, Any]:
     network, relax, proximal = context.network, context.network.relax, context.derivation.proximal
     return {
-        "constrained": any(s.constraint is not None or n in proximal for n, s in network.states.items()),
         "kinked": bool(proximal),
         **_kinks(context),
         "biased": dict(context.options.biased),
@@ -147,6 +196,7 @@ def _phases(context: Context) -> dict[str, Any]:
         if "beta" in features.settings or "radius" in features.settings
         else None,
         "nudge_steps": nudge.steps,
+        **_nudge_tolerance(nudge, features.settings),
         "nudge_together": nudge.together,
         **_nudge_options(nudge, features.settings),
     }
@@ -160,13 +210,18 @@ def _phases(context: Context) -> dict[str, Any]:
     return values
 
 
-def _constants_of(context: Context, values: Mapping[str, Any]) -> Body:
+def _nudge_tolerance(nudge: Nudge, settings: Collection[str]) -> dict[str, Any]:
+    if nudge.longest == nudge.steps or "tolerance" not in settings:
+        return {}
+    return {"nudge_tolerance": nudge.tolerance, "nudge_max_steps": nudge.longest}
+
+
+def _other_than_usual(context: Context, values: Mapping[str, Any]) -> dict[str, Any]:
     """Those that are not what the runtime has by default."""
-    defaults = library().defaults("Equations")
+    usual = defaults("Equations")
     for name in context.class_names.bases:
-        defaults |= library().defaults(name)
-    chosen = {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}
-    return tuple(Assign(Name(name), literal(value)) for name, value in chosen.items())
+        usual |= defaults(name)
+    return {name: value for name, value in values.items() if name not in usual or value != usual[name]}
 
 
 def _summed(context: Context) -> tuple[str, ...]:
@@ -190,42 +245,26 @@ def _nudge_options(nudge: Nudge, settings: Collection[str]) -> dict[str, object]
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _shape(context: Context, node: Node) -> tuple[int, ...]:
-    return tuple(context.sizes[dim] for dim in node.dims)
-
-
-def _input_shapes(context: Context, items: Mapping[str, DataInput]) -> dict[str, tuple[tuple[int, ...], int | None]]:
-    sizes = context.sizes
-    return {n: (_shape(context, i.node), sizes[i.node.over] if i.node.over else None) for n, i in items.items()}
-
-
 def init(
     context: Context, writer: TorchWriter, constants: Mapping[Node, str], layers: Mapping[str, str] | None = None
 ) -> Function:
-    """The constructor; ``layers`` are the classes of what it is made of, by their attributes."""
+    """The method that draws params; ``layers`` are the classes of what it is made of, by their attributes."""
     params = initial_values(context.network, writer, context.params)
-    random = facts.reads(*params) & {"random"}
     made = [_on(attribute, call(layer, *_PLACE)) for attribute, layer in (layers or {}).items()]
-    body = (*(_RANDOM if random else ()), *params, *made, *_constants(writer, constants))
-    return _constructor((*_PARAMETERS, Parameter("seed", Name("int"), Number(0))), body)
+    return _initialize((*params, *made, *_constants(writer, constants)))
 
 
 def layer_init(writer: TorchWriter, constants: Mapping[Node, str]) -> Body:
-    """The constructor of a layer, which owns no params; none where there is nothing to make."""
-    return (_constructor(_PARAMETERS, _constants(writer, constants)),) if constants else ()
+    """The same of a layer, which owns no params; none where there is nothing to make."""
+    return (_initialize(_constants(writer, constants)),) if constants else ()
 
 
-_PLACE = (Name("device"), Name("dtype"))
-_PARAMETERS = (
-    Parameter("self"),
-    Parameter("device", quote("torch.device | str | None"), Constant(None)),
-    Parameter("dtype", quote("torch.dtype | None"), Constant(None)),
-)
-_RANDOM = quote_body("random = torch.Generator().manual_seed(seed)")
+_PLACE = (quote("self.device"), quote("self.dtype"))
+_PARAMETERS = (Parameter("self"), Parameter("random", quote("torch.Generator")))
 
 
-def _constructor(parameters: tuple[Parameter, ...], body: Body) -> Function:
-    return Function("__init__", parameters, (*quote_body("super().__init__(device, dtype)"), *body), Constant(None))
+def _initialize(body: Body) -> Function:
+    return Function("_initialize", _PARAMETERS, body, Constant(None), ("Params, drawn, and constants.",))
 
 
 def _on(attribute: str, value: Expr) -> Assign:
@@ -240,16 +279,11 @@ def _constants(writer: TorchWriter, constants: Mapping[Node, str]) -> Body:
     return tuple(Do(quote("self._constant({name}, {x})", name=String(n), x=code.expr)) for n, code in codes.items())
 
 
-def record(name: str, doc: str, fields: Mapping[Node, str], *, rows: bool) -> Class:
-    """A NamedTuple of tensors of nodes; with ``rows`` one can take some of the samples of those that are batched."""
+def record(name: str, doc: str, fields: Mapping[Node, str]) -> Class:
+    """A NamedTuple of tensors of nodes; ``_shared`` are those that are the same for all samples."""
+    shared = tuple(field for node, field in fields.items() if not node.batched)
     body: Body = tuple(Annotated(field, Name("Tensor")) for field in fields.values())
-    if rows:
-        own = Name("self")
-        parts = {field: Attribute(own, field)[Name("rows")] for node, field in fields.items() if node.batched}
-        chosen = own.method("_replace", **parts) if parts else own
-        parameters = (Parameter("self"), Parameter("rows", Name("Tensor")))
-        said = ("The same for some of the samples.",)
-        body = (*body, Function("rows", parameters, (Return(chosen),), Name(name), said))
+    body += (Assign(Name("_shared"), literal(shared)),) if shared else ()
     return Class(name, body, (Name("NamedTuple"),), (doc,))
 
 
@@ -273,7 +307,8 @@ def at_step(context: Context) -> Function:
 def noise(context: Context) -> Function:
     """The method that draws the noises of some samples."""
     draws = [
-        drawn(n.law, (Name("batch"), *map(literal, _shape(context, n.node)))) for n in context.network.noises.values()
+        drawn(n.law, (Name("batch"), *map(literal, shape_of(n.node, context.sizes))), context.symbols)
+        for n in context.network.noises.values()
     ]
     (method,) = quote_body(_NOISE, draws=List(tuple(draws)))
     assert isinstance(method, Function)
@@ -317,54 +352,15 @@ def _ties(self) -> dict[str, Tensor]:
 '''
 
 
-def projections(context: Context) -> Body:
-    """The projection on the constraint sets, and its adjoint."""
-    body, parts = list[Do](), list[Expr]()
-    for k, state in enumerate(context.network.states.values()):
-        states, at, cotangents = (Name(name)[Number(k)] for name in ("states", "at", "cotangents"))
-        if state.constraint is None:
-            parts.append(cotangents)
-            continue
-        body.append(Do(sets.projection(states, state.constraint)))
-        parts.append(sets.adjoint(at, cotangents, state.constraint))
-    project, adjoint = quote_body(_PROJECTIONS, parts=List(tuple(parts)))
-    assert isinstance(project, Function)
-    return replace(project, body=tuple(body)), adjoint
-
-
 def blocks(context: Context) -> Body:
-    """The methods that give the force on a block, and project its states."""
-    order, names = context.derivation.blocks.order, list(context.network.states)
-    routines = List(tuple(Attribute(Name("self"), f"{BLOCK}{number}") for number in range(len(order))))
-    force, project = quote_body(_BLOCKS, routines=routines, fixed=Name(context.class_names.fixed))
-    body = list[Statement]()
-    for number, block in enumerate(order):
-        calls = [
-            Do(sets.projection(Name("states")[Number(names.index(name))], constraint))
-            for name in block
-            if (constraint := context.network.states[name].constraint) is not None
-        ]
-        if calls:
-            body.append(If(Comparison("==", Name("number"), Number(number)), tuple(calls)))
-    assert isinstance(project, Function)
-    return (force, replace(project, body=tuple(body))) if body else (force,)
+    """The method that gives the force on a block."""
+    count = len(context.derivation.blocks.order)
+    routines = List(tuple(Attribute(Name("self"), f"{BLOCK}{number}") for number in range(count)))
+    return quote_body(_BLOCKS, routines=routines, fixed=Name(context.class_names.fixed))
 
 
 _BLOCKS = '''
-def _block(self, number: int, states: Tensors, fixed: {fixed}) -> list[Tensor]:
+def _block(self, number: int, states: rt.Tensors, fixed: {fixed}) -> list[Tensor]:
     """The force on each state of a block, then D of those for which it is not a number."""
     return {routines}[number](states, fixed)
-
-def _project_block_(self, number: int, states: list[Tensor]) -> None:
-    """Each state of a block onto its constraint set, in place."""
-'''
-
-
-_PROJECTIONS = '''
-def _project_(self, states: list[Tensor]) -> None:
-    """Each state onto its constraint set, in place."""
-
-def _project_adjoint(self, at: Tensors, cotangents: Tensors) -> list[Tensor]:
-    """P^T cotangents, P the derivative of the projection at a point."""
-    return {parts}
 '''

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
-from energyc.code.targets.arrays.code import Code, Part, one_or_all
-from energyc.code.tree.expressions import Unary, number
+from energyc.code.module.runtime import formed, runtime
+from energyc.code.targets.arrays.code import Code, Part, one_or_all, tree
+from energyc.code.tree.expressions import Unary, call, number
 from energyc.code.tree.expressions import name as dotted
 
 _DTYPES = {"real": ", dtype=self.dtype", "bool": ", dtype=torch.bool", "int": ""}
@@ -18,7 +19,17 @@ class TorchCode(Code):
 
     target: ClassVar[str] = "torch"
     library: ClassVar[str] = "torch"
-    exchanges: ClassVar[bool] = True
+
+    @classmethod
+    def called(cls, function: str, *arguments: Part) -> Self:
+        """A call of a function, of the runtime by its name alone."""
+        known = function if "." in function else runtime(function)
+        return cls(call(known, *map(tree, arguments)))
+
+    @classmethod
+    def formed(cls, form: str, u: Code) -> Self:
+        """A form of the table of functions for an argument."""
+        return cls(formed(form, u.expr))
 
     @classmethod
     def full(cls, shape: Part, value: Part, kind: Literal["real", "bool", "int"] = "real") -> Self:
@@ -34,11 +45,11 @@ class TorchCode(Code):
     @classmethod
     def count(cls, index: Self, size: int) -> Self:
         """``segment_count`` of the runtime."""
-        return cls.called("segment_count", index, size, dotted("self.dtype"), fresh=True)
+        return cls.called("segment_count", index, size, dotted("self.dtype"))
 
     def einsum(self, equation: str, *others: Self) -> Self:
         """``torch.einsum``."""
-        return self.called("torch.einsum", equation, self, *others, fresh=bool(others))
+        return self.called("torch.einsum", equation, self, *others)
 
     def swapped(self, first: int, second: int) -> Self:
         """``x.transpose(first, second)``."""
@@ -73,12 +84,12 @@ class TorchCode(Code):
         return self.method("unflatten", axis, tuple(sizes))
 
     def placed(self, before: int, after: int) -> Self:
-        """``F.pad(x[..., None])``."""
-        return self.quoted("F.pad({x}[..., None], {widths})", x=self, widths=(before, after), fresh=True)
+        """``functional.pad(x[..., None])``."""
+        return self.quoted("functional.pad({x}[..., None], {widths})", x=self, widths=(before, after))
 
     def taken(self, index: Self, axis: int) -> Self:
         """``x.take_along_dim(index, axis)``."""
-        return self.method("take_along_dim", index, axis, fresh=True)
+        return self.method("take_along_dim", index, axis)
 
     def magnitude(self) -> Self:
         """``x.abs()``."""
@@ -92,18 +103,17 @@ class TorchCode(Code):
         """``x.detach()``."""
         return self.method("detach")
 
-    def masked(self, mask: Self, *, in_place: bool) -> Self:
+    def masked(self, mask: Self) -> Self:
         """``x.masked_fill(~mask, -inf)``."""
-        fill = "masked_fill_" if in_place else "masked_fill"
-        return self.method(fill, Unary("~", mask.expr), number(-math.inf), fresh=True)
+        return self.method("masked_fill", Unary("~", mask.expr), number(-math.inf))
 
     def softmax(self, axes: Sequence[int], sizes: Sequence[int]) -> Self:
         """``x.softmax(axis)``, of several axes as one."""
         if len(axes) == 1:
-            return self.method("softmax", axes[0], fresh=True)
-        flat = self.method("flatten", axes[0], axes[-1]).method("softmax", axes[0], fresh=True)
-        return flat.method("unflatten", axes[0], tuple(sizes), fresh=True)
+            return self.method("softmax", axes[0])
+        flat = self.method("flatten", axes[0], axes[-1]).method("softmax", axes[0])
+        return flat.method("unflatten", axes[0], tuple(sizes))
 
     def logsumexp(self, axes: Sequence[int]) -> Self:
         """``x.logsumexp(axes)``."""
-        return self.method("logsumexp", one_or_all(axes), fresh=True)
+        return self.method("logsumexp", one_or_all(axes))

@@ -128,7 +128,7 @@ class ConvolutionWriter:
             return None
         x = self._pictures(image)
         weights = arranged(self.code(kernel.node), kernel.axes, [*features, channel, *offsets])
-        code = TorchCode(call(f"F.conv{len(windows)}d", x.expr, weights.expr, **_options(windows)), fresh=True)
+        code = TorchCode(call(f"functional.conv{len(windows)}d", x.expr, weights.expr, **_options(windows)))
         return arranged(code, [BATCH, *result], [BATCH, *node.out])
 
     def kernel_gradient(self, node: Einsum) -> Code | None:
@@ -155,7 +155,7 @@ class ConvolutionWriter:
         shape = tuple(sizes[label] for label in kernel)
         slopes = arranged(self.code(cotangents.node), [BATCH, *cotangents.axes], [BATCH, *features, *places])
         given = self._pictures(image).expr, tree(shape), slopes.expr
-        code = TorchCode(call(f"torch.nn.grad.conv{len(windows)}d_weight", *given, **_options(windows)), fresh=True)
+        code = TorchCode(call(f"torch.nn.grad.conv{len(windows)}d_weight", *given, **_options(windows)))
         return arranged(code, kernel, list(node.out))
 
     def _pictures(self, image: Windowed) -> Code:
@@ -235,8 +235,8 @@ class ConvolutionWriter:
             return None
         x = arranged(self.code(image.node), [BATCH, *image.axes], [BATCH, *features, *places])
         weights = arranged(self.code(kernel.node), kernel.axes, [*features, *channels, *offsets])
-        made = call(f"F.conv_transpose{len(windows)}d", x.expr, weights.expr, **_options(windows))
-        return arranged(TorchCode(made, fresh=True), [BATCH, *result], [BATCH, *range(len(node.dims))])
+        made = call(f"functional.conv_transpose{len(windows)}d", x.expr, weights.expr, **_options(windows))
+        return arranged(TorchCode(made), [BATCH, *result], [BATCH, *range(len(node.dims))])
 
 
 def _facing(window: Window, kernel: Operand) -> Window:

@@ -37,4 +37,4 @@ def held_methods(methods: MethodWriter) -> tuple[list[Function], Class]:
     names: dict[Node, Expr] = {node: Attribute(Name("held"), field) for node, field in recorded.fields.items()}
     method = methods.method(prepared, planned.routines[0], names)
     doc = "The parts of a correction that depend on its states alone."
-    return [hold, method], record(name, doc, recorded.fields, rows=False)
+    return [hold, method], record(name, doc, recorded.fields)

@@ -12,7 +12,6 @@ from dataclasses import replace
 from energyc.code.module.context import Context
 from energyc.code.module.symbols import Symbols
 from energyc.code.plan.statics import MOVING_KINDS, Statics
-from energyc.code.targets.arrays import functions
 from energyc.code.targets.arrays.code import Code
 from energyc.code.targets.torch.methods import MethodWriter
 from energyc.code.targets.torch.nodes import TorchWriter
@@ -28,7 +27,7 @@ _DTYPE = quote("self.dtype")
 #: Routines of the extension; those of a network that descends its energies in a metric are more.
 ROUTINES, IN_A_METRIC = ("_force", "_cost_force", "_energy_gradient"), ("_nudge", "_descent_gradient")
 
-NO_ENERGY = '''def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+NO_ENERGY = '''def _energy_gradient(self, states: rt.Tensors, fixed: Fixed) -> dict[str, Tensor]:
     """dE/dtheta: no param is in an energy."""
     return {{}}'''
 
@@ -68,15 +67,15 @@ class ComplexWriter(TorchWriter):
         if form.extends:
             return super()._map(node)
         if form.complex is not None:
-            return functions.apply(form.complex, self.tensor(node.argument))
+            return self.kind.formed(form.complex, self.tensor(node.argument))
         if not self._statics.static(node):
             raise NotImplementedError(f"{node.function.name} has no holomorphic extension in torch")
         argument = self.tensor(node.argument).attribute("real")
-        return functions.apply(form.text, argument).method("to", _DTYPE)
+        return self.kind.formed(form.text, argument).method("to", _DTYPE)
 
     def _shifted(self, node: Reduction, name: str) -> Code:
         mask = None if node.guard is None else self._guard(node.guard, node.argument)
-        return self.kind.called(name, self.argument(node), mask, tuple(self._axes(node)), fresh=True)
+        return self.kind.called(name, self.argument(node), mask, tuple(self._axes(node)))
 
     def _softmax(self, node: Softmax) -> Code:
         return self._shifted(node, "complex_softmax")
@@ -111,7 +110,7 @@ def _init(context: Context, equations: Body) -> Function:
     for node, name in context.constants.items():
         if name in read:
             body.append(_taken(name, "{x}" if isinstance(node, Indicator) else "{x}.to(self.dtype)"))
-    parameters = (Parameter("self"), Parameter("net", Name(context.class_names.equations)))
+    parameters = (Parameter("self"), Parameter("net", Name(context.class_names.own)))
     return Function("__init__", parameters, tuple(body), Constant(None))
 
 
@@ -130,7 +129,7 @@ def _projection(context: Context) -> Function:
     for k, state in enumerate(context.network.states.values()):
         if state.constraint is not None and state.constraint.kind in ("standardized", "sphere"):
             axes = integers(*(axis + 1 for axis in state.constraint.axes))
-            body.append(Do(call(f"complex_{state.constraint.kind}_", Name("states")[Number(k)], axes)))
+            body.append(Do(call(f"rt.complex_{state.constraint.kind}_", Name("states")[Number(k)], axes)))
     (method,) = quote_body(_PROJECT)
     assert isinstance(method, Function)
     return replace(method, body=tuple(body))

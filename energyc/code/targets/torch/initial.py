@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod, sqrt
+from math import prod
+from types import MappingProxyType
 
+from energyc.code.module.runtime import runtime
+from energyc.code.module.scalars import scalar
+from energyc.code.module.symbols import Symbols
 from energyc.code.targets.torch.nodes import TorchWriter
 from energyc.code.targets.torch.param_sets import on_sets
-from energyc.code.tree.expressions import Attribute, Expr, Name, Number, Tuple, call, literal, number
+from energyc.code.tree.expressions import Attribute, Expr, Name, Number, Tuple, Unary, call, literal, number
 from energyc.code.tree.expressions import name as dotted
 from energyc.code.tree.quotation import quote
 from energyc.code.tree.statements import Assign
 from energyc.language.network import Network, Param, StartLaw
+
+#: Values that every dtype holds exactly, and how torch makes them.
+EXACT = MappingProxyType({0.0: "torch.zeros", 1.0: "torch.ones"})
 
 
 def initial_values(network: Network, writer: TorchWriter, attributes: Mapping[str, str]) -> list[Assign]:
@@ -35,41 +42,34 @@ def bounds(low: float | None, high: float | None) -> dict[str, Expr]:
 
 def _value(param: Param, shape: tuple[int, ...], single: tuple[int, ...], writer: TorchWriter) -> Expr:
     if param.law is not None:
-        return drawn(param.law, tuple(map(literal, shape)), fans(single))
+        return drawn(param.law, tuple(map(literal, shape)), writer.symbols, len(shape) - len(single))
     assert param.start is not None
     if (known := writer.constant_value(param.start)) is not None:
+        if float(known) in EXACT:
+            return call(EXACT[float(known)], literal(shape))
         value = Number(float(known))
         return quote("torch.full({shape}, {value}, dtype=torch.float64)", shape=literal(shape), value=value)
     start = writer.code(param.start).expr
     return quote("{start}.double().expand({shape}).clone()", start=start, shape=literal(shape))
 
 
-def drawn(law: StartLaw, shape: tuple[Expr, ...], fans: tuple[int, int] = (1, 1)) -> Expr:
-    """Draws by a law."""
-    fan_in, fan_out = fans
-    match law.name, law.arguments:
+def drawn(law: StartLaw, shape: tuple[Expr, ...], symbols: Symbols, copies: int = 0) -> Expr:
+    """Draws by a law; so many first axes number copies."""
+    formulas = law.formulas if len(law.formulas) == len(law.arguments) else (None,) * len(law.arguments)
+    numbers = [scalar(value, formula, symbols) for value, formula in zip(law.arguments, formulas, strict=True)]
+    match law.name, numbers:
         case "normal", (deviation,):
-            return _normal(shape, deviation)
+            return call(runtime("normal"), Name("random"), Tuple(shape), deviation)
         case "uniform", (bound,):
-            return _uniform(shape, -bound, bound)
+            return call(runtime("uniform"), Name("random"), Tuple(shape), Unary("-", bound), bound)
         case "uniform", (low, high):
-            return _uniform(shape, low, high)
-        case "glorot", _:
-            bound = sqrt(6 / (fan_in + fan_out))
-            return _uniform(shape, -bound, bound)
-        case "kaiming", _:
-            return _normal(shape, sqrt(2 / fan_in))
+            return call(runtime("uniform"), Name("random"), Tuple(shape), low, high)
+        case ("glorot" | "kaiming") as name, _:
+            of_copies = (Number(copies),) if copies else ()
+            return call(runtime(name), Name("random"), Tuple(shape), *of_copies)
         case ("zeros" | "ones") as name, _:
             return call(f"torch.{name}", Tuple(shape), dtype=dotted("torch.float64"))
     raise TypeError(f"no torch form of the law {law!r}")
-
-
-def _normal(shape: tuple[Expr, ...], deviation: float) -> Expr:
-    return call("normal", Name("random"), Tuple(shape), number(deviation))
-
-
-def _uniform(shape: tuple[Expr, ...], low: float, high: float) -> Expr:
-    return call("uniform", Name("random"), Tuple(shape), number(low), number(high))
 
 
 def fans(shape: tuple[int, ...]) -> tuple[int, int]:

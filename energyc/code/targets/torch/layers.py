@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from energyc.code.module.context import ClassNames, Context, Options
 from energyc.code.module.names import Identifiers, class_name
+from energyc.code.module.runtime import runtime
 from energyc.code.module.symbols import Symbols, definitions, module_names
 from energyc.code.plan import ModulePlan, PlannedRoutine
 from energyc.code.plan.outer import BLOCKS
@@ -17,7 +18,8 @@ from energyc.code.targets.torch import classes as torch_class
 from energyc.code.targets.torch.methods import MethodWriter
 from energyc.code.targets.torch.nodes import TorchWriter
 from energyc.code.targets.torch.param_sets import param_sets
-from energyc.code.targets.torch.part import Carried, equations_class, equations_part, final_class, fixed_record
+from energyc.code.targets.torch.part import PLAIN, Kernels, fixed_record, network_class, relaxing_part
+from energyc.code.targets.torch.spaces import real
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Expr, List, Name, Number, call, literal
 from energyc.code.tree.quotation import quote
@@ -32,14 +34,14 @@ LAYER_BASES = ("EnergyLayer",)
 
 @dataclass(frozen=True)
 class Around:
-    """The layers' contexts by their names, and what a target adds to the classes of some of them."""
+    """The layers' contexts by their names, and the kernels of some of them."""
 
     contexts: Mapping[str, Context]
-    carried: Mapping[str, Carried] = field(default_factory=dict)
+    kernels: Mapping[str, Kernels] = field(default_factory=dict)
 
-    def of(self, name: str) -> Carried:
-        """The additions of a target to a layer."""
-        return self.carried.get(name, Carried())
+    def of(self, name: str) -> Kernels:
+        """The kernels of a layer."""
+        return self.kernels.get(name, PLAIN)
 
 
 def layer_contexts(planned: ModulePlan, options: Options) -> dict[str, Context]:
@@ -52,40 +54,32 @@ def layer_contexts(planned: ModulePlan, options: Options) -> dict[str, Context]:
     return contexts
 
 
-def layered_parts(planned: ModulePlan, options: Options, around: Around | None = None) -> tuple[Body, Body]:
-    """The equations of a network with layers, and the classes that users call."""
+def layered_part(planned: ModulePlan, options: Options, around: Around | None = None) -> Body:
+    """The classes of the layers of a network, and the class around them, below the sizes that they read."""
     network, around = planned.network, around or Around(layer_contexts(planned, options))
-    layers, class_names = around.contexts, _class_names(network)
+    layers, class_names, rules = around.contexts, _class_names(network), _rules(planned)
     inner = [layer.symbols for layer in layers.values()]
     taken = {name for layer in layers.values() for name in (*layer.class_names.defined, *layer.symbols.names)}
     names = module_names(*class_names.defined, *taken)
-    without = replace(options, passes=replace(options.passes, inplace=False))
-    context = Context(planned, without, class_names, names, inner)
+    context = Context(planned, options, class_names, names, inner)
     parts = [part for name, layer in layers.items() for part in _layer_part(layer, around.of(name))]
-    parts += _around(network, context, {name: layer.class_names.own for name, layer in layers.items()})
-    final = [_layer_class(layer, around.of(name)) for name, layer in layers.items()]
-    contexts = layers.values()
-    steps_back = all(not layer.network.relax.irreversible for layer in contexts)
-    rests = not any(layer.network.numbered for layer in contexts)
+    parts += _around(network, context, {name: layer.class_names.own for name, layer in layers.items()}, rules)
+    return (*definitions([context.symbols, *inner], tuple(parts)), *parts)
+
+
+def _rules(planned: ModulePlan) -> tuple[str, ...]:
+    """The rules of a network of layers: those that go through all layers, the spec's first."""
+    layers = [layer.equations for layer in planned.layers.values()]
+    steps_back = all(not layer.relax.irreversible for layer in layers)
+    rests = not any(layer.numbered for layer in layers)
     rules = [rule for rule, possible in (("bptt", steps_back), ("implicit", rests)) if possible]
     first = [rule.name for rule in planned.features.rules if rule.serves_layers or rule.name in rules]
-    ordered = tuple(dict.fromkeys([*first, *rules]))
-    chosen = () if ordered == ("bptt", "implicit") else (Assign(Name("rules"), literal(ordered)),)
-    body = (*chosen, *param_sets(context))
-    final.append(final_class(context, "The network: its layers in a row, relaxed and learned.", body))
-    return (*definitions([context.symbols, *inner], tuple(parts)), *parts), tuple(final)
+    return tuple(dict.fromkeys([*first, *rules]))
 
 
 def _class_names(network: Network) -> ClassNames:
     own = class_name(network.name)
-    return ClassNames(own, f"{own}Equations", f"{own}Fixed", NETWORK_BASES)
-
-
-def _layer_class(context: Context, carried: Carried) -> Class:
-    doc = f"The layer `{context.network.name}`, relaxed{' by kernels' if carried.bases else ''}."
-    bases = (*carried.bases, *context.class_names.bases)
-    rules = torch_class.learning_rules(context.features.of_layers)
-    return final_class(context, doc, (*rules, *carried.body), bases)
+    return ClassNames(own, own, f"{own}Fixed", NETWORK_BASES)
 
 
 def _layer_context(
@@ -94,26 +88,31 @@ def _layer_context(
     own = class_name(name)
     records = names.new(f"{own}Fixed"), names.new(f"{own}Lets")
     of_phases = names.new(f"{own}Held"), names.new(f"{own}Holomorphic")
-    equations = names.new(own), names.new(f"{own}Equations")
-    class_names = ClassNames(*equations, records[0], LAYER_BASES, records[1], *of_phases)
+    own = names.new(own)
+    class_names = ClassNames(own, own, records[0], LAYER_BASES, records[1], *of_phases)
     chosen = replace(options, unproved=None, descends=False, biased={})
     return Context(layer, chosen, class_names, names, known)
 
 
-def _layer_part(context: Context, carried: Carried) -> Body:
+def _layer_part(context: Context, kernels: Kernels) -> tuple[Class, ...]:
     network = context.network
+    rules = torch_class.learning_rules(context.features.of_layers)
     states = ", ".join(f"{name}[{', '.join(s.node.dims)}]" for name, s in network.states.items())
 
     def head(writer: TorchWriter, constants: Mapping[Node, str]) -> Body:
-        return (*torch_class.layer_settings(context), *torch_class.layer_init(writer, constants))
+        settings = (*torch_class.layer_settings(context), *rules, *kernels.settings)
+        return (*settings, *torch_class.layer_init(writer, constants))
 
-    return equations_part(context, f"The layer `{network.name}`: states {states}.", head, carried.methods)
+    bases = (*kernels.bases, *context.class_names.bases)
+    return relaxing_part(context, f"The layer `{network.name}`: states {states}.", head, bases, kernels.methods)
 
 
 # -------------------------------------------------------------------- around the layers
 
 
-def _around(network: Network, context: Context, classes: Mapping[str, str]) -> Body:
+def _around(
+    network: Network, context: Context, classes: Mapping[str, str], rules: tuple[str, ...]
+) -> tuple[Class, ...]:
     """The record and the class of what is around the layers."""
     writer = TorchWriter.of(context)
     methods = MethodWriter(context, writer)
@@ -123,33 +122,32 @@ def _around(network: Network, context: Context, classes: Mapping[str, str]) -> B
     blocks = next(routine for routine in context.plan.routines if routine.name == BLOCKS)
     body: Body = (methods.prepare({}), TorchBlocks(network, context, writer, attributes, blocks).method(), *answers)
     body += torch_class.ties(context, writer) if network.ties else ()
+    body += param_sets(context)
+    chosen = () if rules == ("bptt", "implicit") else (Assign(Name("rules"), literal(rules)),)
 
     def head(writer: TorchWriter, constants: Mapping[Node, str]) -> Body:
         made = torch_class.init(context, writer, constants, {attributes[name]: own for name, own in classes.items()})
-        return (*torch_class.layered_settings(context, _further(context, network, attributes)), made)
+        further = {"copies": network.copies, "layer_attributes": dict(attributes)}
+        return (*torch_class.layered_settings(context, _spaces(context, network), further), *chosen, made)
 
     those = f"the layers {', '.join(classes)}" if len(classes) > 1 else min(classes)
-    about = f"The equations around {those}."
-    return fixed_record(context), equations_class(context, about, writer, head, body, derived=False)
+    about = f"The network around {those}."
+    own = network_class(context, about, writer, head, body, context.class_names.bases, derived=False)
+    return fixed_record(context), own
 
 
-def _further(context: Context, network: Network, attributes: Mapping[str, str]) -> dict[str, object]:
-    """The shapes of the layers' states and noises, with the copies first, and where the layers are."""
+def _spaces(context: Context, network: Network) -> dict[str, dict[str, Expr]]:
+    """The spaces of the layers' states and noises, with the copies first."""
     copies = {layer.name: (b.dim,) for b in network.blocks if isinstance(b, Repeat) for layer in b.layers}
 
-    def shapes(kind: str) -> dict[str, tuple[int, ...]]:
+    def spaces(kind: str) -> dict[str, Expr]:
         return {
-            f"{name}.{own}": tuple(context.sizes[dim] for dim in (*copies.get(name, ()), *made.node.dims))
+            f"{name}.{own}": real(tuple(context.sizes[dim] for dim in (*copies.get(name, ()), *made.node.dims)))
             for name, layer in network.layers.items()
             for own, made in getattr(layer.network, kind).items()
         }
 
-    return {
-        "state_shapes": shapes("states"),
-        "noise_shapes": shapes("noises"),
-        "copies": network.copies,
-        "layer_attributes": dict(attributes),
-    }
+    return {"states": spaces("states"), "noises": spaces("noises")}
 
 
 class TorchBlocks(BlocksWriter):
@@ -172,8 +170,8 @@ class TorchBlocks(BlocksWriter):
         own, masks = self.context.own_names()
         body, values = self.written({**own, **self.context.names_in_fixed()}, masks)
         doc = "The blocks in a row; ``visit`` relaxes a layer. Returns what the answers read of them."
-        given = {"fixed": self.context.class_names.fixed, "visit": "Visit"}
-        parameters = (Parameter("self"), *(Parameter(name, Name(kind)) for name, kind in given.items()))
+        given = {"fixed": Name(self.context.class_names.fixed), "visit": runtime("Visit")}
+        parameters = (Parameter("self"), *(Parameter(name, kind) for name, kind in given.items()))
         return Function(
             BLOCKS,
             parameters,

@@ -16,4 +16,4 @@ def shared_method(methods: MethodWriter, block: Block) -> tuple[Function, Class]
     doc = f"The lets, and parts of them, that {', '.join(others)} and {last} share."
     function, recorded = methods.recorded("_lets", class_name, doc, block.statements, block.gives, names, block.outputs)
     methods.lets = Lets(block, recorded)
-    return function, record(class_name, "The lets at some states, and parts of them.", recorded.fields, rows=False)
+    return function, record(class_name, "The lets at some states, and parts of them.", recorded.fields)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from energyc.code.module.context import ClassNames
+from energyc.code.module.runtime import runtime
 from energyc.code.plan import PlannedRoutine, statements_for
 from energyc.code.plan.routines import Prepared, Signature
 from energyc.code.targets.arrays.code import Code
@@ -30,7 +31,7 @@ _RESULTS: Mapping[str, Expr] = MappingProxyType(
         "list": quote("list[Tensor]"),
         "states": quote("list[Tensor | None]"),
         "dict": quote("dict[str, Tensor]"),
-        "both": quote("tuple[list[Tensor | None], dict[str, Tensor]]"),
+        "both": runtime("Pullback"),
     }
 )
 _SELF = Parameter("self")
@@ -83,9 +84,9 @@ class MethodWriter(Routines):
         body, _ = self.body(routine, names, wishes, quote("len(states[0])"), part_of=part_of)
         fields = {node: body.named.get(node) or last_name(names[node]) for node in kept}
         returned = Return(call(record, *map(Name, fields.values())))
-        parameters = (_SELF, Parameter("states", Name("Tensors")), Parameter("fixed", Name(c.class_names.fixed)))
+        parameters = (_SELF, Parameter("states", runtime("Tensors")), Parameter("fixed", Name(c.class_names.fixed)))
         lines = needed(loads, [*body.body, returned])
-        return Function(name, parameters, lines, Name(record), tuple(wrapped(doc))), Record(fields, body.owned)
+        return Function(name, parameters, lines, Name(record), tuple(wrapped(doc))), Record(fields)
 
     def method(self, prepared: Prepared, planned: PlannedRoutine, given: Mapping[Node, Expr] | None = None) -> Function:
         """A routine as a method; ``given`` are names of what it finds made beside its inputs."""
@@ -109,8 +110,8 @@ class MethodWriter(Routines):
 
 
 def _parameters(signature: Signature, names: ClassNames) -> tuple[Parameter, ...]:
-    kinds = {"fixed": names.fixed, "held": names.held}
-    given = [Parameter(a, Name(kinds.get(a, "Tensors"))) for a in signature.arguments]
+    kinds: dict[str, Expr] = {"fixed": Name(names.fixed), "held": Name(names.held)}
+    given = [Parameter(a, kinds.get(a, runtime("Tensors"))) for a in signature.arguments]
     given += [Parameter("params", Name("bool"), Constant(True))] if signature.split else []
     return (_SELF, *given)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from energyc.code.module.context import Context
+from energyc.code.module.runtime import runtime
 from energyc.code.tree.expressions import Attribute, Comparison, Expr, Name, Number, String, call, integers
 from energyc.code.tree.quotation import quote_body
 from energyc.code.tree.statements import Assign, Body, Do, Function, If
@@ -28,7 +29,7 @@ def on_sets(value: Expr, param: Param, *, drawn: bool) -> Expr:
     """A starting value on the sets of its param; what is ``drawn`` symmetric keeps the variance of its law."""
     for part in param.structure:
         nearest = "mirrored" if part.kind == "symmetric" and drawn else _NEAREST[part.kind]
-        value = call(nearest, value, *_axes(part))
+        value = call(runtime(nearest), value, *_axes(part))
     return value
 
 
@@ -78,7 +79,7 @@ def _along(name: str, attribute: Expr, param: Param) -> If:
     body = []
     for part in (part for part in param.structure if part.kind not in _WHOLE):
         at = (attribute,) if part.kind in _ALONG else ()
-        body.append(Assign(place, call(_ALONG.get(part.kind, part.kind), place, *at, *_axes(part))))
+        body.append(Assign(place, call(runtime(_ALONG.get(part.kind, part.kind)), place, *at, *_axes(part))))
     return If(Comparison("in", String(name), Name("along")), tuple(body))
 
 

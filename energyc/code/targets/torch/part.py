@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from energyc.code.module.context import Context
+from energyc.code.module.runtime import runtime
 from energyc.code.module.symbols import definitions
 from energyc.code.targets.torch import classes as torch_class
 from energyc.code.targets.torch import holomorphic
@@ -13,8 +14,8 @@ from energyc.code.targets.torch.held import held_methods
 from energyc.code.targets.torch.lets import shared_method
 from energyc.code.targets.torch.methods import MethodWriter
 from energyc.code.targets.torch.nodes import TorchWriter
+from energyc.code.targets.torch.param_sets import param_sets
 from energyc.code.tree import facts
-from energyc.code.tree.expressions import Name
 from energyc.code.tree.prose import wrapped
 from energyc.code.tree.statements import Body, Class, Statement
 from energyc.mathematics.ir import Node
@@ -28,27 +29,36 @@ Methods = Callable[[], Body]
 
 
 @dataclass(frozen=True)
-class Carried:
-    """The additions of a target: methods of the equations; for the final class, its bases and its body."""
+class Kernels:
+    """Members that kernels add to a class: methods, settings, and the classes of the runtime that run them."""
 
     methods: Methods = tuple
+    settings: Body = ()
     bases: tuple[str, ...] = ()
-    body: Body = ()
 
 
-def network_part(context: Context, further: Methods = tuple) -> Body:
-    """The records and classes that are a network's own; ``further`` are methods of its target."""
+#: A class without kernels.
+PLAIN = Kernels()
+
+
+def network_part(context: Context, kernels: Kernels = PLAIN) -> Body:
+    """The records and the class of a network, below the sizes that they read."""
     states = ", ".join(f"{name}[{', '.join(s.node.dims)}]" for name, s in context.network.states.items())
+    rules = torch_class.learning_rules(context.features.rules)
 
     def head(writer: TorchWriter, constants: Mapping[Node, str]) -> Body:
-        return (*torch_class.settings(context), torch_class.init(context, writer, constants))
+        settings = (*torch_class.settings(context), *rules, *kernels.settings)
+        return (*settings, torch_class.init(context, writer, constants))
 
-    part = equations_part(context, f"States {states}.", head, further)
+    bases = kernels.bases or context.class_names.bases
+    part = relaxing_part(context, f"States {states}.", head, bases, kernels.methods)
     return (*definitions([context.symbols], part), *part)
 
 
-def equations_part(context: Context, about: str, head: Head, further: Methods = tuple) -> Body:
-    """The records and the class of equations that relax; ``about`` is the first sentence on it."""
+def relaxing_part(
+    context: Context, about: str, head: Head, bases: tuple[str, ...], further: Methods = tuple
+) -> tuple[Class, ...]:
+    """The records and the class of what relaxes; ``about`` is the first sentence on it."""
     writer = TorchWriter.of(context)
     methods = MethodWriter(context, writer)
     equations, records, classes = list[Statement](), list[Class](), list[Class]()
@@ -69,46 +79,51 @@ def equations_part(context: Context, about: str, head: Head, further: Methods = 
         equations += torch_class.extended(context)
         classes.append(holomorphic.extension(context))
     equations += _of_the_spec(context, writer)
-    own = equations_class(context, about, writer, head, tuple(equations))
+    equations += param_sets(context)
+    own = network_class(context, about, writer, head, tuple(equations), (*context.features.mixins, *bases))
     return (fixed_record(context), *records, *classes, own)
 
 
 def _of_the_spec(context: Context, writer: TorchWriter) -> Body:
-    """Methods for what only some specs have: numbered steps, noises, ties, constraints."""
+    """Methods for what only some specs have: numbered steps, noises, ties, blocks."""
     network = context.network
-    constrained = any(state.constraint is not None for state in network.states.values())
     return (
         *((torch_class.at_step(context),) if context.step is not None else ()),
         *((torch_class.noise(context),) if network.noises else ()),
         *(torch_class.ties(context, writer) if network.ties else ()),
-        *(torch_class.projections(context) if constrained else ()),
         *(torch_class.blocks(context) if context.features.blocks else ()),
     )
 
 
-def equations_class(
-    context: Context, about: str, writer: TorchWriter, head: Head, methods: Body, derived: bool = True
+def network_class(
+    context: Context,
+    about: str,
+    writer: TorchWriter,
+    head: Head,
+    methods: Body,
+    bases: Sequence[str],
+    derived: bool = True,
 ) -> Class:
-    """The class of equations; ``derived`` says that some of them are."""
+    """The class of a network or of a layer; ``derived`` says that some of its equations are."""
     read = facts.attributes("self", *methods)
     constants = {node: name for node, name in context.constants.items() if name in read}
     doc = class_doc(context, about, derived)
-    return Class(context.class_names.equations, (*head(writer, constants), *methods), doc=doc)
+    body = (*head(writer, constants), *methods)
+    return Class(context.class_names.own, body, tuple(map(runtime, bases)), doc)
 
 
 def fixed_record(context: Context) -> Class:
     """The record that ``_prepare`` gives."""
     fields: dict[Node, str] = {item.node: context.local[name] for name, item in context.given.items()}
     fields |= {**context.set, **context.fields}
-    return torch_class.record(context.class_names.fixed, torch_class.what_is_fixed(context), fields, rows=True)
+    return torch_class.record(context.class_names.fixed, torch_class.what_is_fixed(context), fields)
 
 
 def class_doc(context: Context, about: str, derived: bool = True) -> tuple[str, ...]:
     """The docstring of a class: its subject, the symbols of its equations, and names of what is ``derived`` from it."""
     network = context.network
-    sizes = ", ".join(f"{name} = {size.value}" for name, size in network.sizes.items())
     consts = ", ".join(f"{name} = {const.value:.6g}" for name, const in network.consts.items())
-    said = [about, f"Sizes: {sizes}." if sizes else "", f"Consts: {consts}." if consts else ""]
+    said = [about, f"Consts: {consts}." if consts else ""]
     paragraphs = [line for text in filter(None, said) for line in ("", *wrapped(text))][1:]
     lets = [network.source.slice(q.tree.span) for q in network.lets.values()]
     if lets:
@@ -116,13 +131,3 @@ def class_doc(context: Context, about: str, derived: bool = True) -> tuple[str, 
         names = "``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint."
         paragraphs += ["", names] if derived else []
     return tuple(paragraphs)
-
-
-def final_class(context: Context, doc: str, body: Body, bases: tuple[str, ...] | None = None) -> Class:
-    """The class that users call: the equations, and the runtime's classes that carry them out, or others."""
-    named = [
-        *context.features.mixins,
-        context.class_names.equations,
-        *(context.class_names.bases if bases is None else bases),
-    ]
-    return Class(context.class_names.own, body, tuple(map(Name, named)), (doc,))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from energyc.code.module.context import Options
-from energyc.code.module.printed import Printed
-from energyc.code.plan import ModulePlan
+from typing import TYPE_CHECKING
+
 from energyc.code.targets.interface import Needs, Ready, Trial
-from energyc.code.targets.torch.module import torch_module
+
+if TYPE_CHECKING:
+    from energyc.code.module.context import Options
+    from energyc.code.module.printed import Printed
+    from energyc.code.plan import ModulePlan
 
 
 class TorchTarget:
@@ -22,6 +25,8 @@ class TorchTarget:
 
     def module(self, planned: ModulePlan, options: Options) -> Printed:
         """Write the module."""
+        from energyc.code.targets.torch.module import torch_module
+
         return torch_module(planned, options)
 
     def ready(self, printed: Printed, device: str, dtype: str) -> Ready:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from energyc.code.loops import Kernel
 from energyc.code.loops.memory import layout
 from energyc.code.loops.nest import Block, Buffer, Group, MatrixProduct, written
+from energyc.code.module.runtime import runtime
 from energyc.code.targets.functions import Functions, constants, constants_of, outside
 from energyc.code.targets.names import Names
 from energyc.code.targets.sums import size
@@ -20,8 +21,14 @@ from energyc.code.tree import statements as s
 from energyc.mathematics.ir import Node
 
 #: How many kernels the operations of torch start: an einsum that is then copied, a fill that is then added to.
-LAUNCHES: Mapping[e.Expr, int] = MappingProxyType({e.Name("put_einsum"): 2, e.Name("scatter"): 2})
-_PARAMETERS = {"now": "Tensors", "then": "Tensors", "given": "Tensors", "scalars": "Tensor", "memory": "Tensor"}
+LAUNCHES: Mapping[e.Expr, int] = MappingProxyType({runtime("put_einsum"): 2, runtime("scatter"): 2})
+_PARAMETERS = {
+    "now": "rt.Tensors",
+    "then": "rt.Tensors",
+    "given": "rt.Tensors",
+    "scalars": "Tensor",
+    "memory": "Tensor",
+}
 _PREPARES = {name: kind for name, kind in _PARAMETERS.items() if name != "then"}
 
 
@@ -39,7 +46,8 @@ def definitions(kernels: Sequence[Kernel]) -> s.Body:
 
 def phases(kernels: Sequence[Kernel]) -> e.Expr:
     """The object that runs the phases."""
-    return e.call("TritonKernels", e.Dict(tuple((e.String(kernel.name), _phase(kernel)) for kernel in kernels)))
+    items = tuple((e.String(kernel.name), _phase(kernel)) for kernel in kernels)
+    return e.call(runtime("TritonKernels"), e.Dict(items))
 
 
 def _constants(known: Mapping[str, float]) -> Iterator[s.Statement]:
@@ -52,11 +60,12 @@ def _constants(known: Mapping[str, float]) -> Iterator[s.Statement]:
 
 
 def _phase(kernel: Kernel) -> e.Expr:
-    """Its step, the entries of memory between launches, and what is given for each sample or read by products alone."""
+    """Its step, the entries of memory between launches, and what it reads: for each sample, or by products alone."""
     apart = [block for block in (*kernel.before, *kernel.body) if not isinstance(block, MatrixProduct)]
     steps = [step for block in apart for step in (block.statements if isinstance(block, Group) else (block,))]
     elsewhere = {buffer for step in steps for buffer in step.reads}
     matrices = [k for k, (_, b) in enumerate(kernel.given) if b.integers is None and b not in elsewhere]
+    reads = e.Tuple(tuple(map(e.Number, kernel.places.values())))
     keywords: dict[str, e.Expr] = {} if kernel.number is None else {"number": e.Number(kernel.number)}
     batched = [k for k, (_, b) in enumerate(kernel.given) if b.batched]
     for name, places in (("matrices", matrices), ("batched", batched)):
@@ -65,7 +74,8 @@ def _phase(kernel: Kernel) -> e.Expr:
     keywords |= {"prepare": _name(kernel, "prepare")} if kernel.before else {}
     keywords |= {"solves": e.Constant(True)} if kernel.walk == "solve" else {}
     entries = e.Number(layout(kernel.body, kernel.before).entries)
-    return e.call("PhaseStep", _name(kernel, "walk" if is_alone(kernel) else "step"), entries, **keywords)
+    step = _name(kernel, "walk" if is_alone(kernel) else "step")
+    return e.call(runtime("PhaseStep"), step, entries, reads, **keywords)
 
 
 def _name(kernel: Kernel, what: str) -> e.Name:
@@ -83,8 +93,8 @@ def _steps(kernel: Kernel, functions: Functions) -> s.Function:
     body = [_unpacked(kernel.states, names, "states"), *([_unpacked(given, names, "given")] if given else [])]
     body.append(s.Assign(e.Name("n"), e.call("len", e.Name(names[kernel.states[0]]))))
     body.append(s.Do(_launched(kernel, group, names, functions.of(kernel, group))))
-    kinds = {"states": "Tensors", "given": "Tensors", "scalars": "Tensor", STEPS.id: "int"}
-    parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in kinds.items())
+    kinds = {"states": "rt.Tensors", "given": "rt.Tensors", "scalars": "Tensor", STEPS.id: "int"}
+    parameters = tuple(s.Parameter(name, e.name(kind)) for name, kind in kinds.items())
     doc = (kernel.doc, "", "Launches on a device: 1, whatever the number of steps.")
     return s.Function(_name(kernel, "walk").id, parameters, tuple(body), e.Constant(None), doc)
 
@@ -119,11 +129,11 @@ def _run(
     body.append(s.Assign(e.Name("n"), e.call("len", e.Name(names[kernel.states[0]]))))
     for buffer, at in places.offsets.items():
         if buffer in touched:
-            room = e.call("room", e.Name("memory"), e.Name("n"), e.Number(at), size(buffer.size))
+            room = e.call(runtime("room"), e.Name("memory"), e.Name("n"), e.Number(at), size(buffer.size))
             body.append(s.Assign(e.Name(names[buffer]), room))
     for block in blocks:
         body += _block(kernel, block, names, functions)
-    parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in given.items())
+    parameters = tuple(s.Parameter(name, e.name(kind)) for name, kind in given.items())
     text = (doc, "", f"Launches on a device: {_launches(body)}.")
     return s.Function(name, parameters, tuple(body), e.Constant(None), text)
 
@@ -145,7 +155,7 @@ def _launched(kernel: Kernel, group: Group, names: Mapping[Buffer, str], made: s
     """The call of a group's kernel."""
     buffers = list(dict.fromkeys(names[buffer] for buffer in outside(kernel, group)[0]))
     own = [parameter.name for parameter in made.parameters[len(buffers) :]]
-    known = {"samples": e.Name("n"), PRECISION.id: e.call("dot_precision")}
+    known = {"samples": e.Name("n"), PRECISION.id: e.call(runtime("dot_precision"))}
     given = [*map(e.Name, buffers), *(known.get(name, e.Name(name)) for name in own)]
     blocks = Blocks.of(group)
     return e.call(e.Name(made.name)[blocks.programs()], *given, **blocks.options)

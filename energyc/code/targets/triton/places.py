@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from energyc.code.loops.fuse import LONGEST_ROW, passes
 from energyc.code.loops.nest import Group
 from energyc.code.loops.tiles import ENTRIES, block_size, power, rows_at_hand
+from energyc.code.module.runtime import runtime
 from energyc.code.targets.names import Names
 from energyc.code.targets.sums import ZERO, size, times
 from energyc.code.targets.triton.values import KNOWN, PLACES, Index
@@ -84,7 +85,7 @@ class Blocks:
     def programs(self) -> e.Expr:
         """How many programs are launched, along one axis or two; that with the samples is first."""
         places = self.places("n")
-        first = places if self.rows == 1 else e.call("cdiv", places, e.Number(self.rows))
+        first = places if self.rows == 1 else e.call(runtime("cdiv"), places, e.Number(self.rows))
         second: list[e.Expr] = [e.Number(-(-self.widths[0] // LONGEST_ROW))] if self.split else []
         if self.group.tiles.sampled:
             return e.Tuple((times(math.prod(self.matrices), e.Name("n")), first))

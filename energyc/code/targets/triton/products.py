@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from energyc.code.loops.matrices import walk_of
 from energyc.code.loops.nest import Buffer, Load, MatrixProduct, Run, Scatter
+from energyc.code.module.runtime import runtime
 from energyc.code.targets.sums import size, times
 from energyc.code.tree import expressions as e
 from energyc.mathematics.ir import Node
@@ -85,7 +86,7 @@ def _in_place(
     target = _view(names[block.target], [(x.count, x.out) for x in (*batch, *rows, *columns)])
     left = _view(names[block.left], [(x.count, x.left) for x in (*batch, *rows, *inner)], block.left_at)
     right = _view(names[block.right], [(x.count, x.right) for x in (*batch, *inner, *columns)], block.right_at)
-    return e.call("put_product", target, left, right, **_how(block))
+    return e.call(runtime("put_product"), target, left, right, **_how(block))
 
 
 def _einsum(
@@ -101,7 +102,7 @@ def _einsum(
     target = _view(names[block.target], [(x.count, x.out) for x in outer])
     spelt = ["".join(letter[id(x)] for x in part) for part in (lefts, rights, outer)]
     equation = e.String(f"{spelt[0]},{spelt[1]}->{spelt[2]}")
-    return e.call("put_einsum", target, equation, left, right, **_how(block))
+    return e.call(runtime("put_einsum"), target, equation, left, right, **_how(block))
 
 
 def _how(block: MatrixProduct) -> dict[str, e.Expr]:
@@ -134,9 +135,9 @@ def scattered(
         along.insert(0, (e.Name("n"), edges.size if edges.batched else 0))
         values.insert(0, (e.Name("n"), block.expr.buffer.size if block.expr.buffer.batched else 0))
     views = [_view(names[target], goal), _view(names[edges], along, walk.at), _view(names[block.expr.buffer], values)]
-    return e.call("scatter", *views, e.String(block.fold))
+    return e.call(runtime("scatter"), *views, e.String(block.fold))
 
 
 def _view(name: str, labels: Sequence[tuple[e.Expr, int]], at: int = 0) -> e.Expr:
     counts, strides = e.Tuple(tuple(count for count, _ in labels)), e.Tuple(tuple(size(step) for _, step in labels))
-    return e.call("matrix", e.Name(name), counts, strides, *([size(at)] if at else []))
+    return e.call(runtime("matrix"), e.Name(name), counts, strides, *([size(at)] if at else []))

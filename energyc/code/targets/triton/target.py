@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+from typing import TYPE_CHECKING
 
-from energyc.code.module.context import Options
-from energyc.code.module.printed import Printed
-from energyc.code.plan import ModulePlan
 from energyc.code.targets.interface import Absent, Missing, Needs, Ready, Trial
-from energyc.code.targets.triton.module import triton_module
 from energyc.extras import install_extra
+
+if TYPE_CHECKING:
+    from energyc.code.module.context import Options
+    from energyc.code.module.printed import Printed
+    from energyc.code.plan import ModulePlan
 
 
 class TritonTarget:
@@ -26,6 +28,8 @@ class TritonTarget:
 
     def module(self, planned: ModulePlan, options: Options) -> Printed:
         """Write the module."""
+        from energyc.code.targets.triton.module import triton_module
+
         return triton_module(planned, options)
 
     def ready(self, printed: Printed, device: str, dtype: str) -> Ready:

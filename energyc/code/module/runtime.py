@@ -1,0 +1,46 @@
+"""How a generated module names the runtime: ``from energyc import runtime as rt``, and ``rt.NAME`` from there on."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from energyc.code.tree.expressions import Attribute, Call, Expr, Hole, Name
+from energyc.code.tree.node import Node
+from energyc.code.tree.quotation import filled, quote
+from energyc.code.tree.statements import Body, Import
+from energyc.runtime import PUBLIC
+
+#: The name of the runtime in a generated module.
+ALIAS = "rt"
+
+
+def runtime(name: str) -> Attribute:
+    """``rt.name``. Raises KeyError for a name that the runtime does not export."""
+    if name not in PUBLIC:
+        raise KeyError(f"energyc.runtime exports no {name}")
+    return Attribute(Name(ALIAS), name)
+
+
+def imported() -> Body:
+    """The import of the runtime."""
+    return (Import("energyc", ("runtime",), ALIAS),)
+
+
+def formed(form: str, u: Expr) -> Expr:
+    """A torch form of the table of functions for an argument; the helpers that it calls are the runtime's."""
+    made = filled(_template(form), {"u": u, "atom": u})
+    assert isinstance(made, Expr)
+    return made
+
+
+@cache
+def _template(form: str) -> Node:
+    return _through_runtime(quote(form, u=Hole("u"), atom=Hole("atom")))
+
+
+def _through_runtime(node: Node) -> Node:
+    node = node.mapped(_through_runtime)
+    match node:
+        case Call(Name(name), arguments, keywords) if name in PUBLIC:
+            return Call(runtime(name), arguments, keywords)
+    return node

@@ -1,0 +1,34 @@
+"""What the functions of the API share: data and choices as they take them, and where their notes go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from energyc.running.runs.data_arguments import NO_DATA, Data, DataFlags, ProgramData
+from energyc.running.training.progress import Reporter, make_reporter
+
+#: Takes a note for the user: what was damaged, left out, or chosen.
+Notify = Callable[[str], None]
+
+
+def given(data: Any, test: Any = None, validation: Any = None, map: Mapping[str, str] | None = None) -> Data:
+    """Return data as a program gave them, or as they were typed on a command line."""
+    if isinstance(data, DataFlags):
+        return data
+    if data is None and test is None and validation is None and not map:
+        return NO_DATA
+    return ProgramData(data, test, validation, map or {})
+
+
+def reporter(quiet: bool = False) -> Reporter:
+    """Return a bar on a terminal or in a notebook; nothing elsewhere, where a program writes what it likes."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return make_reporter(quiet=quiet or not (console.is_terminal or console.is_jupyter))
+
+
+def notes_to(notify: Notify | None) -> Notify:
+    """Return where notes go: to ``notify``, or to a terminal or notebook if there is one."""
+    return reporter().message if notify is None else notify

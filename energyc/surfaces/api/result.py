@@ -1,0 +1,36 @@
+"""Results: what the functions of the API return."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+
+class Result:
+    """A result with its text by ``str``, its JSON by ``to_json``, and a card in a notebook.
+
+    A command prints the same text, or the same JSON with ``--format json``.
+    """
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that the command prints with ``--format json``."""
+        raise NotImplementedError
+
+    def to_text(self, *, color: bool = False) -> str:
+        """Return the text that the command prints."""
+        raise NotImplementedError
+
+    @property
+    def passed(self) -> bool:
+        """Whether the command's exit status is 0."""
+        return True
+
+    def __str__(self) -> str:
+        return self.to_text().rstrip("\n")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"
+
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows."""
+        return f"<pre>{escape(str(self))}</pre>"

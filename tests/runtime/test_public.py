@@ -1,0 +1,140 @@
+"""What generated modules import: ``energyc.runtime`` lists its names, needs torch alone, and checks the contract."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import torch
+
+from energyc import UserError, pipeline, runtime
+from energyc.code.module.instantiate import loaded
+from energyc.code.targets import TARGETS, find_target
+from energyc.resources import folder, shipped
+from energyc.runtime.rules import RULES
+
+ROOT = Path(str(runtime.__file__)).parent
+FILES = sorted(ROOT.rglob("*.py"))
+#: The modules of energyc beside the runtime that it may import, with what ``import energyc`` itself needs.
+BESIDE = ("files", "resources", "version", "collection")
+
+
+@pytest.mark.parametrize("name", sorted(runtime.PUBLIC))
+def test_a_public_name_is_where_it_is_said_to_be(name: str) -> None:
+    value = getattr(runtime, name)
+    assert value is getattr(import_module(runtime.PUBLIC[name]), name)
+    assert name == "Tensors" or value.__doc__, f"{name} has no docstring"
+
+
+def test_no_public_name_is_that_of_a_room() -> None:
+    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")} | {path.stem for path in ROOT.glob("*.py")}
+    assert not rooms & runtime.PUBLIC.keys()
+    with pytest.raises(AttributeError, match="no name 'nothing'"):
+        runtime.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_the_runtime_imports_the_standard_library_torch_and_itself(file: Path) -> None:
+    """By relative imports, so that it can be copied as it is."""
+    tree, allowed = ast.parse(file.read_text()), {*sys.stdlib_module_names, "torch"}
+    tried = {n for node in tree.body if isinstance(node, ast.Try) for n in ast.walk(node) if isinstance(n, ast.Import)}
+    depth = len(file.relative_to(ROOT).parts)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = {alias.name.split(".")[0] for alias in node.names}
+            assert names <= ({"triton"} if node in tried else allowed)
+        if isinstance(node, ast.ImportFrom) and node.level > depth:
+            assert node.level == depth + 1 and node.module in BESIDE
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level or str(node.module).split(".")[0] in allowed
+
+
+def test_it_works_where_all_else_is_blocked(tmp_path: Path) -> None:
+    """Libraries of the compiler, all other wings of energyc; a module that was compiled before relaxes and learns."""
+    choices = pipeline.Choices("verify")
+    network = pipeline.resolve(pipeline.read(folder("specs") / "hopfield.energy"), choices)
+    (tmp_path / "hopfield_torch.py").write_text(pipeline.emit(network, None, choices).text)
+    wings = {path.stem for path in ROOT.parent.iterdir() if path.suffix in ("", ".py")}
+    blocked = [f"energyc.{name}" for name in wings - {"runtime", "__init__", "__pycache__", *BESIDE}]
+    blocked += ["lark", "sympy", "jinja2", "pydantic", "scipy", "click", "rich", "mpmath", "pandas", "sklearn", "jax"]
+    program = f"""
+import sys
+sys.path[:0] = [{str(tmp_path)!r}, {str(Path(__file__).parents[2])!r}]
+from tests.runtime.alone import Blocked
+sys.meta_path.insert(0, Blocked({sorted(blocked)!r}))
+import energyc.runtime as rt
+for name in rt.PUBLIC:
+    getattr(rt, name)
+import torch
+from hopfield_torch import Hopfield
+net = Hopfield(dtype=torch.float64)
+x, label = torch.rand(2, 12, dtype=torch.float64), torch.tensor([1, 2])
+assert all(bool(g.isfinite().all()) for g in net.gradients({{"x": x}}, {{"label": label}}).params.values())
+print(net.non_convergence({{"x": x}}) is None)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout in ("True\n", "False\n"), done.stderr
+
+
+def test_importing_the_facade_imports_no_torch() -> None:
+    program = "import sys, energyc.runtime; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
+
+
+def test_another_contract_names_the_command() -> None:
+    runtime.require_contract(runtime.CONTRACT)
+    with pytest.raises(ImportError, match=r"contract 0 .* energyc compile SPEC"):
+        runtime.require_contract(0)
+
+
+def test_a_module_of_an_earlier_version_says_how_to_make_it_anew() -> None:
+    text = '"""x"""\n\nimport torch\nfrom torch import nn\n\n\nclass Hopfield(nn.Module):\n    pass\n'
+    with pytest.raises(UserError, match=r"earlier version of energyc[\s\S]*energyc.load\(SPEC\)"):
+        loaded(text)
+
+
+def test_a_class_of_an_earlier_version_names_the_command() -> None:
+    """As modules of version 0.2 that import the runtime have it."""
+    equations = type("SmallEquations", (), {})
+    with pytest.raises(ImportError, match=r"module of Small .* earlier version .* energyc compile SPEC"):
+        type("Small", (equations, runtime.EnergyNetwork), {})
+
+
+@pytest.mark.abridged(every=5)
+@pytest.mark.parametrize("name", sorted(shipped()))
+def test_modules_read_what_the_runtime_exports(name: str) -> None:
+    """With all rules, and by all targets whose modules are those of torch."""
+    network = pipeline.resolve(pipeline.read(shipped()[name]))
+    for target in (target for target in TARGETS if find_target(target).learns):
+        tree = ast.parse(pipeline.emit(network, pipeline.ALL, target=target).text)
+        parts = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+        read = {part.attr for part in parts if isinstance(part.value, ast.Name) and part.value.id == "rt"}
+        assert read <= {"require_contract", *runtime.PUBLIC}
+        assert "EnergyNetwork" in read or "LayeredNetwork" in read or "KernelNetwork" in read
+
+
+def test_what_a_setting_chooses_is_a_part_of_the_runtime() -> None:
+    choices = pipeline.Choices("verify")
+    network = pipeline.resolve(pipeline.read(folder("specs") / "hopfield.energy"), choices)
+    net = pipeline.instantiate(pipeline.emit(network, None, choices), "cpu", torch.float64, 1)
+    clamps = {"x": torch.rand(2, 12, dtype=torch.float64)}
+    net.relax_exit, net.relax_solver = "early", "anderson"
+    assert bool((net.relax(clamps).residual <= net.relax_tolerance).all())
+    net.relax_solver = "nothing"
+    with pytest.raises(ValueError, match="there is no solver 'nothing'"):
+        net.relax(clamps)
+
+
+def test_what_the_catalogue_reads_is_what_the_rules_declare() -> None:
+    for declared in RULES.values():
+        module = declared.module
+        rule = getattr(import_module(f"energyc.runtime.rules.{module}"), module).declared
+        facts = (declared.name, declared.place, declared.exact, declared.settings, declared.order, declared.instead)
+        assert facts == (rule.name, rule.place, rule.exact, rule.settings, rule.order, rule.instead)
+        assert declared.needs == set(rule.needs)
+        assert declared.mathematics
