@@ -66,7 +66,10 @@ class Choices:
         consts: Mapping[str, object] | None = None,
         settings: Mapping[str, object] | None = None,
     ) -> Choices:
-        """From the arguments of ``load``. Raises UserError for what is not a name or not a dict by name."""
+        """From the arguments of ``load``; a text among the values is read as a spec would, ``"cosine(warmup = 50)"``.
+
+        Raises UserError for what is not a name or not a dict by name.
+        """
         if preset is not None and not isinstance(preset, str):
             raise wrong_argument("preset", preset, 'the name of a preset of the spec, as preset="small"')
         overrides: dict[str, object] = {}
@@ -74,12 +77,26 @@ class Choices:
         for name, values, example in (*examples, ("settings", settings, '{"relax.step": 0.1}')):
             if values is not None and not (isinstance(values, Mapping) and all(isinstance(key, str) for key in values)):
                 raise wrong_argument(name, values, f"a dict by name, as {name}={example}")
-            overrides |= values or {}
+            overrides |= {name: _as_written(value) for name, value in (values or {}).items()}
         return Choices(preset, overrides)
 
     def __str__(self) -> str:
         parts = [f"preset {self.preset}"] if self.preset else []
         return ", ".join([*parts, *(f"{key} = {value}" for key, value in self.overrides.items())])
+
+
+def _as_written(value: object) -> object:
+    """A value of a setting; a text that is no value of a spec stays what it is, for the passes that judge it."""
+    if not isinstance(value, str) or value.replace("-", "").isidentifier():
+        return value
+    from energyc.language.diagnostics import SpecError
+    from energyc.language.resolve.values import read_pairs
+
+    try:
+        pairs = read_pairs(f"value = {value}")
+    except (SpecError, ValueError):
+        return value
+    return pairs["value"] if len(pairs) == 1 else value
 
 
 @dataclass(frozen=True)

@@ -517,3 +517,13 @@ def test_workers_of_a_data_loader_get_their_own() -> None:
     loader = torch.utils.data.DataLoader(Outputs(net, x), batch_size=5, num_workers=1, multiprocessing_context="spawn")
     (found,) = loader
     torch.testing.assert_close(found, net(x)["out"].detach(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("text, value", [("1/8", 0.125), ("0.25", 0.25)])
+def test_a_text_among_settings_is_read_as_in_a_spec(text: str, value: float) -> None:
+    net = energyc.load(
+        "hopfield", settings={"relax.step": text, "relax.solver": "anderson(memory = 3)"}, target="torch"
+    )
+    assert set(net.relax_step) == {value}
+    with pytest.raises(energyc.SpecError, match=r"relax\.step"):
+        energyc.load("hopfield", settings={"relax.step": "1/8 } network m {"})

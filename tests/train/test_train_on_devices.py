@@ -86,3 +86,47 @@ def test_a_network_without_an_equilibrium_trains_on(tmp_path: Path) -> None:
 def test_without_an_exact_gradient_there_is_no_cosine(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cosine_every"):
         energyc.train("tel_digits", out=tmp_path / "run", steps=1, settings={"train.cosine_every": 1}, **QUIET)
+
+
+SCHEDULES = {
+    "linear(final = 1/5)": [0.5, 0.4, 0.3, 0.2, 0.1],
+    "geometric(final = 16)": [0.5, 1.0, 2.0, 4.0, 8.0],
+    "cosine(final = 1/5)": [0.5, 0.5 - 0.2 * (1 - 0.5**0.5), 0.3, 0.3 - 0.2 * 0.5**0.5, 0.1],
+    "linear(final = 1/5, over = 3)": [0.5, 0.3, 0.1, 0.1, 0.1],
+    "linear(final = 1/5, over = 3/5)": [0.5, 0.3, 0.1, 0.1, 0.1],
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_schedule_of_beta(schedule: str, tmp_path: Path) -> None:
+    settings = {"train.beta_schedule": schedule, "nudge.beta": 0.5}
+    run = energyc.train(SMALL, out=tmp_path / "run", steps=5, settings=settings, **QUIET)
+    assert strengths(run) == pytest.approx(SCHEDULES[schedule])
+
+
+def strengths(run: energyc.Run) -> list[float]:
+    """The strengths of the nudge in the updates of a run."""
+    return [row["beta"] for row in run.rows if row["kind"] == "train"]
+
+
+def test_a_schedule_of_beta_goes_on_where_it_was(tmp_path: Path) -> None:
+    settings = {"train.beta_schedule": "cosine(final = 1/5, over = 4)", "nudge.beta": 0.5}
+    whole = energyc.train(SMALL, out=tmp_path / "whole", steps=5, settings=settings, **QUIET)
+    run = energyc.train(SMALL, out=tmp_path / "run", steps=2, settings=settings, **QUIET)
+    run = energyc.resume(run, steps=5, quiet=True, pictures=False)
+    assert strengths(run) == strengths(whole)
+    assert all(torch.equal(whole.params()[name], run.params()[name]) for name in whole.params())
+
+
+def test_a_schedule_of_an_automatic_beta(tmp_path: Path) -> None:
+    settings = {"train.beta_schedule": "geometric(final = 1/4)", "nudge.beta": "auto"}
+    run = energyc.train(SMALL, out=tmp_path / "run", steps=3, settings=settings, **QUIET)
+    plain = energyc.train(SMALL, out=tmp_path / "plain", steps=1, settings={"nudge.beta": "auto"}, **QUIET)
+    chosen = plain.rows[1]["beta"]
+    assert strengths(run) == pytest.approx([chosen, chosen / 2, chosen / 4])
+
+
+def test_a_rule_without_a_nudge_has_no_schedule_of_beta(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="beta_schedule changes the strength of a nudge, and implicit has none"):
+        settings = {"train.beta_schedule": "linear"}
+        energyc.train(SMALL, out=tmp_path / "run", rule="implicit", steps=1, settings=settings, **QUIET)

@@ -1,12 +1,13 @@
-"""The values of settings and options in plain Python."""
+"""The values of settings and options in plain Python, and in the notation of a spec."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from energyc.language.diagnostics import Source
 from energyc.language.settings import Call
 from energyc.language.settings.values import Value
-from energyc.language.syntax import ast
+from energyc.language.syntax import ast, parse
 
 
 def plain_value(value: ast.Value, word: Callable[[str], Value]) -> Value:
@@ -21,3 +22,15 @@ def plain_value(value: ast.Value, word: Callable[[str], Value]) -> Value:
         case ast.ListValue(items=items):
             return [plain_value(item, word) for item in items]
     raise TypeError(f"no rule for {value!r}")
+
+
+def read_pairs(text: str) -> dict[str, Value]:
+    """The settings in a text as ``train.lr = 1e-3, relax.steps = 40``, the body of a preset and nothing else.
+
+    Raises SpecError for a text that cannot be parsed, ValueError for one that goes on after its pairs.
+    """
+    spec = parse(Source("settings", f"network n preset p {{ {text} }}"))
+    match spec.statements:
+        case (ast.Preset(pairs=pairs),) if pairs:
+            return {pair.path: plain_value(pair.value, str) for pair in pairs}
+    raise ValueError(text)

@@ -41,6 +41,11 @@ EVAL_SAMPLES = 2000
 NOT_NEGATIVE, POSITIVE, COUNT = Number(low=0), Number(above=0), Integer(1)
 
 
+def updates_of(duration: float, total: int) -> int:
+    """The updates of a ``Duration``, in a run of ``total`` updates, of which it may be a share."""
+    return round(duration * total) if duration < 1 else int(duration)
+
+
 class Schedule(Variant):
     """A word, or a call whose keywords are settings too: ``cosine(warmup = 1/20)``."""
 
@@ -84,6 +89,29 @@ PENALTY = Penalties(
         "contraction": {"rate": Number(above=0, high=1), "weight": POSITIVE},
     },
     "contraction(rate = 0.8)",
+)
+
+
+@dataclass(frozen=True)
+class BetaSchedule:
+    """How the strength of the nudge goes to ``final`` times its own over ``over`` updates or that share of a run."""
+
+    shape: str
+    final: float = 0.1
+    over: float | None = None
+
+
+class BetaSchedules(Variant):
+    """A schedule of the nudge: a word, or a call with the fields of its record."""
+
+    def fields(self, name: str, value: object) -> dict[str, object]:
+        call = self.read(value)
+        return {name: BetaSchedule(call.name, **call.keywords)}  # type: ignore[arg-type]
+
+
+BETA_SCHEDULE = BetaSchedules(
+    {shape: {"final": POSITIVE, "over": Duration()} for shape in ("linear", "cosine", "geometric")},
+    "geometric(final = 1/10)",
 )
 
 
@@ -139,6 +167,13 @@ class TrainOptions:
         "how the rate falls",
     )
     warmup: float = setting(0, Duration(), "over which the rate first rises linearly", unit="updates")
+    beta_schedule: BetaSchedule | None = setting(
+        None,
+        BETA_SCHEDULE,
+        "how the strength of the nudge changes, from `nudge.beta` to `final` times as much (0.1) over `over` updates "
+        "(the run)",
+        otherwise="none: it stays",
+    )
     clip: float | None = setting(None, POSITIVE, "the largest norm that the whole gradient may have")
     ema: float | None = setting(
         None,
@@ -258,6 +293,9 @@ class TrainOptions:
         settings = {key: value for key, value in saved.items() if key in known and value is not None}
         if isinstance(penalty := settings.get("penalty"), Mapping):
             settings["penalty"] = Call("contraction" if "rate" in penalty else "jacobian", penalty)
+        if isinstance(schedule := settings.get("beta_schedule"), Mapping):
+            keywords = {key: value for key, value in schedule.items() if key != "shape" and value is not None}
+            settings["beta_schedule"] = Call(str(schedule.get("shape")), keywords)
         if isinstance(names := settings.get("metrics"), list):
             settings["metrics"] = scores_kind.as_written(names, saved.get("scores") or ())
         single = {f"lr.{name}": rates_kind.as_written(rate) for name, rate in (saved.get("rates") or {}).items()}
@@ -297,7 +335,7 @@ class TrainOptions:
 
     def warmup_updates(self, total: int) -> int:
         """The updates of the warm-up, in a run of ``total`` updates; it may be set as a share of these."""
-        return round(self.warmup * total) if self.warmup < 1 else int(self.warmup)
+        return updates_of(self.warmup, total)
 
     def evaluated_every(self, total: int, epoch: int) -> int:
         """The updates between two evaluations, in a run of ``total`` updates with ``epoch`` in an epoch."""

@@ -22,7 +22,7 @@ from energyc.running.training.optimizers import make_optimizer, set_rates, take_
 from energyc.running.training.order import Order, directions, key_noise, noise_keys
 from energyc.running.training.penalty import Controller
 from energyc.running.training.precision import Precision, as_deployed, held
-from energyc.running.training.schedule import rate_factor
+from energyc.running.training.schedule import beta_factor, rate_factor
 from energyc.running.training.session import Session
 from energyc.running.training.shares import Measured, Regularization, averaged_regularization, merged, sharing
 from energyc.runtime.convergence.trials import convergence_threshold
@@ -72,6 +72,7 @@ class Learner:
         self._feed = feed
         self._precision = Precision(session.options.bits, session.options.mismatch)
         _check_cosine(session)
+        _check_beta_schedule(session, self.rule)
         self._limit = convergence_threshold(session.net.relax_tolerance)
 
     def update(self, step: int) -> Row:
@@ -143,10 +144,17 @@ class Learner:
         group = sharing(self.group, len(indices))
         shares = group.shares(len(indices))
         batch = self._read(indices[shares[group.rank]], step)
-        settings = {"beta": self.net.last_beta} if self.net.beta == "auto" and self.net.last_beta is not None else {}
+        settings = self._strength(step)
         return merged(
             group, batch, self._gradients(batch, **settings, **phase), [len(indices[share]) for share in shares]
         )
+
+    def _strength(self, step: int) -> dict[str, float]:
+        """Return the strength of the nudge at update ``step``, where it is not the network's own."""
+        chosen = self.net.last_beta if self.net.beta == "auto" else self.net.beta
+        if chosen is None or (self.net.beta != "auto" and self.options.beta_schedule is None):
+            return {}
+        return {"beta": float(chosen) * beta_factor(self.options, step, self.total)}
 
     def _gradients(self, batch: Batch, **settings: Any) -> Gradients:
         biased = {"allow_biased": True} if self.options.allow_biased else {}
@@ -281,6 +289,15 @@ def _check_cosine(session: Session) -> None:
     if session.options.cosine_every is not None and EXACT not in session.net.rules:
         message = f"train.cosine_every compares with {EXACT}, which {session.net.name} does not admit"
         raise UserError(message, code="E0502", help="leave it out")
+
+
+def _check_beta_schedule(session: Session, rule: str) -> None:
+    """Raise UserError E0502 where a rule has no nudge whose strength could change."""
+    if session.options.beta_schedule is not None and "beta" not in RULES[rule].settings:
+        message = f"train.beta_schedule changes the strength of a nudge, and {rule} has none"
+        nudging = [name for name in session.net.rules if "beta" in RULES[name].settings]
+        help_text = f"leave it out, or train by {listed(nudging)}" if nudging else "leave it out"
+        raise UserError(message, code="E0502", help=help_text)
 
 
 def _chosen_rule(session: Session) -> str:

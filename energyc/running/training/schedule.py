@@ -1,10 +1,11 @@
-"""Learning rates as a pure function of the update's number, so that a checkpoint needs no scheduler."""
+"""Learning rates and nudges as pure functions of the update's number, so that a checkpoint needs no scheduler."""
 
 from __future__ import annotations
 
 import math
 
 from energyc.language.settings import TrainOptions
+from energyc.language.settings.train import updates_of
 
 
 def rate_factor(options: TrainOptions, step: int, total: int) -> float:
@@ -24,3 +25,21 @@ def rate_factor(options: TrainOptions, step: int, total: int) -> float:
     base = options.base_rate
     final = (options.final_lr or 0.0) / base if base > 0 else 0.0
     return final + (1 - final) * remaining
+
+
+def beta_factor(options: TrainOptions, step: int, total: int) -> float:
+    """Return the factor on the strength of the nudge at update ``step`` of ``total``.
+
+    It goes from 1 to ``final``, which it reaches at the end of ``over`` (of the run where that is not set): by equal
+    differences (``linear``), by equal ratios (``geometric``), or along half a cosine.
+    """
+    schedule = options.beta_schedule
+    if schedule is None:
+        return 1.0
+    span = total if schedule.over is None else updates_of(schedule.over, total)
+    passed = min(step / max(span - 1, 1), 1.0)
+    if schedule.shape == "geometric":
+        return schedule.final**passed
+    if schedule.shape == "cosine":
+        passed = (1 - math.cos(math.pi * passed)) / 2
+    return 1 + (schedule.final - 1) * passed

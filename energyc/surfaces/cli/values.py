@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from energyc.language.diagnostics import Source, SpecError, UserError
-from energyc.language.resolve.values import plain_value
-from energyc.language.syntax import ast, parse
+from energyc.language.diagnostics import SpecError, UserError
+from energyc.language.resolve.values import read_pairs
 
 #: Commas that are in no brackets.
 _AT_COMMAS = re.compile(r",(?![^(\[]*[)\]])")
@@ -17,7 +16,12 @@ def read_settings(texts: Iterable[str]) -> dict[str, object]:
     """Return the values of several ``K=V``; later ones win. Raises UserError for one that cannot be parsed."""
     settings: dict[str, object] = {}
     for text in texts:
-        settings |= {pair.path: plain_value(pair.value, str) for pair in _pairs(text)}
+        try:
+            settings |= read_pairs(text)
+        except (SpecError, ValueError):
+            message = f"--set {text} cannot be read"
+            help_text = "write --set K=V: a number, a fraction, a word, a call or a list, as in --set relax.step=0.1"
+            raise UserError(message, code="E0905", help=help_text) from None
     return settings
 
 
@@ -30,17 +34,3 @@ def read_values(texts: Iterable[str]) -> dict[str, list[object]]:
             for key, read in read_settings([f"{name}={value}"]).items():
                 found.setdefault(key, []).append(read)
     return found
-
-
-def _pairs(text: str) -> tuple[ast.Pair, ...]:
-    """Parse the pairs of ``K=V`` as the body of a preset and nothing else."""
-    message = f"--set {text} cannot be read"
-    help_text = "write --set K=V: a number, a fraction, a word, a call or a list, as in --set relax.step=0.1"
-    try:
-        spec = parse(Source("--set", f"network n preset p {{ {text} }}"))
-    except SpecError:
-        raise UserError(message, code="E0905", help=help_text) from None
-    match spec.statements:
-        case (ast.Preset(pairs=pairs),) if pairs:
-            return pairs
-    raise UserError(message, code="E0905", help=help_text)
