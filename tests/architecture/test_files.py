@@ -44,7 +44,7 @@ OPENERS = {
     "running/data/shipped.py": "files of the installation",
     "running/data/pictures.py": "the user's data",
     "running/data/matlab.py": "the user's data, by data/files.py",
-    "running/training/folder.py": "the empty folders that it made",
+    "running/folder/layout.py": "the empty folders that it made",
     "running/loggers/tensorboard_log.py": "a new file of its own, opened exclusively",
     "running/ranks/watch.py": "/proc",
     "running/training/signals.py": "/dev/null",

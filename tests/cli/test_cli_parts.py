@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from energyc.language.diagnostics import UserError
+from energyc.running.folder.layout import RunFolder
+from energyc.running.folder.logs import read_rows
 from energyc.running.runs.saved import load_run
-from energyc.running.training.folder import RunFolder
-from energyc.running.training.metrics_log import read_rows
 from tests.cli.run import energyc, written
 
 Capture = pytest.CaptureFixture[str]

@@ -18,13 +18,14 @@ import torch
 from PIL import Image
 
 import energyc as front
+from energyc.running.folder.checkpoints import load
+from energyc.running.folder.layout import RunFolder
+from energyc.running.folder.logs import read_relaxations
 from energyc.running.runs.prepare import reopen
 from energyc.running.runs.saved import load_run
-from energyc.running.training.checkpoint import load
 from energyc.running.training.feeds import Feed
-from energyc.running.training.folder import RunFolder
 from energyc.running.training.order import evenly_spread
-from energyc.running.training.relaxations import SAMPLES, read_relaxations
+from energyc.running.training.relaxations import SAMPLES
 from energyc.running.training.snapshot import restore
 from energyc.surfaces.report.embedded import embedded
 from energyc.surfaces.report.run_facts import run_facts

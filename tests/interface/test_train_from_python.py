@@ -18,7 +18,7 @@ import energyc
 from energyc.running.data import FieldSchema, Schema
 from energyc.running.data.arrays import ArraySplit, SplitDataset
 from energyc.running.data.registry import DATA, Registry
-from energyc.running.training.formats import RunInfo, parse
+from energyc.running.folder.formats import RunInfo, parse
 from energyc.surfaces.cli.main import main
 
 SPEC = """

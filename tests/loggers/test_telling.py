@@ -12,12 +12,12 @@ import pytest
 
 import energyc
 from energyc.language.diagnostics import UserError
+from energyc.running.folder.layout import RunFolder
+from energyc.running.folder.logs import read_rows
 from energyc.running.loggers import Ending, Logger, Run
 from energyc.running.ranks.group import Group
 from energyc.running.training.division import Division
-from energyc.running.training.folder import RunFolder
 from energyc.running.training.loop import train
-from energyc.running.training.metrics_log import read_rows
 from energyc.running.training.outcome import Diverged
 from energyc.running.training.progress import Reporter
 from tests.train.tiny import make_session

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from energyc.language.diagnostics import UserError
+from energyc.running.folder.layout import RunFolder
+from energyc.running.folder.logs import read_rows
 from energyc.running.loggers.tensorboard_log import TensorBoard
-from energyc.running.training.folder import RunFolder
 from energyc.running.training.loop import train
-from energyc.running.training.metrics_log import read_rows
 from tests.train.tiny import make_session
 
 pytest.importorskip("tensorboard")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from energyc.running.training import checkpoint
-from energyc.running.training.folder import RunFolder
+from energyc.running.folder import checkpoints
+from energyc.running.folder.layout import RunFolder
 from tests.cli.run import SMALL
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,8 +30,7 @@ def launched(spec: Path, out: Path, *options: str) -> Iterator[subprocess.Popen[
     command = [*torchrun, *meeting, *train, *options]
     with subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as process:
         try:
-            checkpoints = RunFolder(out).checkpoints
-            while not checkpoint.steps(checkpoints) or checkpoint.steps(checkpoints)[0] < 20:
+            while max(checkpoints.steps(RunFolder(out).checkpoints), default=0) < 20:
                 assert process.poll() is None, process.stderr and process.stderr.read()
                 time.sleep(0.1)
             yield process
@@ -74,5 +73,5 @@ def test_the_end_of_a_rank(number: signal.Signals, message: str, spec: Path, tmp
         _, said = process.communicate(timeout=120)
     assert said.count(message) == 1 and said.count("error[") + said.count("interrupted after") == 1, said
     assert "Traceback" not in said.partition("torch/distributed")[0]
-    step = checkpoint.steps(RunFolder(out).checkpoints)[0]
+    step = checkpoints.steps(RunFolder(out).checkpoints)[0]
     assert resumed(out, step + 5).returncode == 0

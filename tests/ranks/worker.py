@@ -10,9 +10,9 @@ from pathlib import Path
 
 import torch
 
+from energyc.running.folder.logs import Row
 from energyc.running.ranks.launch import joined, leave
 from energyc.running.training.loop import train
-from energyc.running.training.metrics_log import Row
 from energyc.running.training.outcome import Interrupted
 from energyc.running.training.progress import Reporter
 from tests.ranks.cases import CASES

@@ -12,14 +12,13 @@ import pytest
 
 from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
-from energyc.running.training import checkpoint as checkpoints
-from energyc.running.training.checkpoint import Checkpoint, load_last, save
+from energyc.running.folder import checkpoints
+from energyc.running.folder.checkpoints import Checkpoint, load_last, save
+from energyc.running.folder.layout import LOCK, RunFolder, locked
+from energyc.running.folder.logs import read_rows
 from energyc.running.training.evaluation import evaluate
 from energyc.running.training.feeds import Feeds
-from energyc.running.training.folder import RunFolder
-from energyc.running.training.lock import LOCK, locked
 from energyc.running.training.loop import Training, train
-from energyc.running.training.metrics_log import read_rows
 from energyc.running.training.seeds import train_seeds
 from energyc.running.training.session import Session
 from tests.train.test_train_resume import start, wait_for_rows

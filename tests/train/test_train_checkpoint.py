@@ -11,8 +11,8 @@ import torch
 
 from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
-from energyc.running.training import checkpoint as checkpoints
-from energyc.running.training.checkpoint import Checkpoint, Damaged, load, load_best, load_last, prune, save
+from energyc.running.folder import checkpoints
+from energyc.running.folder.checkpoints import Checkpoint, Damaged, load, load_best, load_last, prune, save
 from energyc.running.training.loop import train
 from tests.train.tiny import make_session
 
@@ -101,7 +101,7 @@ def test_full_disk_keeps_the_last_good_one(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_full_disk_for_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from energyc.running.training.metrics_log import MetricsLog
+    from energyc.running.folder.logs import MetricsLog
 
     real = MetricsLog.write
 

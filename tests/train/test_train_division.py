@@ -17,12 +17,12 @@ from energyc.language.settings import TrainOptions
 from energyc.running.data import FieldSchema, Schema, find_adapter
 from energyc.running.data.arrays import ArraySplit, SplitDataset
 from energyc.running.data.partition import folds, held_out
+from energyc.running.folder.layout import RunFolder
+from energyc.running.folder.logs import read_rows
 from energyc.running.training.division import Division
 from energyc.running.training.evaluation import evaluate
 from energyc.running.training.feeds import Feed, Feeds
-from energyc.running.training.folder import RunFolder
 from energyc.running.training.loop import train
-from energyc.running.training.metrics_log import read_rows
 from energyc.running.training.seeds import read_summary, train_folds
 from energyc.running.training.session import Session
 from tests.train.tiny import TinyNet, make_session

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import energyc
-from energyc.running.training.metrics_log import Row
+from energyc.running.folder.logs import Row
 
 SPEC = """
 network line

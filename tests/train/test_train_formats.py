@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from energyc.language.diagnostics import UserError
+from energyc.running.folder.formats import Malformed, Manifest, Row, RunInfo, State, Summary, parse, parse_row
 from energyc.running.runs.saved import load_run
-from energyc.running.training.formats import Malformed, Manifest, Row, RunInfo, State, Summary, parse, parse_row
 
 BEST = {"step": 10, "value": 0.5, "numbers": {"cost": 0.5, "samples": 20}}
 

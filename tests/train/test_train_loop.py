@@ -15,10 +15,10 @@ from rich.console import Console
 
 from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
+from energyc.running.folder.checkpoints import load_last, steps
+from energyc.running.folder.layout import new_run
 from energyc.running.runs.saved import load_run
-from energyc.running.training.checkpoint import load_last, steps
 from energyc.running.training.evaluation import evaluate
-from energyc.running.training.folder import new_run
 from energyc.running.training.loop import train
 from energyc.running.training.outcome import Diverged, Interrupted
 from energyc.running.training.progress import BarReporter, PlainReporter, Reporter, make_reporter

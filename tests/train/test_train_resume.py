@@ -20,8 +20,8 @@ import torch
 
 from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
+from energyc.running.folder.checkpoints import load_last
 from energyc.running.runs.saved import load_run
-from energyc.running.training.checkpoint import load_last
 from energyc.running.training.feeds import Feeds
 from energyc.running.training.identity import files_digest
 from energyc.running.training.loop import train

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from energyc.language.network import DataInput, Network
+from energyc.running.folder.fit import refuse
+from energyc.running.folder.formats import RunInfo
 from energyc.running.runs.data_arguments import DIRECT
-from energyc.running.training.fit import refuse
-from energyc.running.training.formats import RunInfo
 
 
 def refuse_other_record(info: RunInfo, network: Network) -> None:

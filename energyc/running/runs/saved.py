@@ -16,14 +16,13 @@ from energyc.language.network import Network as Resolved
 from energyc.language.settings import TrainOptions
 from energyc.pipeline import Choices, resolve
 from energyc.running.data import FieldSchema, Schema
+from energyc.running.folder.checkpoints import Checkpoint, load_best, load_last
+from energyc.running.folder.fit import refuse_unfit_params
+from energyc.running.folder.formats import RunInfo
+from energyc.running.folder.layout import RunFolder, unreadable
+from energyc.running.folder.logs import Row, read_rows
 from energyc.running.runs.data_arguments import DIRECT, DataArguments
 from energyc.running.runs.recorded import refuse_other_record
-from energyc.running.training.checkpoint import Checkpoint, load_best, load_last
-from energyc.running.training.disk import unreadable
-from energyc.running.training.fit import refuse_unfit_params
-from energyc.running.training.folder import RunFolder
-from energyc.running.training.formats import RunInfo
-from energyc.running.training.metrics_log import Row, read_rows
 from energyc.running.training.network import Network
 from energyc.running.training.snapshot import restore
 

@@ -14,13 +14,11 @@
 | ``scores`` | metrics over all entries of a split at once |
 | ``saturation`` | outputs that rest on a bound of their set in all samples of an evaluation |
 | ``run_health`` | how a run settled and learned, from its rows, with symptoms and remedies |
-| ``identity`` | the spec and the data of a run, compared when it resumes |
-| ``checkpoint``, ``folder``, ``metrics_log``, ``writer`` | the files of a run, and who writes them |
-| ``formats``, ``fit`` | whether those files are well-formed, and of this network, optimizer and settings |
+| ``identity`` | what a run is made of, for run.json, compared when it resumes |
+| ``snapshot`` | a live network with its optimiser as a checkpoint, and back |
 
 It depends on these interfaces only, not on specs or the compiler.
 
-Imports: ``convergence``, ``data``, ``diagnostics``, ``equations``, ``extras``, ``files``, ``loggers``, ``nudging``,
-``ranks``, ``rules``, ``settings``; libraries: ``filelock``, ``numpy``, ``pydantic``, ``rich``, ``safetensors``,
-``sklearn``, ``torch``, ``typing_extensions``.
+Imports: ``convergence``, ``data``, ``diagnostics``, ``equations``, ``extras``, ``folder``, ``loggers``, ``nudging``,
+``ranks``, ``rules``, ``settings``; libraries: ``numpy``, ``rich``, ``sklearn``, ``torch``.
 """

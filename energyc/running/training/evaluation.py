@@ -18,11 +18,11 @@ from torch import Tensor
 from energyc.language.diagnostics import UserError, arithmetic
 from energyc.language.settings import TrainOptions
 from energyc.language.settings.train import ALWAYS_MEASURED
+from energyc.running.folder.checkpoints import load_best
+from energyc.running.folder.layout import RunFolder
 from energyc.running.ranks.group import ALONE, Group
-from energyc.running.training.checkpoint import load_best
 from energyc.running.training.division import Part
 from energyc.running.training.feeds import Batch, Feed
-from energyc.running.training.folder import RunFolder
 from energyc.running.training.health import NotFinite, not_finite_state
 from energyc.running.training.network import Network, Tensors
 from energyc.running.training.order import evenly_spread, key_noise

@@ -1,4 +1,4 @@
-"""The identity of the spec and the data of a run, so that it is not resumed with others.
+"""What ``run.json`` says of a run, and the identity of its spec and its data, so that it is not resumed with others.
 
 ``run.json`` stores under ``made_of`` a SHA-256 of the spec's text, one of each data file, and the shapes and the means
 of the first and the last few training samples, which distinguish data without files.
@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import math
+import platform
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from energyc.language.diagnostics import Given, Option, UserError, spoken
 from energyc.running.training.feeds import Batch, Feed
+from energyc.running.training.learner import Learner
 from energyc.running.training.order import evenly_spread
 from energyc.running.training.session import Session
 
@@ -23,6 +26,28 @@ SPEC = "spec.energy"
 _ENDS = 8  # samples at each end of the split
 _WHOLE = 64  # the most files of a folder that are read; only names and sizes count for the others
 _NEAR = 1e-4  # two machines resize an image to the same means within this
+
+
+def run_info(session: Session, learner: Learner, made_of: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options, seed, sizes and versions, with the session's own ``info``."""
+    return {
+        "format": 1,
+        "network": session.net.name,
+        "rule": learner.rule,
+        "options": session.options.to_json(),
+        "steps": learner.total,
+        "training_samples": learner.order.samples,
+        "params": {name: list(param.shape) for name, param in learner.params.items()},
+        "bindings": {"clamps": dict(session.feeds.clamps), "targets": dict(session.feeds.targets)},
+        "files": list(session.files),
+        "made_of": dict(made_of),
+        **({} if session.feeds.division.fold is None else {"fold": session.feeds.division.fold}),
+        "device": session.device,
+        "dtype": str(session.dtype).removeprefix("torch."),
+        "threads": torch.get_num_threads(),
+        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
+        **session.info,
+    }
 
 
 def made_of(session: Session, feed: Feed) -> dict[str, Any]:

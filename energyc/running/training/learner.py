@@ -12,10 +12,10 @@ from torch import Tensor
 
 from energyc.language.diagnostics import UserError, did_you_mean, is_out_of_memory, listed
 from energyc.language.settings.train import ContractionPenalty
+from energyc.running.folder.logs import Row
 from energyc.running.training.average import Average
 from energyc.running.training.feeds import Batch, Feed
 from energyc.running.training.health import NotFinite, first_not_finite, vitals, within_gate
-from energyc.running.training.metrics_log import Row
 from energyc.running.training.network import Gradients, learnable
 from energyc.running.training.on_sets import start_on_sets
 from energyc.running.training.optimizers import make_optimizer, set_rates, take_step

@@ -18,21 +18,20 @@ from typing import Any
 import torch
 
 from energyc.language.diagnostics import Option, UserError, arithmetic, listed, spoken
+from energyc.running.folder import checkpoints
+from energyc.running.folder.checkpoints import Checkpoint
+from energyc.running.folder.fit import refuse_unfit_state
+from energyc.running.folder.layout import RunFolder, claimed, locked, refuse_taken
+from energyc.running.folder.logs import Row, read_rows
+from energyc.running.folder.writer import Writer
 from energyc.running.loggers.protocol import Run
 from energyc.running.loggers.telling import Telling
-from energyc.running.training import checkpoint as checkpoints
-from energyc.running.training.checkpoint import Checkpoint
 from energyc.running.training.diagnosis import Diagnosis
 from energyc.running.training.evaluation import Evaluation, Stopped, check_names, evaluate_split, is_better
 from energyc.running.training.feeds import Feed
-from energyc.running.training.fit import refuse_unfit_state
-from energyc.running.training.folder import RunFolder, claimed, refuse_taken
 from energyc.running.training.health import NotFinite, not_finite_param
-from energyc.running.training.identity import made_of, refuse_other
-from energyc.running.training.info import run_info
+from energyc.running.training.identity import made_of, refuse_other, run_info
 from energyc.running.training.learner import Learner
-from energyc.running.training.lock import locked
-from energyc.running.training.metrics_log import Row, read_rows
 from energyc.running.training.numbers import shown
 from energyc.running.training.outcome import Diverged, Interrupted, Numbers, Outcome, ending_of
 from energyc.running.training.penalty import Controller
@@ -42,7 +41,6 @@ from energyc.running.training.run_health import Relaxation, RunHealth, run_healt
 from energyc.running.training.session import Session
 from energyc.running.training.signals import Signals
 from energyc.running.training.snapshot import restore, take
-from energyc.running.training.writer import Writer
 
 #: Is given the row of each update; where it returns False, the run ends there as it would at its last update.
 Watch = Callable[[Row], object]

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column
 
 from energyc.language.settings.train import ALWAYS_MEASURED
-from energyc.running.training.metrics_log import Row
+from energyc.running.folder.logs import Row
 from energyc.running.training.numbers import format_number
 from energyc.running.training.run_health import vital_signs
 

@@ -15,10 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from energyc.files import SafePath
 from energyc.running.training.feeds import Feed
-from energyc.running.training.formats import RelaxationRow, parse_relaxation
-from energyc.running.training.metrics_log import numbered_rows
 from energyc.running.training.network import Network
 from energyc.running.training.order import evenly_spread
 
@@ -52,8 +49,3 @@ def _rounded(values: Tensor) -> list[list[float | None]]:
 
 def _six_digits(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
-
-
-def read_relaxations(path: SafePath) -> list[RelaxationRow]:
-    """Read all rows; there are none where there is no file. Raises UserError as ``numbered_rows``."""
-    return [row for _, row in numbered_rows(path, parse_relaxation)]

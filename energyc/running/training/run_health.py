@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from energyc.running.training.metrics_log import Row
+from energyc.running.folder.logs import Row
 from energyc.running.training.network import Network
 from energyc.running.training.numbers import format_number
 from energyc.running.training.saturation import Saturation

@@ -11,11 +11,9 @@ from typing import Any
 
 from energyc.language.diagnostics import UserError
 from energyc.language.settings.train import ALWAYS_MEASURED
+from energyc.running.folder.formats import Malformed
+from energyc.running.folder.layout import RunFolder, claimed, locked, writing
 from energyc.running.ranks.group import ALONE, Group
-from energyc.running.training.disk import writing
-from energyc.running.training.folder import RunFolder, claimed
-from energyc.running.training.formats import Malformed
-from energyc.running.training.lock import locked
 from energyc.running.training.loop import train
 from energyc.running.training.outcome import Interrupted, Numbers, Outcome
 from energyc.running.training.progress import Reporter

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from energyc.language.diagnostics import UserError, is_out_of_memory
-from energyc.running.training.checkpoint import Checkpoint
-from energyc.running.training.fit import refuse_unfit
+from energyc.running.folder.checkpoints import Checkpoint
+from energyc.running.folder.fit import refuse_unfit
 from energyc.running.training.network import Network, Tensors, assign, learnable
 from energyc.running.training.optimizers import pack, unpack
 
@@ -38,8 +38,9 @@ def restore(net: Network, checkpoint: Checkpoint, optimizer: torch.optim.Optimiz
 
     Raises UserError E0514 if it does not fit.
     """
-    refuse_unfit(net, checkpoint, optimizer)
-    assign(learnable(net), checkpoint.weights if optimizer is None else checkpoint.params)
+    params = learnable(net)
+    refuse_unfit(params, net.state_dict(), checkpoint, optimizer)
+    assign(params, checkpoint.weights if optimizer is None else checkpoint.params)
     if checkpoint.buffers or checkpoint.state.get("extra"):
         _load_rest(net, {**checkpoint.buffers, **checkpoint.state.get("extra", {})})
     if checkpoint.state.get("beta") is not None:

@@ -11,6 +11,6 @@
 | ``precision`` | params rounded to few bits, and with mismatch |
 | ``study`` | a run's metrics at several precisions |
 
-Imports: ``calculus``, ``derive``, ``diagnostics``, ``ir``, ``network``, ``pipeline``, ``runs``, ``training``,
-``version``; libraries: ``numpy``, ``scipy``, ``torch``.
+Imports: ``calculus``, ``derive``, ``diagnostics``, ``folder``, ``ir``, ``network``, ``pipeline``, ``runs``,
+``training``, ``version``; libraries: ``numpy``, ``scipy``, ``torch``.
 """

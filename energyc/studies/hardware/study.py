@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from energyc.language.diagnostics import UserError
+from energyc.running.folder.layout import RunFolder
 from energyc.running.training.division import Part
 from energyc.running.training.evaluation import evaluate
-from energyc.running.training.folder import RunFolder
 from energyc.running.training.outcome import Numbers
 from energyc.running.training.precision import Over, Precision, held
 from energyc.running.training.seeds import read_summary, run_folders, spread

@@ -2,9 +2,10 @@
 
 It returns numbers only; ``report`` presents them.
 
-Imports: ``adjoints``, ``calculus``, ``claims``, ``convergence``, ``diagnostics``, ``equations``, ``ir``, ``module``,
-``network``, ``nudging``, ``pipeline``, ``plan``, ``relaxation``, ``resources``, ``rules``, ``runs``, ``settings``,
-``syntax``, ``targets``, ``tensors``, ``training``; libraries: ``numpy``, ``safetensors``, ``scipy``, ``torch``.
+Imports: ``adjoints``, ``calculus``, ``claims``, ``convergence``, ``diagnostics``, ``equations``, ``folder``, ``ir``,
+``module``, ``network``, ``nudging``, ``pipeline``, ``plan``, ``relaxation``, ``resources``, ``rules``, ``runs``,
+``settings``, ``syntax``, ``targets``, ``tensors``, ``training``; libraries: ``numpy``, ``safetensors``, ``scipy``,
+``torch``.
 """
 
 from energyc.studies.verify.compare import Measure

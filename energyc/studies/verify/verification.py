@@ -17,10 +17,10 @@ from energyc.language.syntax import ast
 from energyc.mathematics.calculus import depends, is_cut
 from energyc.mathematics.ir import walk
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, parse, resolve, training_dtype
+from energyc.running.folder.checkpoints import Checkpoint, steps
 from energyc.running.runs.data_arguments import NO_DATA, Data
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.saved import SavedRun, Which, load_run
-from energyc.running.training.checkpoint import Checkpoint, steps
 from energyc.running.training.outcome import best_by
 from energyc.running.training.run_health import Relaxation, RunHealth, run_health
 from energyc.runtime.convergence.causes import NonConvergence

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from energyc.language.diagnostics import UserError
+from energyc.running.folder.layout import RunFolder
 from energyc.running.runs.saved import SavedRun, load_run
-from energyc.running.training.folder import RunFolder
 from energyc.running.training.numbers import format_number
 from energyc.running.training.outcome import best_by
 from energyc.running.training.seeds import read_summary, run_folders

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from energyc.language.diagnostics import Misuse, Option, spoken
+from energyc.running.folder.layout import RunFolder
 from energyc.running.runs.prepare import to_evaluate
 from energyc.running.training.division import Part
 from energyc.running.training.evaluation import Evaluation
 from energyc.running.training.evaluation import evaluate as evaluate_session
-from energyc.running.training.folder import RunFolder
 from energyc.running.training.numbers import format_numbers, shown
 from energyc.running.training.outcome import CHOSEN_BY, Numbers
 from energyc.running.training.run_health import saturated_symptoms

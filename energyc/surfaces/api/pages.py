@@ -143,9 +143,9 @@ def plot(
     (places from 0, on a grid ``(2, 3)``). ``data`` and what follows are those of ``energyc.train``, for a run whose
     data a program gave. Raises UserError (no run, no matplotlib, a kind that has no meaning here), SpecError.
     """
+    from energyc.running.folder.layout import RunFolder
     from energyc.running.runs.prepare import reopen
     from energyc.running.runs.threads import suited_threads
-    from energyc.running.training.folder import RunFolder
     from energyc.surfaces.report.plots import Choice, plot_run
     from energyc.surfaces.report.scene import View
 

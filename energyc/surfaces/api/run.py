@@ -9,8 +9,8 @@ from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from energyc.running.training.folder import RunFolder
-from energyc.running.training.metrics_log import Row, read_rows
+from energyc.running.folder.layout import RunFolder
+from energyc.running.folder.logs import Row, read_rows
 from energyc.running.training.numbers import format_numbers, shown
 from energyc.running.training.outcome import CHOSEN_BY, Outcome
 from energyc.running.training.seeds import run_folders

@@ -12,9 +12,9 @@ from typing import Any
 
 from energyc.language.diagnostics import Misuse, Option, spoken
 from energyc.pipeline import parse, wrong_argument
+from energyc.running.folder.layout import RunFolder
 from energyc.running.ranks.group import ALONE
 from energyc.running.runs.locate import read_spec
-from energyc.running.training.folder import RunFolder
 from energyc.surfaces.api.compare import Comparison, compare, shortened
 from energyc.surfaces.api.result import Result
 from energyc.surfaces.api.run import Run, Runs

@@ -14,6 +14,7 @@ from energyc.language.diagnostics import Misuse, Option, UserError, in_python, s
 from energyc.language.diagnostics.near import listed
 from energyc.pipeline import Choices, wrong_argument
 from energyc.running.data import describe
+from energyc.running.folder.layout import RunFolder, new_run
 from energyc.running.loggers.chosen import continued
 from energyc.running.loggers.chosen import given as given_loggers
 from energyc.running.loggers.protocol import Logger
@@ -23,7 +24,6 @@ from energyc.running.runs.prepare import Prepared, Request, prepare, reopen
 from energyc.running.runs.saved import load_run
 from energyc.running.runs.target import TARGETS, usual_target
 from energyc.running.runs.threads import suited_threads
-from energyc.running.training.folder import RunFolder, new_run
 from energyc.running.training.loop import Watch
 from energyc.running.training.loop import train as train_session
 from energyc.running.training.outcome import Diverged, Interrupted

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from energyc.language.diagnostics import Misuse, Option, UserError, spoken
 from energyc.pipeline import Choices
+from energyc.running.folder.layout import RunFolder
 from energyc.running.runs.locate import is_run
 from energyc.running.runs.saved import Which
-from energyc.running.training.folder import RunFolder
 from energyc.running.training.seeds import read_summary, run_folders
 from energyc.studies.verify import Verification
 from energyc.studies.verify import verify as measure

@@ -2,9 +2,9 @@
 
 It reads arguments, writes to streams and chooses the exit status; other packages do the work of a command.
 
-Imports: ``api``, ``collection``, ``diagnostics``, ``doctor``, ``extras``, ``loggers``, ``lsp``, ``pipeline``,
-``ranks``, ``report``, ``resolve``, ``resources``, ``runs``, ``syntax``, ``targets``, ``training``, ``version``;
-libraries: ``click``, ``rich``.
+Imports: ``api``, ``collection``, ``diagnostics``, ``doctor``, ``extras``, ``folder``, ``loggers``, ``lsp``,
+``pipeline``, ``ranks``, ``report``, ``resolve``, ``resources``, ``runs``, ``syntax``, ``targets``, ``training``,
+``version``; libraries: ``click``, ``rich``.
 """
 
 from energyc.surfaces.cli.main import main

@@ -53,7 +53,7 @@ def is_spec(ctx: click.Context, param: click.Parameter, value: str | None) -> st
 def is_run(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """Refuse a path, or one of several, that is not a run folder, before torch is imported. Raises UserError E0511."""
     if value is not None and _checks_early(ctx):
-        from energyc.running.training.folder import RunFolder
+        from energyc.running.folder.layout import RunFolder
 
         for path in [value] if isinstance(value, str) else value:
             folder = RunFolder(Path(path))

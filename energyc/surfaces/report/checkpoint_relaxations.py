@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable
 
 from energyc.language.diagnostics import SpecError, UserError
+from energyc.running.folder import checkpoints
+from energyc.running.folder.checkpoints import Damaged
+from energyc.running.folder.formats import RelaxationRow, parse_relaxation
 from energyc.running.runs.prepare import reopen
 from energyc.running.runs.saved import SavedRun
-from energyc.running.training import checkpoint as checkpoints
-from energyc.running.training.checkpoint import Damaged
 from energyc.running.training.feeds import Feed
-from energyc.running.training.formats import RelaxationRow, parse_relaxation
 from energyc.running.training.relaxations import relaxation_row
 from energyc.running.training.snapshot import restore
 

@@ -13,9 +13,9 @@ from energyc.surfaces.report.curves import health_curves, learning_curves, seed_
 
 if TYPE_CHECKING:
     from energyc.language.network import Network
+    from energyc.running.folder.layout import RunFolder
     from energyc.running.runs.saved import SavedRun
     from energyc.running.training.feeds import Batch, Feed
-    from energyc.running.training.folder import RunFolder
     from energyc.running.training.session import Session
     from energyc.surfaces.report.scene import View
 
@@ -59,8 +59,8 @@ def plot_run(
     Raises UserError E0511 (no run), E0530 (nothing recorded yet, no matplotlib, or a kind that was asked for by name
     has no meaning here).
     """
+    from energyc.running.folder.layout import RunFolder
     from energyc.running.runs.saved import load_run
-    from energyc.running.training.folder import RunFolder
 
     folder = RunFolder(Path(path))
     if folder.of_several and set(choice.kinds) <= {"curves"}:

@@ -14,11 +14,10 @@ from energyc.language.network import Network
 from energyc.language.settings.table import Block, table
 from energyc.pipeline import classify, resolve
 from energyc.proofs.claims.classes import Classes
+from energyc.running.folder.formats import RelaxationRow
+from energyc.running.folder.logs import Row, read_relaxations
 from energyc.running.runs.recorded import refuse_other_record
 from energyc.running.runs.saved import SavedRun
-from energyc.running.training.formats import RelaxationRow
-from energyc.running.training.metrics_log import Row
-from energyc.running.training.relaxations import read_relaxations
 from energyc.running.training.run_health import Relaxation, RunHealth, run_health
 
 #: The longest default in words.

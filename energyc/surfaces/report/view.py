@@ -10,8 +10,8 @@ from pathlib import Path
 from markupsafe import Markup
 
 from energyc.files import SafePath
+from energyc.running.folder.formats import RelaxationRow
 from energyc.running.runs.saved import load_run
-from energyc.running.training.formats import RelaxationRow
 from energyc.running.training.numbers import RESTING
 from energyc.running.training.outcome import CHOSEN_BY, best_by
 from energyc.surfaces.charts import Chart, Mark, Scale, Series

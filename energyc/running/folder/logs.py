@@ -1,4 +1,4 @@
-"""``metrics.jsonl``: one JSON object a line for each update and evaluation, the same bytes for the same run."""
+"""The logs of a run: one JSON object a line for each update and evaluation, the same bytes for the same run."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from energyc.files import SafePath
-from energyc.running.training.disk import read_log
-from energyc.running.training.fit import refuse
-from energyc.running.training.formats import Malformed, parse_row
+from energyc.running.folder.fit import refuse
+from energyc.running.folder.formats import Malformed, RelaxationRow, parse_relaxation, parse_row
+from energyc.running.folder.layout import unreadable
 
 Row = dict[str, Any]
 R = TypeVar("R", bound=Mapping[str, Any])
+
+#: Bytes of the largest log that is read.
+_LARGEST_LOG = 2 << 30
 
 
 class MetricsLog:
@@ -52,13 +55,23 @@ def read_rows(path: SafePath) -> list[Row]:
     return [row for _, row in numbered_rows(path, parse_row)]
 
 
+def read_relaxations(path: SafePath) -> list[RelaxationRow]:
+    """Read all rows of ``relaxations.jsonl``. Raises UserError as ``numbered_rows``."""
+    return [row for _, row in numbered_rows(path, parse_relaxation)]
+
+
 def numbered_rows(path: SafePath, parse_line: Callable[[str], R]) -> list[tuple[str, R]]:
-    """Read the lines of a log with their rows, but a last line that a killed run left unfinished.
+    """Read the lines of a log with their rows, but a last line that a killed run left unfinished; none without a file.
 
     Raises UserError: E0511 if the log cannot be read, E0514 for a row that no run writes, and for one whose step comes
     after a later one.
     """
-    lines = read_log(path)
+    try:
+        lines = path.read_utf8(_LARGEST_LOG, errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise unreadable(path, error) from None
     while lines and not _is_json(lines[-1]):
         lines.pop()
     rows: list[R] = []

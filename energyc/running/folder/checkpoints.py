@@ -18,8 +18,8 @@ from torch import Tensor
 
 from energyc.files import SafePath, reserving
 from energyc.language.diagnostics import Option, UserError, is_out_of_memory, spoken
-from energyc.running.training.disk import unreadable
-from energyc.running.training.formats import Manifest, State, parse
+from energyc.running.folder.formats import Manifest, State, parse
+from energyc.running.folder.layout import unreadable
 
 Notify = Callable[[str], None]
 MANIFEST, STATE = "manifest.json", "state.json"

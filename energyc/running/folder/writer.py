@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from energyc.running.training import checkpoint as checkpoints
-from energyc.running.training.checkpoint import Checkpoint
-from energyc.running.training.disk import writing
-from energyc.running.training.folder import RunFolder
-from energyc.running.training.metrics_log import MetricsLog, Row
+from energyc.running.folder import checkpoints
+from energyc.running.folder.checkpoints import Checkpoint
+from energyc.running.folder.layout import RunFolder, writing
+from energyc.running.folder.logs import MetricsLog, Row
 
 
 class Writer:

@@ -15,19 +15,23 @@ from torch import Tensor
 
 from energyc.language.diagnostics import UserError
 from energyc.language.settings import TrainOptions
-from energyc.running.training.checkpoint import Checkpoint
-from energyc.running.training.network import Network, learnable
+from energyc.running.folder.checkpoints import Checkpoint
 
 #: What a run needs of its state to go on.
 _NEEDED = ("samples", "best", "evaluated", "idle", "partial", "controller")
 
 
-def refuse_unfit(net: Network, checkpoint: Checkpoint, optimizer: torch.optim.Optimizer | None = None) -> None:
+def refuse_unfit(
+    params: Mapping[str, Tensor],
+    buffers: Mapping[str, object],
+    checkpoint: Checkpoint,
+    optimizer: torch.optim.Optimizer | None = None,
+) -> None:
     """Raise UserError E0514, with the first thing that is wrong, if the tensors are not of this network."""
-    refuse_unfit_params(learnable(net), checkpoint.params)
+    refuse_unfit_params(params, checkpoint.params)
     if checkpoint.average:
-        refuse_unfit_params(learnable(net), checkpoint.average)
-    refuse(_wrong_buffers(net.state_dict(), checkpoint.buffers))
+        refuse_unfit_params(params, checkpoint.average)
+    refuse(_wrong_buffers(buffers, checkpoint.buffers))
     if optimizer is not None:
         refuse(_wrong_optimizer(optimizer, checkpoint.optimizer))
 

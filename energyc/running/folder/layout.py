@@ -1,13 +1,19 @@
-"""The folder of a run: its name, its files, its ``run.json``.
+"""The folder of a run: its name, its files, its lock, and the messages where it cannot be read or written.
 
 ``spec.energy`` and the generated module come from the session; ``run.json`` holds options, versions and seed;
 ``metrics.jsonl``, ``relaxations.jsonl``, ``timings.jsonl``, ``checkpoints/`` and ``pictures/`` are filled during
 training. Times have a file of their own, since the same run writes all else again byte for byte.
+
+One process at a time writes into a folder. The kernel holds the lock, not the file, and releases it however the process
+ends; a file system without locks gets a lock file. The file names the process for others, and is removed with the lock.
 """
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,13 +21,17 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, SoftFileLock, Timeout
+
 from energyc.files import SafePath
 from energyc.language.diagnostics import Option, Resuming, UserError, spoken
-from energyc.running.training.formats import Malformed, RunInfo, Summary, parse
-from energyc.running.training.lock import LOCK, locked
+from energyc.running.folder.formats import Malformed, RunInfo, Summary, parse
 
+LOCK = ".lock"
 #: Bytes of the largest run.json or summary.json.
 _LARGEST_JSON = 64 << 20
+#: The errors of a disk without room.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -176,6 +186,47 @@ def claimed(path: Path) -> Iterator[None]:
             raise
 
 
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Lock an existing folder. Raises UserError E0517 if another process holds the lock, E0513."""
+    path = SafePath(folder) / LOCK
+    lock = FileLock(path.path, blocking=False)
+    with _lockable(folder):
+        try:
+            with suppress(FileNotFoundError):
+                path.read()  # refuses a link or a pipe
+            lock.acquire()
+        except Timeout:
+            remedy = spoken("wait until it ends, or choose another {}", Option("out"))
+            raise UserError(f"{folder} is being trained by {_holder(path)}", code="E0517", help=remedy) from None
+    try:
+        if not isinstance(lock, SoftFileLock):  # whose file names the process already
+            with _lockable(folder):
+                path.append_utf8(f"process {os.getpid()} on {socket.gethostname()}")
+        yield
+    finally:
+        with suppress(OSError):
+            path.remove()
+        lock.release()
+
+
+@contextmanager
+def _lockable(folder: Path) -> Iterator[None]:
+    """Turn a lock that cannot be written into a UserError (E0513)."""
+    try:
+        yield
+    except OSError as error:
+        message = f"cannot write to {error.filename or folder}: {_reason(error)}"
+        raise UserError(message, code="E0513", help=_room(error)) from None
+
+
+def _holder(path: SafePath) -> str:
+    try:
+        return path.read_utf8(errors="replace")[:200].strip() or "another process"
+    except OSError:
+        return "another process"
+
+
 def _empty(path: Path) -> None:
     """Remove all that a run has put into its folder, but for the lock."""
     for name in SafePath(path).names():
@@ -195,3 +246,35 @@ def _make_folder(path: Path, exist_ok: bool = True) -> Path:
             f"cannot make {path}: {reason}", code="E0513", help=spoken("choose another {}", Option("out"))
         ) from None
     return path
+
+
+# ------------------------------------------------------------ messages
+
+
+def unreadable(path: SafePath, error: Exception) -> UserError:
+    """Say that a file of a run folder cannot be read."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return UserError(f"{path} cannot be read: {reason}", code="E0511", help="give a folder that energyc train made")
+
+
+@contextmanager
+def writing(out: Path, saved: int | None) -> Iterator[None]:
+    """Turn a failed write into a UserError (E0513) that names the newest checkpoint and how to resume."""
+    try:
+        yield
+    except OSError as error:
+        checkpoint = f"the checkpoint of step {saved} is kept" if saved is not None else "no checkpoint was written yet"
+        next_step = "then resume with: {}" if saved is not None else "then start again"
+        help_text = spoken(f"{_room(error)}, {next_step}", Resuming(out))
+        raise UserError(
+            f"cannot write to {out}: {_reason(error)}; {checkpoint}", code="E0513", help=help_text
+        ) from error
+
+
+def _reason(error: OSError) -> str:
+    return "the disk is full" if error.errno in _FULL else (error.strerror or str(error))
+
+
+def _room(error: OSError) -> str:
+    """Return what lets a write succeed."""
+    return "free some space" if error.errno in _FULL else "make the folder writable"
