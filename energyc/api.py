@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from energyc.language.diagnostics import SpecError, UserError
     from energyc.running.data import register_data
     from energyc.running.training.outcome import Diverged
-    from energyc.runtime.convergence.checks import NotSettledWarning
+    from energyc.runtime import NotSettledWarning
     from energyc.surfaces.api.bench import bench
     from energyc.surfaces.api.compare import compare
     from energyc.surfaces.api.compile import compile
@@ -52,7 +52,7 @@ PLACES = MappingProxyType(
     {
         "Diverged": "energyc.running.training.outcome",
         "Estimator": "energyc.surfaces.api.estimator",
-        "NotSettledWarning": "energyc.runtime.convergence.checks",
+        "NotSettledWarning": "energyc.runtime",
         "Run": "energyc.surfaces.api.run",
         "Runs": "energyc.surfaces.api.run",
         "SpecError": "energyc.language.diagnostics",

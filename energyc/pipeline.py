@@ -15,7 +15,7 @@ What follows builds on these: `running` trains a module, `studies` measures it, 
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
 
 Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``extras``, ``kept``, ``loops``, ``module``, ``network``,
-``normal_form``, ``plan``, ``resolve``, ``rules``, ``syntax``, ``targets``, ``verdicts``, ``version``; libraries:
+``normal_form``, ``plan``, ``resolve``, ``runtime``, ``syntax``, ``targets``, ``verdicts``, ``version``; libraries:
 ``torch``.
 """
 
@@ -174,7 +174,7 @@ def resolve(source: Source, choices: Choices = Choices(), schemas: Schemas | Non
     """
     from energyc.language.resolve import resolve as resolve_tree
     from energyc.running.data import find_adapter, read_schema
-    from energyc.runtime.rules import RULES
+    from energyc.runtime import RULES
 
     tree, found = parse(source), list[object]()
 

@@ -14,7 +14,15 @@ import energyc
 
 ROOT = Path(energyc.__file__).resolve().parent
 #: The faces of the package, which may import anything.
-FACES = ("energyc", "energyc.api", "energyc.__main__", "energyc.data", "energyc.data.arrays", "energyc.loggers")
+FACES = (
+    "energyc",
+    "energyc.api",
+    "energyc.runtime",
+    "energyc.__main__",
+    "energyc.data",
+    "energyc.data.arrays",
+    "energyc.loggers",
+)
 #: The wings, each after those that it may import from. The other modules of the package stand beside them.
 WINGS = ("mathematics", "language", "derivation", "runtime", "proofs", "code", "running", "studies", "surfaces")
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from energyc import UserError, pipeline, runtime
 from energyc.code.module.instantiate import loaded
 from energyc.code.targets import TARGETS, find_target
 from energyc.resources import folder, shipped
-from energyc.runtime.rules import RULES
+from energyc.runtime import RULES
 
 ROOT = Path(str(runtime.__file__)).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -26,13 +27,39 @@ BESIDE = ("files", "resources", "version", "collection")
 @pytest.mark.parametrize("name", sorted(runtime.PUBLIC))
 def test_a_public_name_is_where_it_is_said_to_be(name: str) -> None:
     value = getattr(runtime, name)
-    assert value is getattr(import_module(runtime.PUBLIC[name]), name)
+    module = import_module(f"energyc.runtime.{runtime.PUBLIC[name]}")
+    assert value is (module if isinstance(value, ModuleType) else getattr(module, name))
     assert name == "Tensors" or value.__doc__, f"{name} has no docstring"
+
+
+@pytest.mark.parametrize("name", sorted(runtime.FUNCTIONS))
+def test_a_function_of_equations_is_in_its_module(name: str) -> None:
+    assert getattr(getattr(runtime, runtime.FUNCTIONS[name]), name).__doc__
+
+
+def test_other_wings_import_the_package_alone() -> None:
+    """Not its modules, so that these can be arranged as the runtime needs them."""
+    files = [path for path in ROOT.parent.rglob("*.py") if ROOT not in path.parents]
+    nodes = [(path, node) for path in files for node in ast.walk(ast.parse(path.read_text()))]
+    inner = [
+        f"{path}:{node.lineno}"
+        for path, node in nodes
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("energyc.runtime.")
+    ]
+    assert not inner
+
+
+def test_a_name_for_types_is_the_public_one() -> None:
+    """What a type checker is told is what a program gets."""
+    tree = ast.parse((ROOT / "__init__.py").read_text())
+    told = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
+    for node in (node for node in told if isinstance(node, ast.ImportFrom)):
+        assert all(runtime.PUBLIC[a.name] in (node.module, f"{node.module}.{a.name}") for a in node.names)
 
 
 def test_no_public_name_is_that_of_a_room() -> None:
     rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")} | {path.stem for path in ROOT.glob("*.py")}
-    assert not rooms & runtime.PUBLIC.keys()
+    assert not rooms & (runtime.PUBLIC.keys() | runtime.FUNCTIONS.keys())
     with pytest.raises(AttributeError, match="no name 'nothing'"):
         runtime.nothing  # noqa: B018
 
@@ -69,6 +96,8 @@ sys.meta_path.insert(0, Blocked({sorted(blocked)!r}))
 import energyc.runtime as rt
 for name in rt.PUBLIC:
     getattr(rt, name)
+for name, module in rt.FUNCTIONS.items():
+    getattr(getattr(rt, module), name)
 import torch
 from hopfield_torch import Hopfield
 net = Hopfield(dtype=torch.float64)
@@ -115,6 +144,9 @@ def test_modules_read_what_the_runtime_exports(name: str) -> None:
         parts = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
         read = {part.attr for part in parts if isinstance(part.value, ast.Name) and part.value.id == "rt"}
         assert read <= {"require_contract", *runtime.PUBLIC}
+        called = [part for part in parts if isinstance(part.value, ast.Attribute) and ast.unparse(part)[:3] == "rt."]
+        modules = {part.attr: part.value.attr for part in called if isinstance(part.value, ast.Attribute)}
+        assert all(runtime.FUNCTIONS[name] == module for name, module in modules.items())
         assert "EnergyNetwork" in read or "LayeredNetwork" in read or "KernelNetwork" in read
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from energyc.runtime.tensors.indexing import gather, segment_sum
-from energyc.runtime.tensors.segments import (
+from energyc.runtime.tensors.reductions import (
     segment_count,
     segment_first_largest,
     segment_logsumexp,

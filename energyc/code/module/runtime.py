@@ -8,14 +8,16 @@ from energyc.code.tree.expressions import Attribute, Call, Expr, Hole, Name
 from energyc.code.tree.node import Node
 from energyc.code.tree.quotation import filled, quote
 from energyc.code.tree.statements import Body, Import
-from energyc.runtime import PUBLIC
+from energyc.runtime import FUNCTIONS, PUBLIC
 
 #: The name of the runtime in a generated module.
 ALIAS = "rt"
 
 
 def runtime(name: str) -> Attribute:
-    """``rt.name``. Raises KeyError for a name that the runtime does not export."""
+    """``rt.name``, or ``rt.ops.name`` of a function. Raises KeyError for what the runtime does not export."""
+    if name in FUNCTIONS:
+        return Attribute(Attribute(Name(ALIAS), FUNCTIONS[name]), name)
     if name not in PUBLIC:
         raise KeyError(f"energyc.runtime exports no {name}")
     return Attribute(Name(ALIAS), name)
@@ -41,6 +43,6 @@ def _template(form: str) -> Node:
 def _through_runtime(node: Node) -> Node:
     node = node.mapped(_through_runtime)
     match node:
-        case Call(Name(name), arguments, keywords) if name in PUBLIC:
+        case Call(Name(name), arguments, keywords) if name in FUNCTIONS:
             return Call(runtime(name), arguments, keywords)
     return node

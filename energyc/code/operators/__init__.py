@@ -4,7 +4,7 @@ In: a network that energyc made. Out: the same, whose calls are ``torch.ops.ener
 ``torch.ops.energyc.relax`` under torch.compile, torch.export and the transforms of torch.func. A module that is copied
 elsewhere carries none of it.
 
-Imports: ``equations``; libraries: ``torch``.
+Imports: ``runtime``; libraries: ``torch``.
 """
 
 from energyc.code.operators.traced import HANDLE, give

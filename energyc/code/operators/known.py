@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from energyc.runtime.equations.phase_settings import PhaseSettings
+from energyc.runtime import PhaseSettings
 
 _networks: dict[str, WeakValueDictionary[int, Any]] = {}
 _numbers = itertools.count()

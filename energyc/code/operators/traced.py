@@ -11,7 +11,7 @@ from torch import Tensor
 
 from energyc.code.operators import registered
 from energyc.code.operators.known import Handle, exported, introduce
-from energyc.runtime.equations.records import Relaxed
+from energyc.runtime import Relaxed
 
 #: The attribute of a network that holds its handle; it is not copied with the rest.
 HANDLE = "_operators_"

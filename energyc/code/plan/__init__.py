@@ -3,7 +3,7 @@
 It knows statements and their order, not the language they are printed in.
 
 Imports: ``calculus``, ``conservativeness``, ``derive``, ``diagnostics``, ``enclosures``, ``fields``, ``ir``,
-``network``, ``rules``, ``settings``, ``sparse``.
+``network``, ``runtime``, ``settings``, ``sparse``.
 """
 
 from energyc.code.plan.module import ModulePlan, features_of, plan_module

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from energyc.language.settings import Relax, TrainOptions
-from energyc.runtime.rules import RULES, Declaration
+from energyc.runtime import RULES, Declaration
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@
 and what the doctor tries follow from this registry: another target is another package, whose module ``target`` has an
 object ``TARGET``, and another word here.
 
-Imports: ``calculus``, ``derive``, ``diagnostics``, ``expressions``, ``extras``, ``functions``, ``ir``, ``kernels``,
-``loops``, ``module``, ``network``, ``notation``, ``plan``, ``resources``, ``rules``, ``runtime``, ``settings``,
-``sparse``, ``tree``; libraries: ``jinja2``, ``numpy``, ``torch``.
+Imports: ``calculus``, ``derive``, ``diagnostics``, ``expressions``, ``extras``, ``functions``, ``ir``, ``loops``,
+``module``, ``network``, ``notation``, ``plan``, ``resources``, ``runtime``, ``settings``, ``sparse``, ``tree``;
+libraries: ``jinja2``, ``numpy``, ``torch``.
 """
 
 from __future__ import annotations

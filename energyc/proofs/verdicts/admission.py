@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from energyc.language.diagnostics import Option, UserError, near, spoken
 from energyc.proofs.claims.classes import Classes
-from energyc.runtime.rules import RULES
+from energyc.runtime import RULES
 
 
 def available(classes: Classes) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from energyc.proofs.conservativeness.witness_data import witness_data
 from energyc.proofs.verdicts.certified import Writer
 from energyc.proofs.verdicts.gate import Gate, file_of
 from energyc.proofs.verdicts.rules import RuleVerdict, admissible
-from energyc.runtime.rules import RULES, Declaration
+from energyc.runtime import RULES, Declaration
 
 #: The classes of a network, from the best one to the worst.
 BEST_FIRST = ("conservative", "metric-descent", "undecided", "not-conservative")

@@ -16,7 +16,7 @@ from energyc.proofs.claims.classes import Claim
 from energyc.proofs.claims.holomorphy import obstacles
 from energyc.proofs.conservativeness.classify import Classification
 from energyc.proofs.conservativeness.descent import Descent, only_through
-from energyc.runtime.rules import RULES, Declaration
+from energyc.runtime import RULES, Declaration
 
 Worth = Literal["exact", "surrogate", "biased", "unproved", "inadmissible"]
 

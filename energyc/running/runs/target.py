@@ -11,7 +11,7 @@ from energyc.code.targets import find_target
 from energyc.language.diagnostics import Option, UserError, spoken
 from energyc.language.network import Network
 from energyc.pipeline import Choices, Compiled, emit, torch_dtype, training_dtype
-from energyc.runtime.rules import RULES
+from energyc.runtime import RULES
 
 _REMEDY = spoken("use {}, or {} to take kernels if possible", Option("target", "torch"), Option("target", "auto"))
 #: What ``--target`` may say; ``auto`` takes the target that is usual on a device, where its kernels can be built.

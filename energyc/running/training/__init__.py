@@ -19,6 +19,6 @@
 
 It depends on these interfaces only, not on specs or the compiler.
 
-Imports: ``convergence``, ``data``, ``diagnostics``, ``equations``, ``extras``, ``folder``, ``loggers``, ``nudging``,
-``ranks``, ``rules``, ``settings``; libraries: ``numpy``, ``rich``, ``sklearn``, ``torch``.
+Imports: ``data``, ``diagnostics``, ``extras``, ``folder``, ``loggers``, ``ranks``, ``runtime``, ``settings``;
+libraries: ``numpy``, ``rich``, ``sklearn``, ``torch``.
 """

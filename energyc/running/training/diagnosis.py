@@ -12,11 +12,17 @@ from energyc.running.training.learner import Learner
 from energyc.running.training.network import Tensors
 from energyc.running.training.order import evenly_spread, key_noise
 from energyc.running.training.session import Session
-from energyc.runtime.convergence.causes import NonConvergence, drifting
-from energyc.runtime.equations.inputs import free_phase, ordered_targets, prepared
-from energyc.runtime.equations.records import FreePhase, RuleSettings
-from energyc.runtime.nudging.strength import trial_nudge
-from energyc.runtime.rules import RULES
+from energyc.runtime import (
+    RULES,
+    FreePhase,
+    NonConvergence,
+    RuleSettings,
+    causes,
+    free_phase,
+    ordered_targets,
+    prepared,
+    trial_nudge,
+)
 
 #: The number of samples of each split among which those that do not settle are looked for.
 SAMPLES = 64
@@ -107,4 +113,4 @@ def drift(net: Any, gradients: Any, samples: Samples, rule: str) -> float:
 def drift_warning(net: Any, gradients: Any, samples: Samples, rule: str) -> str:
     """Return a warning about a large drift, or an empty string."""
     share = drift(net, gradients, samples, rule)
-    return "" if share <= LARGE else str(drifting(share))
+    return "" if share <= LARGE else str(causes.drifting(share))

@@ -32,7 +32,7 @@ from energyc.running.training.saturation import Bounds, Saturating, Saturation, 
 from energyc.running.training.scores import Gathered
 from energyc.running.training.session import Session
 from energyc.running.training.snapshot import restore
-from energyc.runtime.convergence.trials import convergence_threshold
+from energyc.runtime import convergence_threshold
 
 Notify = Callable[[str], None]
 _LOWER_IS_BETTER = ("cost", "error", "loss", "mse", "rmse", "mae", "perplexity", "residual", "entropy")

@@ -25,8 +25,7 @@ from energyc.running.training.precision import Precision, as_deployed, held
 from energyc.running.training.schedule import beta_factor, rate_factor
 from energyc.running.training.session import Session
 from energyc.running.training.shares import Measured, Regularization, averaged_regularization, merged, sharing
-from energyc.runtime.convergence.trials import convergence_threshold
-from energyc.runtime.rules import RULES
+from energyc.runtime import RULES, convergence_threshold
 
 #: The number of updates between choices of an automatic beta, which costs a nudged phase and changes slowly.
 BETA_EVERY = 50

@@ -9,8 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from energyc.runtime.convergence.causes import NonConvergence
-from energyc.runtime.equations.records import Answers
+from energyc.runtime import Answers, NonConvergence
 
 Tensors = dict[str, Tensor]
 

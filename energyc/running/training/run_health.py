@@ -18,15 +18,7 @@ from energyc.running.folder.logs import Row
 from energyc.running.training.network import Network
 from energyc.running.training.numbers import format_number
 from energyc.running.training.saturation import Saturation
-from energyc.runtime.convergence.causes import (
-    NonConvergence,
-    fixed_steps,
-    not_reached,
-    rounds_away,
-    steps_are_the_network,
-    within_rounding,
-)
-from energyc.runtime.convergence.trials import convergence_threshold
+from energyc.runtime import NonConvergence, causes, convergence_threshold
 
 #: The share of settled samples below which there is a symptom.
 ENOUGH = 0.95
@@ -205,7 +197,7 @@ def _no_symptom(updates: Sequence[Row], relaxation: Relaxation, rule: str, find:
     if share is None or share >= ENOUGH:
         return ""
     found = None if relaxation.numbered else find()
-    return steps_are_the_network(rule, relaxation.steps, relaxation.numbered, found)
+    return causes.steps_are_the_network(rule, relaxation.steps, relaxation.numbered, found)
 
 
 def _last(updates: Sequence[Row]) -> Sequence[Row]:
@@ -233,14 +225,14 @@ def _unsettled(
 def _too_loose(what: str, steps: float, relaxation: Relaxation, find: FindNonConvergence) -> Symptom:
     """Explain from the settings and from what was tried why samples do not settle."""
     tolerance = relaxation.tolerance
-    if tolerance is not None and rounds_away(tolerance, relaxation.epsilon):
-        return Symptom.of(what, within_rounding(tolerance))
+    if tolerance is not None and causes.rounds_away(tolerance, relaxation.epsilon):
+        return Symptom.of(what, causes.within_rounding(tolerance))
     tried = find()
     if tried is not None:
         return Symptom.of(what, tried)
     if tolerance is None:
-        return Symptom.of(what, fixed_steps(relaxation.steps))
-    return Symptom.of(what, not_reached(tolerance, steps, relaxation.max_steps))
+        return Symptom.of(what, causes.fixed_steps(relaxation.steps))
+    return Symptom.of(what, causes.not_reached(tolerance, steps, relaxation.max_steps))
 
 
 def _lost_in_rounding(updates: Sequence[Row], epsilon: float) -> Iterator[Symptom]:

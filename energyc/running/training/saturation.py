@@ -18,7 +18,7 @@ from torch import Tensor
 from energyc.language.diagnostics import listed
 from energyc.running.training.feeds import Batch
 from energyc.running.training.network import Tensors
-from energyc.runtime.equations.inputs import ordered_states, ordered_targets, prepared
+from energyc.runtime import ordered_states, ordered_targets, prepared
 
 #: The fewest samples in which the cost pulls a saturated output off its bound.
 LEAST = 5

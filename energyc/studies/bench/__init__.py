@@ -2,6 +2,6 @@
 
 It times generated modules; whether what they compute is right is a matter for ``verify``.
 
-Imports: ``diagnostics``, ``equations``, ``module``, ``network``, ``plan``, ``relaxation``, ``runs``, ``settings``,
-``targets``, ``verify``; libraries: ``torch``.
+Imports: ``diagnostics``, ``module``, ``network``, ``plan``, ``runs``, ``runtime``, ``settings``, ``targets``,
+``verify``; libraries: ``torch``.
 """

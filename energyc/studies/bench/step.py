@@ -22,9 +22,7 @@ from energyc.language.diagnostics import UserError, arithmetic, stage
 from energyc.language.network import Network
 from energyc.language.settings import extremes
 from energyc.running.runs.data_arguments import DataArguments
-from energyc.runtime.equations.inputs import prepared
-from energyc.runtime.relaxation.solver import step_method
-from energyc.runtime.relaxation.steps import advance_
+from energyc.runtime import advance_, prepared, step_method
 from energyc.studies.verify import given_samples, random_probe
 
 #: The steps of a phase in kernels, which packs weights once.

@@ -2,10 +2,9 @@
 
 It returns numbers only; ``report`` presents them.
 
-Imports: ``adjoints``, ``calculus``, ``claims``, ``convergence``, ``diagnostics``, ``equations``, ``folder``, ``ir``,
-``module``, ``network``, ``nudging``, ``pipeline``, ``plan``, ``relaxation``, ``resources``, ``rules``, ``runs``,
-``settings``, ``syntax``, ``targets``, ``tensors``, ``training``; libraries: ``numpy``, ``safetensors``, ``scipy``,
-``torch``.
+Imports: ``calculus``, ``claims``, ``diagnostics``, ``folder``, ``ir``, ``module``, ``network``, ``pipeline``, ``plan``,
+``resources``, ``runs``, ``runtime``, ``settings``, ``syntax``, ``targets``, ``training``; libraries: ``numpy``,
+``safetensors``, ``scipy``, ``torch``.
 """
 
 from energyc.studies.verify.compare import Measure

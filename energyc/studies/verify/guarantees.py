@@ -25,8 +25,7 @@ from energyc.proofs.claims.energy import whole_energy
 from energyc.proofs.claims.holomorphy import not_smooth
 from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.claims.norms import Norms
-from energyc.runtime.equations.inputs import ordered_targets, prepared
-from energyc.runtime.relaxation.steps import projected
+from energyc.runtime import ordered_targets, prepared, projected
 from energyc.studies.verify.probe import Probe
 from energyc.studies.verify.rest import rows_of
 from energyc.studies.verify.sweep import Sweep

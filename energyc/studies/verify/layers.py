@@ -18,8 +18,7 @@ from energyc.code.plan import Passes
 from energyc.code.targets.torch.module import torch_module
 from energyc.language.diagnostics import UserError
 from energyc.language.network import ConstraintSet, Network
-from energyc.runtime.equations.inputs import noises
-from energyc.runtime.rules import RULES
+from energyc.runtime import RULES, noises
 from energyc.studies.verify.compare import Measure, measure_all, measure_each
 from energyc.studies.verify.fidelity import EXACT, Fidelity, RuleFidelity, divergence_note, fault_of
 from energyc.studies.verify.limits import TRIAL, Gradient, Limit, contrast, converged

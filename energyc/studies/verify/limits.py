@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from energyc.running.training.network import assign, params_kept
-from energyc.runtime.rules import RULES
+from energyc.runtime import RULES
 from energyc.studies.verify import surrogate
 from energyc.studies.verify.compare import Measure, measure_all, measure_each
 from energyc.studies.verify.probe import Probe

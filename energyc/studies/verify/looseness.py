@@ -16,7 +16,7 @@ from typing import Any
 from torch import Tensor
 
 from energyc.language.diagnostics import is_out_of_memory
-from energyc.runtime.rules import RULES
+from energyc.runtime import RULES
 from energyc.studies.verify.compare import Measure, measure_all
 from energyc.studies.verify.limits import Laboratory
 from energyc.studies.verify.rest import copied

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from energyc.runtime.equations.inputs import ordered_targets, prepared
+from energyc.runtime import ordered_targets, prepared
 from energyc.studies.verify.compare import measure_each
 from energyc.studies.verify.probe import Probe
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from energyc.language.diagnostics import is_out_of_memory
-from energyc.runtime.equations.products import with_products
+from energyc.runtime import with_products
 from energyc.studies.verify.compare import Measure, measure_all
 from energyc.studies.verify.probe import Probe
 

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 
 from energyc.running.training.network import assign, params_kept
-from energyc.runtime.convergence import causes
-from energyc.runtime.convergence.causes import NonConvergence
+from energyc.runtime import NonConvergence, causes
 from energyc.studies.verify.probe import Probe
 from energyc.studies.verify.rest import CONVERGED, Rest, rest, rows_of
 from energyc.studies.verify.spectrum import Spectrum, slowest

@@ -10,9 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.runtime.adjoints.implicit import TransposedStep
-from energyc.runtime.equations.inputs import prepared
-from energyc.runtime.relaxation.descent import BlockDescent
+from energyc.runtime import BlockDescent, TransposedStep, prepared
 
 #: The largest number of states with a dense Jacobian; above it Arnoldi's method finds the extreme eigenvalues.
 LARGEST = 1500

@@ -9,12 +9,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations.inputs import free_phase, ordered_states, ordered_targets, prepared
-from energyc.runtime.equations.records import Fixed, Phase
-from energyc.runtime.nudging.clamped import run_clamped_phase
-from energyc.runtime.relaxation.solver import run_free_phase
-from energyc.runtime.relaxation.steps import energy
-from energyc.runtime.rules import RULES
+from energyc.runtime import (
+    RULES,
+    Fixed,
+    Phase,
+    energy,
+    free_phase,
+    ordered_states,
+    ordered_targets,
+    prepared,
+    run_clamped_phase,
+    run_free_phase,
+)
 
 #: Looks at a phase, each after as many steps as reduce its error to a tenth.
 LOOKS = 100

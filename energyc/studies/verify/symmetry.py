@@ -17,9 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.runtime.adjoints.implicit import solve_adjoint
-from energyc.runtime.equations.inputs import ordered_targets, prepared
-from energyc.runtime.tensors.states import filled, flatten
+from energyc.runtime import filled, flatten, ordered_targets, prepared, solve_adjoint
 from energyc.studies.verify.probe import Probe
 from energyc.studies.verify.spectrum import LARGEST, Point
 

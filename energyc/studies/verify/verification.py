@@ -23,8 +23,7 @@ from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.saved import SavedRun, Which, load_run
 from energyc.running.training.outcome import best_by
 from energyc.running.training.run_health import Relaxation, RunHealth, run_health
-from energyc.runtime.convergence.causes import NonConvergence
-from energyc.runtime.rules import RULES
+from energyc.runtime import RULES, NonConvergence
 from energyc.studies.verify.fidelity import Fidelity, measure_fidelity
 from energyc.studies.verify.guarantees import WITHIN
 from energyc.studies.verify.layers import measure_layers

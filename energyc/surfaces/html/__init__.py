@@ -13,6 +13,6 @@
 
 Text from specs and run folders is untrusted: it enters through ``tag``, which escapes it.
 
-Imports: ``charts``, ``claims``, ``derive``, ``diagnostics``, ``equations``, ``ir``, ``network``, ``notation``,
+Imports: ``charts``, ``claims``, ``derive``, ``diagnostics``, ``ir``, ``network``, ``notation``, ``runtime``,
 ``symbolic``, ``tables``; libraries: ``markupsafe``.
 """

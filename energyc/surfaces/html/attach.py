@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from energyc.language.diagnostics import UserError
 from energyc.language.network import Network
 from energyc.proofs.claims.classes import Classes
-from energyc.runtime.equations.records import Gradients, Relaxed
+from energyc.runtime import Gradients, Relaxed
 
 if TYPE_CHECKING:
     from energyc.studies.symbolic.formulas import Formulas, WrittenOut

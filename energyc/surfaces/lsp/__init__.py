@@ -13,5 +13,5 @@ A feature is a function of a ``View``, a text with its reading, and knows nothin
 someone types only the front end runs; torch and sympy are imported by nothing here.
 
 Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``functions``, ``ir``, ``network``, ``notation``,
-``resolve``, ``resources``, ``rules``, ``settings``, ``syntax``, ``version``; libraries: ``lsprotocol``, ``pygls``.
+``resolve``, ``resources``, ``runtime``, ``settings``, ``syntax``, ``version``; libraries: ``lsprotocol``, ``pygls``.
 """

@@ -16,7 +16,7 @@ from energyc.language.syntax import Parsed, ast, decode, parse_partly
 from energyc.language.syntax.scan import Scanned, scan
 from energyc.running.data import find_adapter, read_schema
 from energyc.running.data.schema import Schema
-from energyc.runtime.rules import RULES
+from energyc.runtime import RULES
 from energyc.surfaces.lsp.symbols import Symbol, Symbols, occurrences_of
 from energyc.surfaces.lsp.unparsed import occurrences_unparsed
 from energyc.surfaces.lsp.vocabulary import words_of

@@ -18,7 +18,7 @@ from energyc.mathematics.functions import FUNCTIONS, written_out
 from energyc.resources import resource
 from energyc.running.data import find_adapter
 from energyc.running.data.registry import DATA
-from energyc.runtime.rules import RULES
+from energyc.runtime import RULES
 
 BLOCKS: Mapping[str, type[Block]] = {"relax": Relax, "nudge": Nudge, "train": TrainOptions}
 #: A name that no adapter has for an option.

@@ -9,7 +9,7 @@ from energyc.code.plan import force_flops
 from energyc.language.network import Network
 from energyc.language.settings import SOLVERS, Nudge
 from energyc.proofs.claims.classes import Classes
-from energyc.runtime.rules import RULES
+from energyc.runtime import RULES
 from energyc.surfaces.report.notes import (
     batch_mates,
     block_notes,

@@ -54,9 +54,9 @@ class Blocks(rt.ProximalEquations, rt.EnergyNetwork):
 
     def _initialize(self, random: torch.Generator) -> None:
         """Params, drawn, and constants."""
-        self.V = self._param(rt.normal(random, (I, J), 0.2))
-        self.W = self._param(rt.normal(random, (J, K), 0.2))
-        self.g = self._param(rt.uniform(random, (J, K), 0.1, 1).clamp(min=0.01, max=1))
+        self.V = self._param(rt.draws.normal(random, (I, J), 0.2))
+        self.W = self._param(rt.draws.normal(random, (J, K), 0.2))
+        self.g = self._param(rt.draws.uniform(random, (J, K), 0.1, 1).clamp(min=0.01, max=1))
         self.l = self._param(torch.full((), 0.01, dtype=torch.float64).clamp(min=0))
 
     def _prepare(self, x: Tensor) -> Fixed:

@@ -54,18 +54,18 @@ class Cet(rt.EnergyNetwork):
 
     def _initialize(self, random: torch.Generator) -> None:
         """Params, drawn, and constants."""
-        self.W_enc = self._param(rt.normal(random, (D, C, P, P), 3 / math.sqrt(C * P * P)))
+        self.W_enc = self._param(rt.draws.normal(random, (D, C, P, P), 3 / math.sqrt(C * P * P)))
         self.b_enc = self._param(torch.zeros((D,)))
-        self.W_dec = self._param(rt.normal(random, (D, C, P, P), 0.125 / math.sqrt(D)))
+        self.W_dec = self._param(rt.draws.normal(random, (D, C, P, P), 0.125 / math.sqrt(D)))
         self.b_dec = self._param(torch.zeros((C,)))
-        self.b_pos = self._param(rt.normal(random, (G, G, D), 1))
-        self.W_q = self._param(rt.normal(random, (H, A, D), 0.4 / math.sqrt(D)))
-        self.W_k = self._param(rt.normal(random, (H, A, D), 0.4 / math.sqrt(D)))
-        self.W_mem = self._param(rt.normal(random, (D, M), 0.25 / math.sqrt(D)))
+        self.b_pos = self._param(rt.draws.normal(random, (G, G, D), 1))
+        self.W_q = self._param(rt.draws.normal(random, (H, A, D), 0.4 / math.sqrt(D)))
+        self.W_k = self._param(rt.draws.normal(random, (H, A, D), 0.4 / math.sqrt(D)))
+        self.W_mem = self._param(rt.draws.normal(random, (D, M), 0.25 / math.sqrt(D)))
 
     def _prepare(self, x: Tensor) -> Fixed:
         """The quantities that depend on clamps and params alone."""
-        x_part = rt.windows(rt.windows(x, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
+        x_part = rt.ops.windows(rt.ops.windows(x, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
         seen = torch.einsum("Bcipjq,dcpq->Bijd", x_part, self.W_enc)
         drive = seen + self.b_pos + self.b_enc
         return Fixed(x, x_part, drive)
@@ -92,7 +92,7 @@ class Cet(rt.EnergyNetwork):
         energy_enc = 0.5 * (z * z).sum((1, 2, 3)) - z.sum((1, 2)) @ self.b_enc - (z * seen).sum((1, 2, 3))
         energy_dec_part = torch.einsum(
             "Bcipjq,dcpq->Bijd",
-            rt.windows(rt.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+            rt.ops.windows(rt.ops.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
             self.W_dec,
         )
         energy_dec = 0.5 * (y * y).sum((1, 2, 3)) - y.sum((2, 3)) @ self.b_dec - (z * energy_dec_part).sum((1, 2, 3))
@@ -128,15 +128,15 @@ class Cet(rt.EnergyNetwork):
             + fixed.drive
             + torch.einsum(
                 "Bcipjq,dcpq->Bijd",
-                rt.windows(rt.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+                rt.ops.windows(rt.ops.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
                 self.W_dec,
             )
             + 2 * (torch.relu(z @ self.W_mem) @ self.W_mem.T)
             - z
         )
         force_y = (
-            rt.overlap_add(
-                rt.overlap_add(
+            rt.ops.overlap_add(
+                rt.ops.overlap_add(
                     torch.einsum("Bijd,dcpq->Bijcpq", z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
                     S,
                     0,
@@ -179,9 +179,9 @@ class Cet(rt.EnergyNetwork):
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         z, y = states
         cot_z, cot_y = cotangents
-        product = rt.windows(rt.windows(cot_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
+        product = rt.ops.windows(rt.ops.windows(cot_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
         W_mem_z = z @ self.W_mem
-        product_2 = rt.step(W_mem_z).permute(0, 3, 1, 2) * (cot_z @ self.W_mem).permute(0, 3, 1, 2)
+        product_2 = rt.ops.step(W_mem_z).permute(0, 3, 1, 2) * (cot_z @ self.W_mem).permute(0, 3, 1, 2)
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
         key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
         weights = (0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)).flatten(4, 5).softmax(4).unflatten(4, (G, G))
@@ -209,8 +209,8 @@ class Cet(rt.EnergyNetwork):
             - cot_z
         )
         back_y = (
-            rt.overlap_add(
-                rt.overlap_add(
+            rt.ops.overlap_add(
+                rt.ops.overlap_add(
                     torch.einsum("Bijd,dcpq->Bijcpq", cot_z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
                     S,
                     0,
@@ -233,7 +233,7 @@ class Cet(rt.EnergyNetwork):
                 torch.einsum("Bcipjq,Bijd->dcpq", product, z)
                 + torch.einsum(
                     "Bcipjq,Bijd->dcpq",
-                    rt.windows(rt.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+                    rt.ops.windows(rt.ops.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
                     cot_z,
                 )
             ),
@@ -291,12 +291,12 @@ class Cet(rt.EnergyNetwork):
             "W_dec": (
                 torch.einsum(
                     "Bcipjq,Bijd->dcpq",
-                    rt.windows(rt.windows(minus_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+                    rt.ops.windows(rt.ops.windows(minus_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
                     grad_b_pos,
                 )
                 + torch.einsum(
                     "Bcipjq,Bijd->dcpq",
-                    rt.windows(rt.windows(total, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+                    rt.ops.windows(rt.ops.windows(total, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
                     plus_z,
                 )
             ),

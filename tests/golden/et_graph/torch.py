@@ -84,11 +84,15 @@ class Block(rt.EnergyLayer):
         g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, None] + self.delta
         q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
         k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
-        logsumexp = rt.or_zero(
+        logsumexp = rt.ops.or_zero(
             (torch.einsum("Bhmy,Bhny->Bhnm", q, k).transpose(2, 3) * fixed.beta_weight_part).masked_fill(
                 ~(
-                    (rt.positions(N, 0, 2, self.device) != rt.positions(N, 1, 2, self.device)) & (
-                        fixed.adj[:, rt.positions(N, 1, 2, self.device), rt.positions(N, 0, 2, self.device)] == 1
+                    (rt.ops.positions(N, 0, 2, self.device) != rt.ops.positions(N, 1, 2, self.device)) & (
+                        fixed.adj[
+                            :,
+                            rt.ops.positions(N, 1, 2, self.device),
+                            rt.ops.positions(N, 0, 2, self.device),
+                        ] == 1
                     )
                 ).transpose(1, 2)[:, None],
                 float("-inf"),
@@ -114,11 +118,15 @@ class Block(rt.EnergyLayer):
         g = x_centered * (x_variance.rsqrt() * self.gamma)[:, :, None] + self.delta
         q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
         k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
-        weights = rt.softmax(
+        weights = rt.ops.softmax(
             (torch.einsum("Bhmy,Bhny->Bhnm", q, k).transpose(2, 3) * fixed.beta_weight_part).masked_fill(
                 ~(
-                    (rt.positions(N, 0, 2, self.device) != rt.positions(N, 1, 2, self.device)) & (
-                        fixed.adj[:, rt.positions(N, 1, 2, self.device), rt.positions(N, 0, 2, self.device)] == 1
+                    (rt.ops.positions(N, 0, 2, self.device) != rt.ops.positions(N, 1, 2, self.device)) & (
+                        fixed.adj[
+                            :,
+                            rt.ops.positions(N, 1, 2, self.device),
+                            rt.ops.positions(N, 0, 2, self.device),
+                        ] == 1
                     )
                 ).transpose(1, 2)[:, None],
                 float("-inf"),
@@ -153,11 +161,15 @@ class Block(rt.EnergyLayer):
         q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
         k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
         q_k = torch.einsum("Bhmy,Bhny->Bhnm", q, k)
-        weights = rt.softmax(
+        weights = rt.ops.softmax(
             (q_k.transpose(2, 3) * fixed.beta_weight_part).masked_fill(
                 ~(
-                    (rt.positions(N, 0, 2, self.device) != rt.positions(N, 1, 2, self.device)) & (
-                        fixed.adj[:, rt.positions(N, 1, 2, self.device), rt.positions(N, 0, 2, self.device)] == 1
+                    (rt.ops.positions(N, 0, 2, self.device) != rt.ops.positions(N, 1, 2, self.device)) & (
+                        fixed.adj[
+                            :,
+                            rt.ops.positions(N, 1, 2, self.device),
+                            rt.ops.positions(N, 0, 2, self.device),
+                        ] == 1
                     )
                 ).transpose(1, 2)[:, None],
                 float("-inf"),
@@ -176,7 +188,7 @@ class Block(rt.EnergyLayer):
         pull_k = torch.einsum("Bhnm,Bmhy->Bhny", product_3, W_q_cot_x) + torch.einsum("Bhmy,Bhnm->Bhny", q, product_6)
         pull_q = torch.einsum("Bhmn,Bmhy->Bhny", product_3, W_k_cot_x) + torch.einsum("Bhmy,Bhmn->Bhny", k, product_6)
         xi_g = g @ self.xi.T
-        product_7 = rt.step(xi_g).transpose(1, 2) * (cot_x @ self.xi.T).transpose(1, 2)
+        product_7 = rt.ops.step(xi_g).transpose(1, 2) * (cot_x @ self.xi.T).transpose(1, 2)
         pull_g = (
             torch.einsum("Bhny,yhd->Bnd", pull_k, self.W_k)
             + torch.einsum("Bhny,yhd->Bnd", pull_q, self.W_q)
@@ -221,11 +233,15 @@ class Block(rt.EnergyLayer):
         q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
         k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
         q_k = torch.einsum("Bhmy,Bhny->Bhnm", q, k)
-        weights = rt.softmax(
+        weights = rt.ops.softmax(
             (q_k.transpose(2, 3) * fixed.beta_weight_part).masked_fill(
                 ~(
-                    (rt.positions(N, 0, 2, self.device) != rt.positions(N, 1, 2, self.device)) & (
-                        fixed.adj[:, rt.positions(N, 1, 2, self.device), rt.positions(N, 0, 2, self.device)] == 1
+                    (rt.ops.positions(N, 0, 2, self.device) != rt.ops.positions(N, 1, 2, self.device)) & (
+                        fixed.adj[
+                            :,
+                            rt.ops.positions(N, 1, 2, self.device),
+                            rt.ops.positions(N, 0, 2, self.device),
+                        ] == 1
                     )
                 ).transpose(1, 2)[:, None],
                 float("-inf"),
@@ -244,7 +260,7 @@ class Block(rt.EnergyLayer):
         pull_k = torch.einsum("Bhnm,Bmhy->Bhny", product_3, W_q_cot_x) + torch.einsum("Bhmy,Bhnm->Bhny", q, product_6)
         pull_q = torch.einsum("Bhmn,Bmhy->Bhny", product_3, W_k_cot_x) + torch.einsum("Bhmy,Bhmn->Bhny", k, product_6)
         xi_g = g @ self.xi.T
-        product_7 = rt.step(xi_g).transpose(1, 2) * (cot_x @ self.xi.T).transpose(1, 2)
+        product_7 = rt.ops.step(xi_g).transpose(1, 2) * (cot_x @ self.xi.T).transpose(1, 2)
         pull_g = (
             torch.einsum("Bhny,yhd->Bnd", pull_k, self.W_k)
             + torch.einsum("Bhny,yhd->Bnd", pull_q, self.W_q)
@@ -289,7 +305,7 @@ class Block(rt.EnergyLayer):
 
     def _noise(self, random: torch.Generator | None, batch: int) -> list[Tensor]:
         """Noise for each sample, in float64 on the CPU."""
-        return [rt.normal(random, (batch, T, N, D), 0.02)]
+        return [rt.draws.normal(random, (batch, T, N, D), 0.02)]
 
 
 class EtGraphFixed(NamedTuple):
@@ -331,22 +347,22 @@ class EtGraph(rt.LayeredNetwork):
 
     def _initialize(self, random: torch.Generator) -> None:
         """Params, drawn, and constants."""
-        self.W_in = self._param(rt.normal(random, (F, D), 0.02))
-        self.CLS = self._param(rt.normal(random, (D,), 0.02))
-        self.W_pos = self._param(rt.normal(random, (E, D), 0.02))
-        self.W_out = self._param(rt.normal(random, (D, Z), 0.02))
+        self.W_in = self._param(rt.draws.normal(random, (F, D), 0.02))
+        self.CLS = self._param(rt.draws.normal(random, (D,), 0.02))
+        self.W_pos = self._param(rt.draws.normal(random, (E, D), 0.02))
+        self.W_out = self._param(rt.draws.normal(random, (D, Z), 0.02))
         self.b_in = self._param(torch.zeros((D,)))
         self.b_pos = self._param(torch.zeros((D,)))
         self.b_out = self._param(torch.zeros((Z,)))
-        self.conv = self._param(rt.normal(random, (H, R, R), 0.02))
-        self.block_W_q = self._param(rt.normal(random, (L, Y, H, D), 1 / math.sqrt(D)))
-        self.block_W_k = self._param(rt.normal(random, (L, Y, H, D), 1 / math.sqrt(D)))
-        self.block_xi = self._param(rt.normal(random, (L, K, D), 1 / math.sqrt(D)))
+        self.conv = self._param(rt.draws.normal(random, (H, R, R), 0.02))
+        self.block_W_q = self._param(rt.draws.normal(random, (L, Y, H, D), 1 / math.sqrt(D)))
+        self.block_W_k = self._param(rt.draws.normal(random, (L, Y, H, D), 1 / math.sqrt(D)))
+        self.block_xi = self._param(rt.draws.normal(random, (L, K, D), 1 / math.sqrt(D)))
         self.block_gamma = self._param(torch.ones((L,)))
         self.block_delta = self._param(torch.zeros((L, D)))
         self.block_beta = self._param(torch.full((L,), 0.125, dtype=torch.float64))
         self.block = Block(self.device, self.dtype)
-        self._constant("mask_3", rt.positions(N, 0, 1, self.device) != 0)
+        self._constant("mask_3", rt.ops.positions(N, 0, 1, self.device) != 0)
 
     def _prepare(self, feature: Tensor, adj: Tensor, eig: Tensor) -> EtGraphFixed:
         """The quantities that depend on clamps and params alone."""
@@ -360,7 +376,7 @@ class EtGraph(rt.LayeredNetwork):
         emb = fixed.feature @ self.W_in + self.b_in
         x0 = (
             fixed.eig @ self.W_pos
-            + rt.windows(emb, 1, -1, (N,), (1,)) * self.mask_3.to(self.dtype)[:, None]
+            + rt.ops.windows(emb, 1, -1, (N,), (1,)) * self.mask_3.to(self.dtype)[:, None]
             + functional.pad(self.CLS[..., None], (0, 28)).T
             + self.b_pos
         )
@@ -368,7 +384,7 @@ class EtGraph(rt.LayeredNetwork):
         gram = torch.einsum("Bnd,Bmd->Bnm", x0, x0)
         weight = torch.einsum(
             "Bnamb,hab->Bhnm",
-            rt.windows(rt.windows(gram, 1, -1, (N, R), (1, 1)), 3, -1, (N, R), (1, 1)),
+            rt.ops.windows(rt.ops.windows(gram, 1, -1, (N, R), (1, 1)), 3, -1, (N, R), (1, 1)),
             self.conv,
         )
         for number in range(L):
@@ -408,6 +424,6 @@ class EtGraph(rt.LayeredNetwork):
         (stream,) = states
         (label,) = targets
         accuracy_part = stream[:, 0] @ self.W_out + self.b_out
-        accuracy_part_2 = rt.first_largest(accuracy_part, 1)
+        accuracy_part_2 = rt.ops.first_largest(accuracy_part, 1)
         accuracy = accuracy_part_2.take_along_dim(label[:, None], 1).squeeze(1)
         return [accuracy]

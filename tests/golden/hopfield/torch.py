@@ -44,9 +44,9 @@ class Hopfield(rt.EnergyNetwork):
 
     def _initialize(self, random: torch.Generator) -> None:
         """Params, drawn, and constants."""
-        self.W1 = self._param(rt.glorot(random, (I, J)))
+        self.W1 = self._param(rt.draws.glorot(random, (I, J)))
         self.b1 = self._param(torch.zeros((J,)))
-        self.W2 = self._param(rt.normal(random, (J, K), 0.25 / math.sqrt(J)))
+        self.W2 = self._param(rt.draws.normal(random, (J, K), 0.25 / math.sqrt(J)))
         self.b2 = self._param(torch.full((K,), 0.5, dtype=torch.float64))
 
     def _prepare(self, x: Tensor) -> Fixed:
@@ -87,7 +87,7 @@ class Hopfield(rt.EnergyNetwork):
         """The cost of each sample: mse = 1/2 * sum[k]((y[k] - where(k == label, 1, 0))^2)"""
         _, y = states
         (label,) = targets
-        label_one_hot = rt.one_hot(label, K, 1, self.dtype)
+        label_one_hot = rt.ops.one_hot(label, K, 1, self.dtype)
         cost_part = y - label_one_hot
         cost = 0.5 * (cost_part * cost_part).sum(1)
         return [cost]
@@ -96,7 +96,7 @@ class Hopfield(rt.EnergyNetwork):
         """The metrics, which are only reported: accuracy = correct[k](y[k], label)"""
         _, y = states
         (label,) = targets
-        accuracy_part = rt.first_largest(y, 1)
+        accuracy_part = rt.ops.first_largest(y, 1)
         accuracy = accuracy_part.take_along_dim(label[:, None], 1).squeeze(1)
         return [accuracy]
 
@@ -107,7 +107,7 @@ class Hopfield(rt.EnergyNetwork):
         """
         _, y = states
         (label,) = targets
-        label_one_hot = rt.one_hot(label, K, 1, self.dtype)
+        label_one_hot = rt.ops.one_hot(label, K, 1, self.dtype)
         slope_y = y - label_one_hot
         return [None, slope_y], {}
 

@@ -46,10 +46,14 @@ class Sets(rt.EnergyNetwork):
     def _initialize(self, random: torch.Generator) -> None:
         """Params, drawn, and constants."""
         self.W = self._param(
-            rt.zero_diagonal(rt.mirrored(rt.normal(random, (N, N), 0.1), (0,), (1,)), (0,), (1,)).clamp(min=-1, max=1)
+            rt.ops.zero_diagonal(
+                rt.ops.mirrored(rt.draws.normal(random, (N, N), 0.1), (0,), (1,)),
+                (0,),
+                (1,),
+            ).clamp(min=-1, max=1)
         )
-        self.Q = self._param(rt.orthogonal(rt.normal(random, (N, I), 1), (0,), (1,)))
-        self.P = self._param(rt.unit(rt.normal(random, (K, N), 1), (1,)))
+        self.Q = self._param(rt.ops.orthogonal(rt.draws.normal(random, (N, I), 1), (0,), (1,)))
+        self.P = self._param(rt.ops.unit(rt.draws.normal(random, (K, N), 1), (1,)))
 
     def _prepare(self, x: Tensor) -> Fixed:
         """The quantities that depend on clamps and params alone."""
@@ -123,9 +127,9 @@ class Sets(rt.EnergyNetwork):
     @torch.no_grad()
     def project_params(self) -> None:
         """Put params back on their sets."""
-        self.W.copy_(rt.zero_diagonal(rt.symmetric(self.W, (0,), (1,)), (0,), (1,)))
-        self.Q.copy_(rt.orthogonal(self.Q, (0,), (1,)))
-        self.P.copy_(rt.unit(self.P, (1,)))
+        self.W.copy_(rt.ops.zero_diagonal(rt.ops.symmetric(self.W, (0,), (1,)), (0,), (1,)))
+        self.Q.copy_(rt.ops.orthogonal(self.Q, (0,), (1,)))
+        self.P.copy_(rt.ops.unit(self.P, (1,)))
         super().project_params()
 
     @torch.no_grad()
@@ -133,10 +137,10 @@ class Sets(rt.EnergyNetwork):
         """The parts of gradients along the sets of their params."""
         along = dict(gradients)
         if "W" in along:
-            along["W"] = rt.symmetric(along["W"], (0,), (1,))
-            along["W"] = rt.zero_diagonal(along["W"], (0,), (1,))
+            along["W"] = rt.ops.symmetric(along["W"], (0,), (1,))
+            along["W"] = rt.ops.zero_diagonal(along["W"], (0,), (1,))
         if "Q" in along:
-            along["Q"] = rt.along_orthogonal(along["Q"], self.Q, (0,), (1,))
+            along["Q"] = rt.ops.along_orthogonal(along["Q"], self.Q, (0,), (1,))
         if "P" in along:
-            along["P"] = rt.along_sphere(along["P"], self.P, (1,))
+            along["P"] = rt.ops.along_sphere(along["P"], self.P, (1,))
         return along

@@ -117,7 +117,19 @@ def free_walk(states: rt.Tensors, given: rt.Tensors, scalars: Tensor, steps: int
     s_, = states
     W_, x_, Q_ = given
     n = len(s_)
-    next_s_kernel[(rt.cdiv(n, 64),)](s_, x_, W_, Q_, scalars, n, steps, n_I, n_N, rt.dot_precision(), num_stages=2)
+    next_s_kernel[(rt.triton_kernels.cdiv(n, 64),)](
+        s_,
+        x_,
+        W_,
+        Q_,
+        scalars,
+        n,
+        steps,
+        n_I,
+        n_N,
+        rt.triton_kernels.dot_precision(),
+        num_stages=2,
+    )
 
 
 def nudged_step(now: rt.Tensors, then: rt.Tensors, given: rt.Tensors, scalars: Tensor, memory: Tensor) -> None:
@@ -129,9 +141,9 @@ def nudged_step(now: rt.Tensors, then: rt.Tensors, given: rt.Tensors, scalars: T
     next_s_, = then
     W_, x_, Q_, P_, y_ = given
     n = len(s_)
-    total_ = rt.room(memory, n, 0, n_K)
-    total_kernel[(rt.cdiv(n_K * n, 128),)](P_, s_, y_, total_, n, n_N, n_K)
-    next_s_2_kernel[(rt.cdiv(n, 64),)](
+    total_ = rt.triton_kernels.room(memory, n, 0, n_K)
+    total_kernel[(rt.triton_kernels.cdiv(n_K * n, 128),)](P_, s_, y_, total_, n, n_N, n_K)
+    next_s_2_kernel[(rt.triton_kernels.cdiv(n, 64),)](
         s_,
         x_,
         total_,
@@ -144,7 +156,7 @@ def nudged_step(now: rt.Tensors, then: rt.Tensors, given: rt.Tensors, scalars: T
         n_I,
         n_N,
         n_K,
-        rt.dot_precision(),
+        rt.triton_kernels.dot_precision(),
         num_stages=2,
     )
 

@@ -76,22 +76,22 @@ class Thick(rt.EnergyNetwork):
 
     def _initialize(self, random: torch.Generator) -> None:
         """Params, drawn, and constants."""
-        self.tok = self._param(rt.normal(random, (V, D), 0.125))
-        self.pos = self._param(rt.normal(random, (T, D), 0.0625))
+        self.tok = self._param(rt.draws.normal(random, (V, D), 0.125))
+        self.pos = self._param(rt.draws.normal(random, (T, D), 0.0625))
         self.g1 = self._param(torch.ones((D,)))
         self.h1 = self._param(torch.zeros((D,)))
         self.g2 = self._param(torch.ones((D,)))
         self.h2 = self._param(torch.zeros((D,)))
-        self.W_q = self._param(rt.normal(random, (H, D, A), 1 / math.sqrt(D)))
-        self.W_k = self._param(rt.normal(random, (H, D, A), 1 / math.sqrt(D)))
-        self.W_v = self._param(rt.normal(random, (H, D, A), 1 / math.sqrt(D)))
-        self.W_o = self._param(rt.normal(random, (H, A, D), 0.02))
-        self.W1 = self._param(rt.normal(random, (D, F), 1 / math.sqrt(D)))
+        self.W_q = self._param(rt.draws.normal(random, (H, D, A), 1 / math.sqrt(D)))
+        self.W_k = self._param(rt.draws.normal(random, (H, D, A), 1 / math.sqrt(D)))
+        self.W_v = self._param(rt.draws.normal(random, (H, D, A), 1 / math.sqrt(D)))
+        self.W_o = self._param(rt.draws.normal(random, (H, A, D), 0.02))
+        self.W1 = self._param(rt.draws.normal(random, (D, F), 1 / math.sqrt(D)))
         self.b1 = self._param(torch.zeros((F,)))
-        self.W2 = self._param(rt.normal(random, (F, D), 0.02))
+        self.W2 = self._param(rt.draws.normal(random, (F, D), 0.02))
         self.b2 = self._param(torch.zeros((D,)))
-        self.W_head = self._param(rt.normal(random, (D, V), 0.02))
-        self._constant("mask", rt.positions(T, 0, 2, self.device) <= rt.positions(T, 1, 2, self.device))
+        self.W_head = self._param(rt.draws.normal(random, (D, V), 0.02))
+        self._constant("mask", rt.ops.positions(T, 0, 2, self.device) <= rt.ops.positions(T, 1, 2, self.device))
 
     def _prepare(self, idx: Tensor) -> Fixed:
         """The quantities that depend on clamps and params alone."""
@@ -174,7 +174,7 @@ class Thick(rt.EnergyNetwork):
         """
         (z,) = states
         (label,) = targets
-        label_one_hot = rt.one_hot(label, V, 1, self.dtype)
+        label_one_hot = rt.ops.one_hot(label, V, 1, self.dtype)
         weights = (z @ self.W_head).softmax(2)
         total = 1 / T * weights - 1 / T * label_one_hot.transpose(1, 2)
         slope_z = total @ self.W_head.T
@@ -186,7 +186,7 @@ class Thick(rt.EnergyNetwork):
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         (cot_z,) = cotangents
         lets = self._lets(states, fixed)
-        product = cot_z @ self.W2.T * rt.gelu_tanh_slope(lets.gelu_tanh_argument)
+        product = cot_z @ self.W2.T * rt.ops.gelu_tanh_slope(lets.gelu_tanh_argument)
         pull_n2 = product @ self.W1.T
         W_o_cot_z = torch.einsum("Btd,had->Btha", cot_z, self.W_o)
         pull_p = torch.einsum("Bhsa,Btha->Bhts", lets.v, W_o_cot_z)
@@ -210,7 +210,7 @@ class Thick(rt.EnergyNetwork):
         if not params:
             return [back_z], {}
         return [back_z], {
-            "tok": 32 * rt.scatter_add(cot_z, fixed.idx, V),
+            "tok": 32 * rt.ops.scatter_add(cot_z, fixed.idx, V),
             "pos": 32 * cot_z.sum(0),
             "g1": (lets.z_normalized * pull_n1).sum((0, 1)),
             "h1": pull_n1.sum((0, 1)),
@@ -235,7 +235,7 @@ class Thick(rt.EnergyNetwork):
         (plus_z,) = plus
         (minus_z,) = minus
         return {
-            "tok": 32 * rt.scatter_add(minus_z - plus_z, fixed.idx, V),
+            "tok": 32 * rt.ops.scatter_add(minus_z - plus_z, fixed.idx, V),
             "pos": 32 * (minus_z.sum(0) - plus_z.sum(0)),
         }
 
@@ -257,7 +257,7 @@ class Thick(rt.EnergyNetwork):
         v_n2 = product * self.g2 - 1 / D * (product_2 * self.g2)
         push_z = (
             torch.einsum("Bhta,had->Btd", push_z_part, self.W_o)
-            + rt.gelu_tanh_slope(lets.gelu_tanh_argument) * (v_n2 @ self.W1) @ self.W2
+            + rt.ops.gelu_tanh_slope(lets.gelu_tanh_argument) * (v_n2 @ self.W1) @ self.W2
             - 2 * v_z
         )
         return [push_z]
@@ -278,7 +278,7 @@ class Thick(rt.EnergyNetwork):
         v_p_part_2 = lets.p * v_p_part
         v_p = scale * v_p_part_2 - scale * (lets.p * v_p_part_2.sum(3)[:, :, :, None])
         turn_z_part = torch.einsum("Bhts,Bhsa->Bhta", lets.p, v_v) + torch.einsum("Bhsa,Bhts->Bhta", lets.v, v_p)
-        gelu_tanh_slope = rt.gelu_tanh_slope(lets.gelu_tanh_argument)
+        gelu_tanh_slope = rt.ops.gelu_tanh_slope(lets.gelu_tanh_argument)
         v_n2 = product * self.g2 - 1 / D * (product_2 * self.g2)
         pull_n2 = v_z @ self.W2.T * gelu_tanh_slope @ self.W1.T
         W_o_v_z = torch.einsum("Btd,had->Btha", v_z, self.W_o)

@@ -39,7 +39,7 @@ class CppTarget:
 
     def ready(self, printed: Printed, device: str, dtype: str) -> Ready:
         """Build the kernels."""
-        from energyc.runtime.kernels.library import NoCompiler, built
+        from energyc.runtime import NoCompiler, built
 
         if printed.fallback is not None:
             return Ready(reason=printed.fallback)
@@ -66,7 +66,7 @@ class CppTarget:
 
 def _has_bfloat16(compiler: str) -> bool:
     """Whether what a compiler builds for this processor has its products of numbers in bfloat16."""
-    from energyc.runtime.kernels.library import probed
+    from energyc.runtime import probed
 
     return "__AVX512BF16__" in (probed([*compiler.split(), "-march=native"]) or "")
 

@@ -8,7 +8,7 @@ from energyc.code.plan import ModulePlan
 from energyc.derivation.derive import Derivation
 from energyc.language.diagnostics import Option, UserError, listed, spoken
 from energyc.language.network import Network
-from energyc.runtime.rules import Declaration
+from energyc.runtime import Declaration
 
 #: The rules that ``energyc.jax`` has.
 RULES = ("ep", "centered-ep", "vf", "aep", "tracking-aep", "implicit", "adjoint", "bptt", "tbptt")

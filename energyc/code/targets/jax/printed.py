@@ -17,7 +17,7 @@ from energyc.code.tree.quotation import quote
 from energyc.code.tree.statements import Assign, Body, Class
 from energyc.language.network import Network
 from energyc.runtime import CONTRACT
-from energyc.runtime.rules import RULES as DECLARED
+from energyc.runtime import RULES as DECLARED
 
 
 @dataclass(frozen=True)

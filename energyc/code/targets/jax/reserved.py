@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from energyc.code.module.imports import JAX, STANDARD
 from energyc.code.targets.jax.forms import RULES
-from energyc.runtime.rules import RULES as DECLARED
+from energyc.runtime import RULES as DECLARED
 
 #: The records of a network, or of a layer, which has them under longer names.
 RECORDS = ("Params", "Clamps", "Targets", "States", "Fixed", "Readouts", "Lets")

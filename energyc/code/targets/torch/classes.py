@@ -31,7 +31,7 @@ from energyc.code.tree.statements import Annotated, Assign, Body, Class, Do, Fun
 from energyc.language.network import Network
 from energyc.language.settings import Nudge
 from energyc.mathematics.ir import Einsum, Indicator, Node
-from energyc.runtime.rules import Declaration
+from energyc.runtime import Declaration
 
 #: Settings of the nudged phase beside its strength and its steps.
 OPTIONS = ("points", "radius", "snapshots", "alpha")

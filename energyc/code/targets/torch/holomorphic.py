@@ -129,7 +129,7 @@ def _projection(context: Context) -> Function:
     for k, state in enumerate(context.network.states.values()):
         if state.constraint is not None and state.constraint.kind in ("standardized", "sphere"):
             axes = integers(*(axis + 1 for axis in state.constraint.axes))
-            body.append(Do(call(f"rt.complex_{state.constraint.kind}_", Name("states")[Number(k)], axes)))
+            body.append(Do(call(f"rt.ops.complex_{state.constraint.kind}_", Name("states")[Number(k)], axes)))
     (method,) = quote_body(_PROJECT)
     assert isinstance(method, Function)
     return replace(method, body=tuple(body))

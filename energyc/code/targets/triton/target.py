@@ -34,26 +34,27 @@ class TritonTarget:
 
     def ready(self, printed: Printed, device: str, dtype: str) -> Ready:
         """Whether they can run; they are compiled when they are first launched."""
-        from energyc.runtime.kernels.triton_functions import has_triton, interpreted
+        from energyc.runtime import triton_functions
 
         if printed.fallback is not None:
             return Ready(reason=printed.fallback)
-        if not (device.startswith("cuda") or (device == "cpu" and interpreted())):
+        if not (device.startswith("cuda") or (device == "cpu" and triton_functions.interpreted())):
             return Ready(reason=f"they run on a GPU, not on {device}")
-        return Ready(reason=None if has_triton() else f"triton is not installed ({install_extra('triton')})")
+        missing = None if triton_functions.has_triton() else f"triton is not installed ({install_extra('triton')})"
+        return Ready(reason=missing)
 
     def trial(self) -> Trial:
         """A GPU, or the interpreter. Raises Absent, Missing."""
         import torch
 
-        from energyc.runtime.kernels.triton_functions import interpreted
+        from energyc.runtime import triton_functions
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        if device == "cpu" and not interpreted():
+        if device == "cpu" and not triton_functions.interpreted():
             raise Absent("it runs on a GPU, and there is none; TRITON_INTERPRET=1 interprets it")
         if importlib.util.find_spec("triton") is None:
             raise Missing("triton is not installed")
-        by = "the interpreter" if interpreted() else "a GPU"
+        by = "the interpreter" if triton_functions.interpreted() else "a GPU"
         facts = {"version": importlib.metadata.version("triton"), "by": by}
         return Trial(device, "float32", 1e-4, facts)
 
