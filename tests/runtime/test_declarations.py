@@ -71,14 +71,14 @@ def test_rows_of_what_is_fixed() -> None:
 
 def test_laws_are_written_as_in_the_spec() -> None:
     text = small().source
-    assert "rt.normal(random, (I, N), 0.5 / math.sqrt(I))" in text
-    assert "rt.uniform(random, (N,), -math.sqrt(0.25), math.sqrt(0.25))" not in text
+    assert "rt.draws.normal(random, (I, N), 0.5 / math.sqrt(I))" in text
+    assert "rt.draws.uniform(random, (N,), -math.sqrt(0.25), math.sqrt(0.25))" not in text
     assert "math.sqrt(1 / N)" in text
 
 
 def test_one_hot() -> None:
     index = torch.tensor([[2, 0], [1, 1]])
-    found = rt.one_hot(index, 3, 1, torch.float64)
+    found = rt.ops.one_hot(index, 3, 1, torch.float64)
     assert torch.equal(found, torch.nn.functional.one_hot(index, 3).transpose(1, 2).double())
 
 
