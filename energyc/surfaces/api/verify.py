@@ -24,7 +24,7 @@ from energyc.surfaces.api.common import Notify, given, notes_to
 from energyc.surfaces.api.result import Result
 from energyc.surfaces.report.printed import printed
 from energyc.surfaces.report.reference_text import reference_parts
-from energyc.surfaces.report.verify_plots import draw_sweep
+from energyc.surfaces.report.sweep_plots import draw_sweep
 from energyc.surfaces.report.verify_text import report
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 It presents the results of other packages, and measures nothing.
 
 Imports: ``charts``, ``claims``, ``collection``, ``conservativeness``, ``data``, ``derive``, ``diagnostics``,
-``extras``, ``files``, ``hardware``, ``html``, ``inspection``, ``ir``, ``kept``, ``module``, ``network``, ``notation``,
+``files``, ``hardware``, ``html``, ``inspection``, ``ir``, ``kept``, ``module``, ``network``, ``notation``,
 ``pipeline``, ``plan``, ``resolve``, ``resources``, ``rules``, ``runs``, ``settings``, ``sparse``, ``syntax``,
-``tables``, ``targets``, ``training``, ``verify``; libraries: ``markupsafe``, ``matplotlib``, ``numpy``, ``PIL``,
-``rich``, ``torch``.
+``tables``, ``targets``, ``training``, ``verify``; libraries: ``markupsafe``, ``matplotlib``, ``numpy``, ``rich``,
+``torch``.
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from energyc.files import Place
-from energyc.surfaces.report.canvas import COLOURS, picture
+from energyc.surfaces.charts.canvas import COLOURS, picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

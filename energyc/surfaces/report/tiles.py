@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from energyc.files import Place
-from energyc.surfaces.report.canvas import picture
+from energyc.surfaces.charts.canvas import picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
