@@ -39,7 +39,7 @@ OTHERWISE = {
     "surfaces/report/run_facts.py": "the command that trained a run",
     "surfaces/report/verify_network.py": "a report of the command line",
     "surfaces/report/verify_text.py": "a report of the command line",
-    "surfaces/report/witness_text.py": "the command that says more",
+    "surfaces/report/evidence.py": "the command that says more",
 }
 
 

@@ -1,4 +1,4 @@
-"""The cards of a relaxation and of gradients in a notebook. Their tensors are read, and torch is not imported."""
+"""The cards of a run, a relaxation and gradients in a notebook. Their tensors are read; torch is not imported."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from energyc.surfaces.charts import Chart
+from energyc.surfaces.charts.learning import Row, learning_charts, metric_names, of_kind
 from energyc.surfaces.charts.relaxing import followed, relaxation_chart
 from energyc.surfaces.html.pages import render
 from energyc.surfaces.tables import Table, number
@@ -13,6 +14,28 @@ from energyc.surfaces.tables.layouts import to_array
 
 #: What may be recorded that is a number of each sample.
 RECORDED = ("energy", "residual")
+
+
+def run_html(title: str, rows: Sequence[Row], *, total: int, best: int | None = None, notes: Sequence[str] = ()) -> str:
+    """Return the card of a run from the rows of its ``metrics.jsonl``; ``best`` is the step of the best evaluation."""
+    evaluations = of_kind(rows, "eval")
+    step = max((row["step"] for row in rows), default=0)
+    shown = next((row for row in evaluations if row["step"] == best), evaluations[-1] if evaluations else {})
+    facts = [("updates", f"{step:,} of {total:,}"), *_numbers(shown, evaluations)]
+    facts += [("best at update", f"{best:,}")] if best is not None else []
+    return render("run.html", title=title, tiles=facts, curves=learning_charts({"": rows}, best), notes=notes)
+
+
+def run_latex(rows: Sequence[Row]) -> str:
+    """Return the last evaluation of a run as a table in LaTeX."""
+    evaluations = of_kind(rows, "eval")
+    last = evaluations[-1] if evaluations else {}
+    return to_array(Table(("of the last evaluation", ""), tuple(_numbers(last, evaluations))))
+
+
+def _numbers(row: Row, evaluations: Sequence[Row]) -> list[tuple[str, str]]:
+    names = ["cost", *(name for first in evaluations[:1] for name in metric_names(first))]
+    return [(name, number(float(row[name]))) for name in names if row.get(name) is not None]
 
 
 def relaxed_html(relaxed: Any) -> str:

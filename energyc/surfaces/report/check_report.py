@@ -9,8 +9,7 @@ from typing import Any
 
 from energyc.language.diagnostics import Diagnostic, Source, render_text, summary, to_json
 from energyc.proofs.claims.classes import Classes, SumReport, TermReport
-from energyc.surfaces.report.evidence import evidence, sum_evidence
-from energyc.surfaces.report.witness_text import entries, point
+from energyc.surfaces.report.evidence import entries, evidence, point, sum_evidence
 from energyc.surfaces.tables import Table, Verdict, painted
 
 Paint = Callable[[str], str]
@@ -27,6 +26,15 @@ class StateReport:
     def to_json(self) -> dict[str, Any]:
         """Return the entry of ``states``."""
         return {"shape": list(self.dims), "sizes": list(self.sizes), "set": self.constraint}
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """The ``notes`` on a network and the operations of a step, and the same of each of its ``layers``."""
+
+    notes: tuple[str, ...]
+    flops_per_step: int
+    layers: Mapping[str, Remarks] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)
