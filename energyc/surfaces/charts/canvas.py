@@ -133,7 +133,7 @@ def _thinned(series: Series) -> Series:
         known = [value for value in series.y[first : first + size] if is_number(value)]
         x.append(sum(places) / len(places))
         y.append(sum(known) / len(known) if known else None)
-    return replace(series, x=x, y=y)
+    return replace(series, x=x, y=y, deviation=None)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from energyc.surfaces.charts.chart import Chart, Mark, Number, Series, is_number, mean, smoothed
+from energyc.surfaces.charts.chart import Chart, Mark, Number, Scale, Series, is_number, mean, smoothed
 
 Row = Mapping[str, Any]
 #: Runs by the names that their curves have; the name of a run that is alone does not show.
@@ -102,10 +102,10 @@ def health_charts(runs: Runs) -> list[Chart]:
             if any(_shows(key, row) for row in rows)
         ]
         if curves:
-            span, scale = (min(updates), max(updates)), "log" if logarithmic else "linear"
-            charts.append(
-                Chart(tuple(curves), "update", label, scale, x_range=span, y_range=_range(key, curves))  # type: ignore[arg-type]
-            )
+            scale: Scale = "log" if logarithmic else "linear"
+            span = min(updates), max(updates)
+            within = _range(key, curves)
+            charts.append(Chart(tuple(curves), "update", label, scale, x_range=span, y_range=within))
     return charts
 
 

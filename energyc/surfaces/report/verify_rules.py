@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from energyc.language.diagnostics import listed
-from energyc.surfaces.tables import Cell, Styled, Table
+from energyc.surfaces.tables import Cell, Styled, Table, Verdict
 
 if TYPE_CHECKING:
     from energyc.studies.verify import Fidelity, Measure, RuleFidelity, Symmetry
@@ -49,8 +49,7 @@ def rules_table(fidelity: Fidelity) -> Iterator[RenderableType]:
 
 
 def _row(name: str, rule: RuleFidelity) -> tuple[Cell, ...]:
-    verdict = Styled(((rule.verdict, "" if rule.verdict == "exact" else "yellow"),))
-    return name, verdict, *_limit(rule), *_configured(rule), Styled(((_failure(rule), "bold red"),))
+    return name, Verdict(rule.verdict), *_limit(rule), *_configured(rule), Styled(((_failure(rule), "bold red"),))
 
 
 def _failure(rule: RuleFidelity) -> str:
