@@ -99,6 +99,19 @@ def draw_charts(
         canvas.figure.suptitle(_plain(title))
 
 
+def show_image(panel: Axes, pixels: Any) -> None:
+    """Draw an image [height, width(, 3)] with values in [0, 1], which fills its panel without axes."""
+    panel.imshow(pixels, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+    panel.set(xticks=[], yticks=[])
+    without_frame(panel)
+
+
+def without_frame(panel: Axes) -> None:
+    """Leave out the grid and the frame of a panel."""
+    panel.grid(False)
+    panel.spines[:].set_visible(False)
+
+
 def svg(chart: Chart, shown: int | None = None) -> str:
     """Return a chart as an element of a page, without a size. Of series with a group that of ``shown`` is visible.
 

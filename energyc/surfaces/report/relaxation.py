@@ -15,7 +15,7 @@ from energyc.language.network import Network as Resolved
 from energyc.running.training.feeds import Batch, Feeds
 from energyc.running.training.network import Network, Relaxed
 from energyc.studies.inspection.pixels import Picture, Shape, answered_images, image_inputs
-from energyc.surfaces.charts.canvas import draw_charts, picture
+from energyc.surfaces.charts.canvas import draw_charts, picture, show_image
 from energyc.surfaces.charts.relaxing import followed, relaxation_chart
 
 _BEYOND = 4  # multiples of the free phase that are drawn
@@ -158,10 +158,7 @@ def draw_images(rows: Mapping[str, Tensor], path: Place) -> None:
         for name, images in rows.items():
             for number in range(columns):
                 cell = next(cells)
-                cell.imshow(_pixels(images[number]), interpolation="nearest", vmin=0, vmax=1, cmap="gray")
-                cell.set(xticks=[], yticks=[])
-                cell.grid(False)
-                cell.spines[:].set_visible(False)
+                show_image(cell, _pixels(images[number]))
                 if number == 0:
                     cell.set_ylabel(name, rotation=0, ha="right", va="center")
         canvas.figure.set_layout_engine("constrained", w_pad=0.01, h_pad=0.01, wspace=0, hspace=0)
