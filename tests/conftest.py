@@ -92,7 +92,7 @@ def update_golden(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture
 def figures(monkeypatch: pytest.MonkeyPatch) -> dict[str, Figure]:
     """Every figure that is written, by the stem of its file."""
-    from energyc.surfaces.report import canvas
+    from energyc.surfaces.charts import canvas
 
     seen: dict[str, Figure] = {}
     write = canvas._write

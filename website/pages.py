@@ -28,7 +28,7 @@ COPIED = {
 #: Files that stand beside the pages as they are.
 ALONGSIDE = ("benchmarks/results/against.png", "benchmarks/results/against.json")
 #: A style sheet of the reports that the site takes as it is.
-DIAGRAM_STYLE = ROOT / "energyc" / "surfaces" / "html" / "diagram.css"
+DIAGRAM_STYLE = ROOT / "energyc" / "surfaces" / "html" / "templates" / "diagram.css"
 _SECTION = re.compile(r"^## (?P<title>.*?): `(?P<spec>\w+)`\n(?P<body>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 #: The golden file of each tab, and the function of the force in it.

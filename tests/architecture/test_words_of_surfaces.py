@@ -35,10 +35,11 @@ OTHERWISE = {
     "running/runs/data.py": "beside the words of a program, of which one is taken",
     "running/runs/data_arguments.py": "an argument of the command line, as it was given",
     "running/runs/sample.py": "the command that says more",
+    "surfaces/charts/canvas.py": "colours of the style of a page",
     "surfaces/report/run_facts.py": "the command that trained a run",
     "surfaces/report/verify_network.py": "a report of the command line",
     "surfaces/report/verify_text.py": "a report of the command line",
-    "surfaces/report/witness_text.py": "the command that says more",
+    "surfaces/report/evidence.py": "the command that says more",
 }
 
 

@@ -1,15 +1,18 @@
-"""Elements, pages, and what untrusted text does in them."""
+"""Templates of pages, and what untrusted text does in them."""
 
 from __future__ import annotations
 
-import json
-import re
+from base64 import b64encode
+from hashlib import sha256
 from html.parser import HTMLParser
 
 import pytest
 
-from energyc.surfaces.html.markup import data, page, tag
-from tests.html.hostile import ATTACKS
+from energyc.surfaces.charts import Chart, Mark, Series
+from energyc.surfaces.html.boxes import Box, drawing
+from energyc.surfaces.html.pages import asset, picture, render
+from energyc.surfaces.tables import Styled, Table, Verdict
+from tests.html.hostile import ATTACKS, harmless
 
 
 class Reader(HTMLParser):
@@ -33,28 +36,31 @@ def read(text: str) -> Reader:
     return reader
 
 
-def test_an_element() -> None:
-    assert tag("p", "a < b", class_="x", hidden=True, title=None) == '<p class="x" hidden="">a &lt; b</p>'
-    assert tag("br") == "<br>" and tag("path", d="M0 0") == '<path d="M0 0"/>'
-    assert tag("p", ["a", tag("b", "&"), None]) == "<p>a<b>&amp;</b></p>"
-
-
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_text_stays_text(attack: str) -> None:
-    reader = read(page(attack, tag("p", attack, title=attack), scripts=()))
-    assert reader.elements == ["html", "head", *["meta"] * 4, "title", "style", "body", "p"]
-    assert reader.text.count(attack) == 2
+    """In a table, in tiles, in a verdict, in a box and in an attribute."""
+    table = Table((attack,), ((attack,), (Verdict(attack),), (Styled(((attack, ""),)),)))
+    page = render("relaxed.html", title=attack, ends=table, curves=[], states=table)
+    reader = read(page)
+    assert harmless(page) and not {"script", "img", "svg"} & set(reader.elements)
+    assert reader.text.count(attack) == 1 + 2 * 4
+    picture = drawing([[Box(attack, attack, attack, attack)]], attack)
+    assert harmless(picture) and set(read(picture).elements) == {"svg", "g", "title", "rect", "text"}
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_data_stays_data(attack: str) -> None:
-    text = data("d", {"name": attack, "values": [1.5, None]})
-    reader = read(text)
-    assert reader.elements == ["script"]
-    assert json.loads(reader.text) == {"name": attack, "values": [1.5, None]}
+@pytest.mark.parametrize("attack", [*ATTACKS, r"$\frac$", 'id="group-1"', "#000000"])
+def test_text_stays_text_in_a_chart(attack: str) -> None:
+    chart = Chart((Series(attack, [0, 1], [1, 2], group=0),), attack, attack, mark=Mark(1, attack), title=attack)
+    drawn = picture(chart, 0)
+    reader = read(drawn)
+    assert harmless(drawn) and not {"script", "img", "style"} & set(reader.elements)
+    assert reader.elements.count("svg") == 1
 
 
-def test_a_page_may_run_its_own_scripts_alone() -> None:
-    assert "script-src" not in page("without")
-    policy = re.search(r'content="(default-src[^"]*)"', page("with", scripts=["page.css"]))
-    assert policy and "sha256-" in policy[1] and "default-src &#39;none&#39;" in policy[1]
+def test_styles_scripts_and_templates_are_files_of_the_package() -> None:
+    """The policy of a page allows its own script by what it is."""
+    digest = b64encode(sha256(asset("view.js").encode()).digest()).decode()
+    page = render("page.html", title="t", scripts=["view.js"])
+    assert f"script-src 'sha256-{digest}'" in page and read(page).elements.count("script") == 1
+    assert "script-src" not in render("page.html", title="t")
+    assert "default-src 'none'" in page

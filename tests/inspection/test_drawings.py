@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from energyc.studies.inspection.traces import Trace
-from energyc.surfaces.report import canvas, relaxation
+from energyc.surfaces.charts import canvas
+from energyc.surfaces.report import relaxation
 from energyc.surfaces.report.attention_maps import Ground, draw_matrices, draw_over_image
 from energyc.surfaces.report.tiles import draw_memories, draw_similarity, mosaic
 from energyc.surfaces.report.trace_curves import draw_energies, draw_states
@@ -54,7 +55,7 @@ def test_states_of_inference_and_training(tmp_path: Path, figures: dict[str, Fig
     runs = {"inference": {"": trace("|y| tau")}, "training": {"": trace("|y| tau")}}
     draw_states(runs, tmp_path / "s.png")
     (size, tau) = figures["s"].axes
-    assert [text.get_text() for text in tau.get_legend().get_texts()] == ["inference", "training"]
+    assert [text.get_text() for text in tau.get_legend().get_texts()] == ["inference", "training", "T1 = 3"]
     assert (size.get_ylabel(), tau.get_ylabel()) == ("root mean square", "value")
 
 

@@ -41,7 +41,6 @@ class Editor:
         )
         self.messages: Queue[dict[str, Any] | None] = Queue()
         self.unasked: list[dict[str, Any]] = []
-        self.unnumbered: list[dict[str, Any]] = []  # answers to what could not be read
         self._answers: dict[int, dict[str, Any]] = {}
         self._id = 0
         threading.Thread(target=self._read, daemon=True).start()
@@ -118,8 +117,6 @@ class Editor:
                     self.send({"id": message["id"], "result": None})
             elif isinstance(message["id"], int):  # the editor's own requests have numbers
                 self._answers[message["id"]] = message
-            elif message["id"] is None:
-                self.unnumbered.append(message)
 
     # ------------------------------------------------------------ documents
 

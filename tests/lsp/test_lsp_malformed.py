@@ -95,8 +95,7 @@ def test_odd_ranges(editor: Editor, method: str) -> None:
 
 def test_odd_names(editor: Editor) -> None:
     place = editor.at(URI, 2, 4)
-    odd = (name for name in ODD if name != "text")  # which is a good one
-    for name in (*odd, "a b", "1a", "a\nb", "\ud800", "x" * 100_000, "é", "in", "sum"):
+    for name in ("", "a b", "1a", "a\nb", "\ud800", "x" * 100_000, "é", "in", "sum"):
         assert isinstance(asked(editor, "textDocument/rename", {**place, "newName": name}), int), name
     lives(editor)
 
@@ -228,33 +227,5 @@ def test_odd_numbers_of_requests(editor: Editor, number: Any) -> None:
 def test_odd_headers(editor: Editor, head: bytes) -> None:
     assert editor.process.stdin is not None
     editor.process.stdin.write(head)
-    editor.process.stdin.flush()
-    lives(editor)
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"Content-Length: 1" + b"0" * 4_300 + b"\r\n\r\n",
-        b"Content-Length: 1" + b"0" * 100_000 + b"\r\nContent-Type: a\r\n\r\n",
-        b"Content-Length: 99999999999999999999\r\n\r\n",
-        b"Content-Length: 70000000\r\nContent-Type: a\r\n\r\n" + b"x" * 70_000_000,
-    ],
-    ids=["4,300 digits", "100,000 digits", "20 digits", "70 MB"],
-)
-def test_a_message_that_is_too_long_is_answered(editor: Editor, sent: bytes) -> None:
-    assert editor.process.stdin is not None
-    editor.unnumbered.clear()
-    editor.process.stdin.write(sent)
-    editor.process.stdin.flush()
-    lives(editor)
-    assert [answer["error"]["message"] for answer in editor.unnumbered] == [
-        "a message of more than 67,108,864 bytes is not read"
-    ]
-
-
-def test_a_header_without_an_end_is_passed_over(editor: Editor) -> None:
-    assert editor.process.stdin is not None
-    editor.process.stdin.write(b"x" * 10_000_000 + b"\r\n")
     editor.process.stdin.flush()
     lives(editor)

@@ -257,7 +257,7 @@ def test_an_editor_that_is_gone_ends_the_server(editor: Editor) -> None:
     assert editor.process.wait(30) == 1
 
 
-def test_an_editor_that_takes_no_answers_ends_the_server() -> None:
+def test_an_editor_that_is_gone_before_its_answer_ends_the_server() -> None:
     pytest.importorskip("pygls")
     started = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"processId": None, "capabilities": {}}}
     body = json.dumps(started).encode()
@@ -266,7 +266,7 @@ def test_an_editor_that_takes_no_answers_ends_the_server() -> None:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         process.stdout.close()
         process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-        process.stdin.flush()
+        process.stdin.close()
         assert process.wait(60) == 1
         assert process.stderr.read() == b""
 

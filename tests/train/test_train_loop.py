@@ -24,7 +24,7 @@ from energyc.running.training.outcome import Diverged, Interrupted
 from energyc.running.training.progress import BarReporter, PlainReporter, Reporter, make_reporter
 from energyc.running.training.seeds import read_summary, train_seeds
 from energyc.running.training.session import Session
-from energyc.surfaces.report.seeds_text import summary_table
+from energyc.surfaces.report.held_out_text import summary_table
 from tests.train.tiny import TinyNet, make_session
 
 

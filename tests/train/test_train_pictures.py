@@ -15,7 +15,9 @@ from energyc.running.training.feeds import Feed
 from energyc.running.training.loop import train
 from energyc.running.training.seeds import train_seeds
 from energyc.surfaces.charts import smoothed
-from energyc.surfaces.report import curves, relaxation
+from energyc.surfaces.charts.canvas import draw_charts
+from energyc.surfaces.charts.learning import health_charts, learning_charts
+from energyc.surfaces.report import relaxation
 from energyc.surfaces.report.plots import Choice, plot_run
 from tests.train.tiny import make_session
 
@@ -35,7 +37,7 @@ def test_all_pictures_of_an_image_run(tmp_path: Path, figures: dict[str, Figure]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in drawn)
     energy, residual = figures["energy"].axes
     assert [line.get_xdata()[0] for line in energy.lines if line.get_linestyle() == "--"] == [10]
-    assert sum(len(line.get_xdata()) == 41 for line in energy.lines) == 5
+    assert sum(len(line.get_xdata()) == 41 for line in energy.lines) == 5 + 1  # samples and their mean
     assert residual.get_yscale() == "log" and energy.get_ylabel() == "energy" and energy.get_xlabel() == "step"
     assert len(figures["triples"].axes) == 15
     rows = [panel.get_ylabel() for panel in figures["growing"].axes if panel.get_ylabel()]
@@ -78,13 +80,12 @@ def test_growing_steps() -> None:
 def test_learning_curves_show_the_rows(tmp_path: Path, figures: dict[str, Figure]) -> None:
     rows = [{"step": k, "kind": "train", "cost": 1 / k, "residual": None} for k in range(1, 300)]
     rows += [{"step": k, "kind": "eval", "cost": 2 / (k + 1), "accuracy": k / 300, "samples": 9} for k in (0, 100, 200)]
-    curves.learning_curves(rows, tmp_path / "learning.png", best=200)
+    draw_charts(learning_charts({"": rows}, 200), tmp_path / "learning.png", columns=2)
     cost, accuracy = figures["learning"].axes
     assert {line.get_label() for line in cost.lines} >= {"training", "test", "best, update 200"}
-    assert cost.get_yscale() == "log" and accuracy.get_ylabel() == "test accuracy"
+    assert cost.get_yscale() == "log" and accuracy.get_ylabel() == "accuracy"
     assert list(accuracy.lines[0].get_ydata()) == [0, 100 / 300, 200 / 300]
-    curves.health_curves(rows, tmp_path / "health.png")
-    assert (tmp_path / "health.png").exists()
+    assert health_charts({"": rows}) == []
 
 
 @pytest.mark.abridged
@@ -96,7 +97,7 @@ def test_health_panels_share_their_updates_and_count_in_whole_samples(
         {"step": k, "kind": "train", "cost": 1, "gradient_norm": 0.1 if k < 5 else None, "gated": count}
         for k, count in enumerate(gated, 1)
     ]
-    curves.health_curves(rows, tmp_path / "health.png")
+    draw_charts(health_charts({"": rows}), tmp_path / "health.png")
     norm, counts = (panel for panel in figures["health"].axes if panel.get_ylabel())
     assert norm.get_xlim() == counts.get_xlim()
     assert norm.get_xlim()[0] < 1 and norm.get_xlim()[1] > len(gated)

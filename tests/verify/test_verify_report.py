@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from matplotlib.figure import Figure
 
 from energyc import load as energyc_load
 from energyc.language.diagnostics import UserError
@@ -28,7 +27,7 @@ from energyc.studies.verify import (
     Verification,
     measure_fidelity,
 )
-from energyc.surfaces.report import verify_plots
+from energyc.surfaces.report import sweep_plots
 from energyc.surfaces.report.printed import printed
 from energyc.surfaces.report.verify_text import report as report_parts
 from tests.cli.run import UNTIED, energyc, written
@@ -199,54 +198,38 @@ def test_a_gain_that_is_none(gain: str, tmp_path: Path, capfd: Capture) -> None:
 # ---------------------------------------------------------------- pictures
 
 
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The canvases of the pictures that are drawn."""
-    kept: list[Any] = []
-    real = verify_plots.picture
-
-    @contextmanager
-    def picture(*arguments: Any) -> Iterator[Any]:
-        with real(*arguments) as canvas:
-            yield canvas
-            kept.append(canvas)
-
-    monkeypatch.setattr(verify_plots, "picture", picture)
-    return kept
-
-
 def loose(residual: float, cosine: float, kept: float = 1.0) -> Loose:
     measure = Measure(cosine, 0.5)
     return Loose(residual, 10, measure, measure, "W", kept)
 
 
-def test_a_rule_that_diverged_has_no_cosine_in_the_picture(tmp_path: Path, drawn: list[Any]) -> None:
+def test_a_rule_that_diverged_has_no_cosine_in_the_picture(tmp_path: Path, figures: dict[str, Figure]) -> None:
     rules = {
         "aep": (loose(1e-1, 0.4, 0.75), loose(1e-2, 0.5), loose(1e-3, 1.0)),
         "tracking-aep": (loose(1e-1, math.nan, 0.0), loose(1e-2, -0.3), loose(1e-3, 1.0)),
     }
     fidelity = Fidelity({}, None, 0.0, 1, 1, Settling(0.0, 1, None, (1.0,)), Looseness(rules))
-    path = verify_plots.draw_sweep("predictive_coding", fidelity, "residual", tmp_path / "a.png")
+    path = sweep_plots.draw_sweep("predictive_coding", fidelity, "residual", tmp_path / "a.png")
     assert path is not None and path.exists()
-    (panel,) = drawn[0].panels
-    for line in panel.get_lines():
-        if line.get_marker() == "x" and len(line.get_xdata()):
-            assert line.get_transform() == panel.get_xaxis_transform()
-            assert list(line.get_xdata()) == [1e-1] and 0 <= line.get_ydata()[0] < 0.1
+    (panel,) = figures["a"].axes
+    crosses = [line for line in panel.get_lines() if line.get_marker() == "x"]
+    assert len(crosses) == 2
+    for line in crosses:
+        assert list(line.get_xdata()) == [1e-1] and panel.get_ylim()[0] < line.get_ydata()[0] < -0.3
     named = {line.get_label(): list(line.get_ydata()) for line in panel.get_lines()}
     assert named["aep"] == [0.5, 1.0] and named["tracking-aep"] == [-0.3, 1.0]
     assert panel.get_ylim()[0] < -0.4
-    whole = drawn[0].figure.bbox
+    whole = figures["a"].bbox
     for text in (panel.title, *panel.get_legend().get_texts()):
         box = text.get_window_extent()
         assert whole.x0 <= box.x0 and box.x1 <= whole.x1
 
 
-def test_a_rule_without_a_finite_point_is_not_drawn(tmp_path: Path, drawn: list[Any]) -> None:
+def test_a_rule_without_a_finite_point_is_not_drawn(tmp_path: Path, figures: dict[str, Figure]) -> None:
     empty = faithful("holomorphic-ep", sweep=Sweep("beta", ()))
     swept = faithful("ep", sweep=Sweep("beta", ((0.1, 1e-2), (0.01, 1e-3), (0.001, 0.0))))
     seen = Settling(0.0, 1, None, (1.0,))
-    verify_plots.draw_sweep("n", Fidelity({"a": empty, "b": swept}, None, 0.0, 1, 1, seen), "beta", tmp_path / "a.png")
-    assert [len(line.get_xdata()) for line in drawn[0].panels[0].get_lines()] == [2]
+    sweep_plots.draw_sweep("n", Fidelity({"a": empty, "b": swept}, None, 0.0, 1, 1, seen), "beta", tmp_path / "a.png")
+    assert [len(line.get_xdata()) for line in figures["a"].axes[0].get_lines()] == [2]
     with pytest.raises(UserError, match="none of these rules"):
-        verify_plots.draw_sweep("n", Fidelity({"a": empty}, None, 0.0, 1, 1, seen), "beta", tmp_path / "b.png")
+        sweep_plots.draw_sweep("n", Fidelity({"a": empty}, None, 0.0, 1, 1, seen), "beta", tmp_path / "b.png")

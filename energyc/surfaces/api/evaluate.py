@@ -22,10 +22,9 @@ from energyc.running.training.session import Session
 from energyc.studies.hardware.study import DRAWS, Devices, Row, precisions, study
 from energyc.surfaces.api.common import Notify, given, notes_to
 from energyc.surfaces.api.result import Result
-from energyc.surfaces.report.devices_plot import draw_study
-from energyc.surfaces.report.devices_text import study_table
+from energyc.surfaces.report.held_out_text import evaluation_parts, study_table
 from energyc.surfaces.report.printed import printed
-from energyc.surfaces.report.seeds_text import evaluation_parts
+from energyc.surfaces.report.sweep_plots import draw_study
 
 if TYPE_CHECKING:
     from pandas import DataFrame

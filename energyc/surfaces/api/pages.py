@@ -68,7 +68,7 @@ class Pictures(Result):
 
     def _repr_html_(self) -> str:
         """Return the pictures themselves."""
-        from energyc.surfaces.report.embedded import embedded
+        from energyc.surfaces.report.view import embedded
 
         pictures = (embedded((SafePath(path.parent) / path.name).read(LARGEST_PICTURE)) for path in self.paths)
         return "".join(f'<img src="{address}" style="max-width:100%">' for address in pictures)

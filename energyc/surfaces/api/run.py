@@ -16,9 +16,9 @@ from energyc.running.training.outcome import CHOSEN_BY, Outcome
 from energyc.running.training.seeds import run_folders
 from energyc.surfaces.api.load import load
 from energyc.surfaces.api.result import Result
-from energyc.surfaces.html.run_card import run_html, run_latex
+from energyc.surfaces.html.result_cards import run_html, run_latex
+from energyc.surfaces.report.held_out_text import summary_parts
 from energyc.surfaces.report.printed import printed
-from energyc.surfaces.report.seeds_text import summary_parts
 
 if TYPE_CHECKING:
     from pandas import DataFrame

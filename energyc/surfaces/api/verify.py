@@ -23,9 +23,8 @@ from energyc.studies.verify.work import EVALUATIONS, Progress, silent
 from energyc.surfaces.api.common import Notify, given, notes_to
 from energyc.surfaces.api.result import Result
 from energyc.surfaces.report.printed import printed
-from energyc.surfaces.report.reference_text import reference_parts
-from energyc.surfaces.report.verify_plots import draw_sweep
-from energyc.surfaces.report.verify_text import report
+from energyc.surfaces.report.sweep_plots import draw_sweep
+from energyc.surfaces.report.verify_text import reference_parts, report
 
 if TYPE_CHECKING:
     from pandas import DataFrame

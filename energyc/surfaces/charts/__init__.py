@@ -1,11 +1,14 @@
-"""A chart as what it says: curves over an axis, and a mark. ``html`` draws it as SVG, ``report`` by matplotlib.
+"""A chart as what it says, and its one drawing by matplotlib: pictures of a run, and SVG for pages and cards.
 
 | module | content |
 |---|---|
 | ``chart`` | curves, marks, scales; running means |
-| ``learning`` | the curves of a run over its updates |
+| ``learning`` | runs over their updates: learning, health, several seeds |
+| ``relaxing`` | samples over the steps of a relaxation |
+| ``canvas`` | the style of all pictures; charts as files and as SVG |
+| ``fitting`` | titles and labels that are folded to their room |
 
-Imports: nothing.
+Imports: ``diagnostics``, ``extras``, ``files``; libraries: ``matplotlib``.
 """
 
 from energyc.surfaces.charts.chart import Chart, Mark, Number, Scale, Series, is_number, smoothed

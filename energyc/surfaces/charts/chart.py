@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Literal, TypeGuard
 
 Scale = Literal["linear", "log", "steps"]
-Look = Literal["line", "faint", "dots", "dashed"]
+Look = Literal["line", "faint", "dots", "dashed", "crosses"]
 Number = float | None
 
 
@@ -16,7 +16,7 @@ Number = float | None
 class Series:
     """A curve: y over x, None or NaN where there is a gap. ``colour`` counts from 0; ``look`` is how it is drawn.
 
-    ``group`` is the place of a slider at which it shows; None shows always.
+    ``deviation`` is drawn as a band around y. ``group`` is the place of a slider at which it shows; None shows always.
     """
 
     label: str
@@ -25,22 +25,24 @@ class Series:
     look: Look = "line"
     colour: int = 0
     group: int | None = None
+    deviation: Sequence[float] | None = None
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A vertical line at ``x`` with a word."""
+    """A line across the panel at a value, with a label."""
 
-    x: float
-    label: str
+    at: float
+    label: str = ""
 
 
 @dataclass(frozen=True)
 class Chart:
     """Curves in one panel.
 
-    ``x_scale`` ``steps`` is logarithmic from 1 on, with room for 0. A logarithmic y is linear where nothing is
-    positive. The axis of y has ``y_range`` in it.
+    The scale ``steps`` is linear up to 1 and logarithmic from there on. A logarithmic axis is linear where a value is
+    negative, or where all are alike. The axes have ``x_range`` and ``y_range`` in them. ``mark`` is a vertical line,
+    ``level`` a horizontal one.
     """
 
     series: tuple[Series, ...]
@@ -48,8 +50,11 @@ class Chart:
     y_label: str
     y_scale: Scale = "linear"
     x_scale: Scale = "linear"
+    x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
     mark: Mark | None = None
+    level: Mark | None = None
+    title: str = ""
 
 
 #: The smallest and the largest number that is drawn; the squares of both are numbers too.
@@ -59,6 +64,12 @@ SMALLEST, LARGEST = 1e-100, 1e100
 def is_number(value: Number) -> TypeGuard[float]:
     """Whether a value is there and can be drawn: it is 0, or an axis that shows it has room for its like beside it."""
     return value is not None and (value == 0 or SMALLEST <= abs(value) <= LARGEST)
+
+
+def mean(values: Sequence[Number]) -> Number:
+    """Return the mean of values; None where one is missing."""
+    known = [value for value in values if is_number(value)]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
 def smoothed(values: Sequence[Number]) -> list[Number]:

@@ -9,11 +9,11 @@ import click
 
 from energyc.surfaces.cli.console import Console, Exit
 from energyc.surfaces.cli.options import output_options
+from energyc.surfaces.tables import painted
 
 if TYPE_CHECKING:
     from energyc.surfaces.doctor.finding import Finding
 
-_COLORS = {"works": "green", "none": "bright_black", "missing": "yellow", "broken": "red"}
 _WORDS = {"works": "ok", "none": "-", "missing": "missing", "broken": "broken"}
 
 
@@ -41,9 +41,8 @@ def _text(found: list[Finding], well: bool, *, color: bool) -> str:
     width = max(len(finding.name) for finding in found)
     lines = []
     for finding in found:
-        word = f"{_WORDS[finding.state]:<8}"
-        shown = click.style(word, fg=_COLORS[finding.state]) if color else word
-        lines.append(f"{shown}{finding.name:<{width}}  {finding.says}")
+        word = painted(f"{_WORDS[finding.state]:<8}", color)
+        lines.append(f"{word}{finding.name:<{width}}  {finding.says}")
         if finding.mend is not None:
             lines.append(f"{'':{8 + width}}  = {finding.mend}")
     return "\n".join([*lines, "", _summary(found, well)])

@@ -18,8 +18,8 @@ def command(stdio: bool) -> None:
 
     An editor starts it; see docs/editors.md. It needs the packages pygls and lsprotocol.
     """
-    from energyc.surfaces.lsp.server import main
+    from energyc.surfaces.lsp.server import serve
 
     if sys.stdin.isatty():
         click.echo("energyc lsp waits for an editor on standard input; Ctrl-D ends it", err=True)
-    main()
+    serve()

@@ -9,7 +9,7 @@ import click
 from energyc.extras import MATPLOTLIB
 from energyc.surfaces.cli.console import Console
 from energyc.surfaces.cli.options import DataCommand, data_options, needs, output_options, run_argument
-from energyc.surfaces.report.kinds import KINDS
+from energyc.surfaces.report.plots import KINDS
 
 
 def _places(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:

@@ -5,7 +5,7 @@ The runtime does not have them, because it stands alone. A network from ``energy
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -41,8 +41,8 @@ def attach(net: Any, network: Network, classes: Classes) -> None:
     type(net).to_sympy = to_sympy
     shown: tuple[tuple[type, Any, Any], ...] = (
         (type(net), _network, _network_latex),
-        (Relaxed, _relaxed, _relaxed_latex),
-        (Gradients, _gradients, _gradients_latex),
+        (Relaxed, _card("relaxed_html"), _card("relaxed_latex")),
+        (Gradients, _card("gradients_html"), _card("gradients_latex")),
     )
     for kind, html, latex in shown:
         kind._repr_html_, kind._repr_latex_ = html, latex  # type: ignore[attr-defined]
@@ -80,25 +80,13 @@ def _network_latex(net: Any) -> str | None:
     return None if origin.network is None else network_latex(origin.network)
 
 
-def _relaxed(relaxed: Any) -> str:
-    from energyc.surfaces.html.result_cards import relaxed_html
+def _card(name: str) -> Callable[[Any], str]:
+    """Return a function of ``result_cards``, which is imported when a card is shown."""
 
-    return relaxed_html(relaxed)
+    def show(made: Any) -> str:
+        from energyc.surfaces.html import result_cards
 
+        found: str = getattr(result_cards, name)(made)
+        return found
 
-def _relaxed_latex(relaxed: Any) -> str:
-    from energyc.surfaces.html.result_cards import relaxed_latex
-
-    return relaxed_latex(relaxed)
-
-
-def _gradients(gradients: Any) -> str:
-    from energyc.surfaces.html.result_cards import gradients_html
-
-    return gradients_html(gradients)
-
-
-def _gradients_latex(gradients: Any) -> str:
-    from energyc.surfaces.html.result_cards import gradients_latex
-
-    return gradients_latex(gradients)
+    return show

@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 
 from markupsafe import Markup
 
-from energyc.surfaces.html.markup import Content, tag
+from energyc.surfaces.html.pages import render
 
 #: Widths of a character, in pixels: of a name, and of the small line below it.
 _CHARACTER, _SMALL = 8.0, 6.4
@@ -57,6 +57,13 @@ class Box:
     def middle(self) -> float:
         return self.y + self.height / 2
 
+    @property
+    def texts(self) -> list[tuple[str, str, int]]:
+        """The texts in the box, each with its style and how far below the top it stands."""
+        if self.below:
+            return [(_cut(self.name), "name", 20), (_cut(self.below), "below", 36)]
+        return [(_cut(self.name), "name", 22)]
+
 
 @dataclass(eq=False)
 class Line:
@@ -74,6 +81,23 @@ class Line:
         self.start.right.append(self)
         self.end.left.append(self)
 
+    @property
+    def origin(self) -> str:
+        """Where the line begins."""
+        return f"{self.start.x + self.start.width:.1f} {_port(self.start, self, self.start.right):.1f}"
+
+    @property
+    def finish(self) -> str:
+        """Where the line ends."""
+        return f"{self.end.x:.1f} {_port(self.end, self, self.end.left):.1f}"
+
+    @property
+    def path(self) -> str:
+        """The line as a curve, which leaves both boxes level."""
+        start, end = self.origin, self.finish
+        middle = (self.start.x + self.start.width + self.end.x) / 2
+        return f"M{start}C{middle:.1f} {start.split()[1]} {middle:.1f} {end.split()[1]} {end}"
+
 
 def drawing(columns: Sequence[list[Box]], label: str) -> Markup:
     """Return the picture of columns of boxes, with the lines between them."""
@@ -83,17 +107,15 @@ def drawing(columns: Sequence[list[Box]], label: str) -> Markup:
         _arrange(columns)
     width, height = _place(columns)
     boxes = [box for column in columns for box in column]
-    lines = [_curve(line) for box in boxes for line in box.right]
-    return tag(
-        "svg",
-        [*lines, *(_drawn(box) for box in boxes if box.looks != _WAY)],
-        viewBox=f"0 0 {width:.0f} {height:.0f}",
+    svg = render(
+        "diagram.svg",
         width=f"{width:.0f}",
         height=f"{height:.0f}",
-        class_="diagram",
-        role="img",
-        aria_label=label,
+        label=label,
+        lines=[line for box in boxes for line in box.right],
+        boxes=[box for box in boxes if box.looks != _WAY],
     )
+    return Markup(svg)
 
 
 # ------------------------------------------------------------------ where it is drawn
@@ -167,35 +189,6 @@ def _port(box: Box, line: Line, side: Sequence[Line]) -> float:
     other = (lambda each: each.start.middle) if side is box.left else (lambda each: each.end.middle)
     place = sorted(side, key=other).index(line)
     return box.y + box.height * (place + 1) / (len(side) + 1)
-
-
-# ------------------------------------------------------------------ SVG
-
-
-def _curve(line: Line) -> Markup:
-    start, end = line.start, line.end
-    x1, y1 = start.x + start.width, _port(start, line, start.right)
-    x2, y2 = end.x, _port(end, line, end.left)
-    bend = (x2 - x1) / 2
-    path = f"M{x1:.1f} {y1:.1f}C{x1 + bend:.1f} {y1:.1f} {x2 - bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
-    arrows: list[Content] = []
-    if line.forth:
-        arrows.append(tag("path", d=f"M{x2:.1f} {y2:.1f}l-8 -4v8z", class_="arrow"))
-    if line.back:
-        arrows.append(tag("path", d=f"M{x1:.1f} {y1:.1f}l8 -4v8z", class_="arrow"))
-    title = tag("title", line.said)
-    return tag("g", title, tag("path", d=path, class_="wire"), arrows, class_=f"line {line.looks}")
-
-
-def _drawn(box: Box) -> Markup:
-    round_ = box.height / 2 if box.looks == "state" else 3
-    body = tag("rect", x=f"{box.x:.1f}", y=f"{box.y:.1f}", width=f"{box.width:.1f}", height=f"{box.height:.1f}",
-               rx=f"{round_:.0f}")  # fmt: skip
-    x = f"{box.x + box.width / 2:.1f}"
-    texts = [tag("text", _cut(box.name), x=x, y=f"{box.y + (20 if box.below else 22):.1f}", class_="name")]
-    if box.below:
-        texts.append(tag("text", _cut(box.below), x=x, y=f"{box.y + 36:.1f}", class_="below"))
-    return tag("g", tag("title", box.title), body, texts, class_=f"box {box.looks}")
 
 
 def _cut(text: str) -> str:

@@ -15,7 +15,7 @@ from energyc.language.network import Network
 from energyc.mathematics.ir import Input, Node, walk
 from energyc.proofs.claims.classes import Classes
 from energyc.surfaces.html.boxes import Box, Line, drawing
-from energyc.surfaces.html.verdicts import tone
+from energyc.surfaces.tables import tone
 
 
 def diagram(network: Network, derivation: Derivation, classes: Classes) -> Markup:

@@ -12,11 +12,8 @@ from energyc.derivation.notation import Formula, Reference, Sum, latex, mathml, 
 from energyc.language.network import Network
 from energyc.mathematics.ir import Input
 from energyc.proofs.claims.classes import Classes
-from energyc.surfaces.html.card import card
 from energyc.surfaces.html.diagram import diagram
-from energyc.surfaces.html.markup import Content, tag
-from energyc.surfaces.html.tables import to_html
-from energyc.surfaces.html.verdicts import verdict
+from energyc.surfaces.html.pages import render
 from energyc.surfaces.html.whole import whole_diagram
 from energyc.surfaces.tables import Table, Verdict
 
@@ -26,20 +23,26 @@ Line = tuple[Formula, Formula, str]
 
 def network_html(network: Network, classes: Classes, rules: Sequence[str] = ()) -> str:
     """Return the card of a network; ``rules`` are those that its module holds."""
-    parts = {"": (network, classes)} if not network.layers else {
-        name: (layer.network, classes.layers[name]) for name, layer in network.layers.items()
-    }  # fmt: skip
     count = sum(_count(network, param.node) for param in network.params.values())
     held = f"; rules {', '.join(rules)}" if rules else ""
-    body: list[Content] = [tag("p", network.description)] if network.description else []
-    body.append(tag("p", f"{count:,} learnable numbers{held}", class_="soft"))
-    if network.layers:
-        body.append(tag("div", whole_diagram(network, classes), class_="wide"))
-    for label, (part, own) in parts.items():
-        body += [tag("p", f"layer {label}", class_="title")] if label else []
-        body += [_terms(part, own), _lets(part), _diagram(part, own)]
-    body.append(tag("details", tag("summary", "tensors"), _tensors(network)))
-    return card([network.name, " ", verdict(classes.verdict)], body)
+    layers = [_layer(name, layer.network, classes.layers[name]) for name, layer in network.layers.items()]
+    return render(
+        "network.html",
+        title=network.name,
+        verdict=Verdict(classes.verdict),
+        description=network.description,
+        facts=f"{count:,} learnable numbers{held}",
+        whole=whole_diagram(network, classes) if network.layers else "",
+        layers=layers or [_layer("", network, classes)],
+        tensors=_tensors(network),
+    )
+
+
+def _layer(name: str, network: Network, classes: Classes) -> dict[str, object]:
+    """Return what the card shows of a layer, or of a network without layers."""
+    derivation = derive(network, classes.unproved, classes.descends)
+    picture = diagram(network, derivation, classes)
+    return {"name": name, "terms": _terms(network, classes), "lets": _lets(network), "diagram": picture}
 
 
 def network_latex(network: Network) -> str:
@@ -62,34 +65,28 @@ def _lines(network: Network) -> Iterator[Line]:
         yield left, notation.formula(node, term.indices), term.name
 
 
-def _terms(network: Network, classes: Classes) -> Markup:
+def _terms(network: Network, classes: Classes) -> Table:
     verdicts = {term.name: term.verdict for term in classes.terms}
     rows = [
         (Markup(mathml.equation(left, right)), Verdict(verdicts[term]) if term in verdicts else "")
         for left, right, term in _lines(network)
     ]
-    return to_html(Table(("energy, forces", "class"), tuple(rows)))
+    return Table(("energy, forces", "class"), tuple(rows))
 
 
-def _lets(network: Network) -> Content:
-    """Return the quantities that terms refer to by name, on request."""
-    if not network.lets:
-        return None
+def _lets(network: Network) -> Table:
+    """Return the quantities that terms refer to by name."""
     notation = of_network(network)
-    rows = [
-        (Markup(mathml.equation(notation.element(q.node, q.indices), notation.formula(q.node, q.indices))),)
-        for q in network.lets.values()
-    ]
-    return tag("details", tag("summary", "named quantities"), to_html(Table((), tuple(rows))))
+    return Table(
+        (),
+        tuple(
+            (Markup(mathml.equation(notation.element(q.node, q.indices), notation.formula(q.node, q.indices))),)
+            for q in network.lets.values()
+        ),
+    )
 
 
-def _diagram(network: Network, classes: Classes) -> Markup:
-    derivation = derive(network, classes.unproved, classes.descends)
-    picture = tag("div", diagram(network, derivation, classes), class_="wide")
-    return tag("details", tag("summary", "who acts on whom"), picture)
-
-
-def _tensors(network: Network) -> Markup:
+def _tensors(network: Network) -> Table:
     groups = (
         ("clamp", network.clamps),
         ("noise", network.noises),
@@ -99,9 +96,11 @@ def _tensors(network: Network) -> Markup:
         ("target", network.targets),
     )
     rows = [
-        (kind, tag("code", item), _shape(network, each.node)) for kind, items in groups for item, each in items.items()
+        (kind, Markup("<code>{}</code>").format(item), _shape(network, each.node))
+        for kind, items in groups
+        for item, each in items.items()
     ]
-    return to_html(Table(("kind", "name", "shape"), tuple(rows)))
+    return Table(("kind", "name", "shape"), tuple(rows))
 
 
 def _shape(network: Network, node: object) -> str:

@@ -1,33 +1,51 @@
-"""The cards of a relaxation and of gradients in a notebook. Their tensors are read, and torch is not imported."""
+"""The cards of a run, a relaxation and gradients in a notebook. Their tensors are read; torch is not imported."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from markupsafe import Markup
-
-from energyc.surfaces.charts import Chart, Scale, Series
-from energyc.surfaces.html.card import CURVES, card
-from energyc.surfaces.html.chart import number, svg
-from energyc.surfaces.html.markup import tag
-from energyc.surfaces.html.tables import to_html
-from energyc.surfaces.tables import Table
+from energyc.surfaces.charts import Chart
+from energyc.surfaces.charts.learning import Row, learning_charts, metric_names, of_kind
+from energyc.surfaces.charts.relaxing import followed, relaxation_chart
+from energyc.surfaces.html.pages import render
+from energyc.surfaces.tables import Table, number
 from energyc.surfaces.tables.layouts import to_array
 
-#: What may be recorded that is a number of each sample, and the scale of its axis.
-RECORDED: Mapping[str, Scale] = {"energy": "linear", "residual": "log"}
+#: What may be recorded that is a number of each sample.
+RECORDED = ("energy", "residual")
+
+
+def run_html(title: str, rows: Sequence[Row], *, total: int, best: int | None = None, notes: Sequence[str] = ()) -> str:
+    """Return the card of a run from the rows of its ``metrics.jsonl``; ``best`` is the step of the best evaluation."""
+    evaluations = of_kind(rows, "eval")
+    step = max((row["step"] for row in rows), default=0)
+    shown = next((row for row in evaluations if row["step"] == best), evaluations[-1] if evaluations else {})
+    facts = [("updates", f"{step:,} of {total:,}"), *_numbers(shown, evaluations)]
+    facts += [("best at update", f"{best:,}")] if best is not None else []
+    return render("run.html", title=title, tiles=facts, curves=learning_charts({"": rows}, best), notes=notes)
+
+
+def run_latex(rows: Sequence[Row]) -> str:
+    """Return the last evaluation of a run as a table in LaTeX."""
+    evaluations = of_kind(rows, "eval")
+    last = evaluations[-1] if evaluations else {}
+    return to_array(Table(("of the last evaluation", ""), tuple(_numbers(last, evaluations))))
+
+
+def _numbers(row: Row, evaluations: Sequence[Row]) -> list[tuple[str, str]]:
+    names = ["cost", *(name for first in evaluations[:1] for name in metric_names(first))]
+    return [(name, number(float(row[name]))) for name in names if row.get(name) is not None]
 
 
 def relaxed_html(relaxed: Any) -> str:
     """Return the card of a ``Relaxed``: how it ended, its states, and curves of what was recorded."""
-    curves = [_curves(name, scale, relaxed.trace[name]) for name, scale in RECORDED.items() if name in relaxed.trace]
-    hint = None if curves else tag("p", "relax(..., record=('energy', 'residual')) draws curves", class_="soft")
-    return card(
-        f"Relaxation of {_samples(relaxed.residual)}",
-        to_html(_ends("", relaxed)),
-        tag("div", curves, class_="panels") if curves else hint,
-        to_html(_states(relaxed.states)),
+    return render(
+        "relaxed.html",
+        title=f"Relaxation of {_samples(relaxed.residual)}",
+        ends=_ends("", relaxed),
+        curves=[_curves(name, relaxed.trace[name]) for name in RECORDED if name in relaxed.trace],
+        states=_states(relaxed.states),
     )
 
 
@@ -41,11 +59,12 @@ def gradients_html(gradients: Any) -> str:
     kept = int(gradients.kept.sum())
     left_out = "" if kept == len(gradients.kept) else f"; {len(gradients.kept) - kept} left out"
     beta = "" if gradients.beta is None else f"; beta {number(float(gradients.beta))}"
-    return card(
-        f"Gradients of {_samples(gradients.cost)}",
-        tag("p", f"mean cost {number(float(gradients.cost.double().mean()))}{beta}{left_out}", class_="soft"),
-        to_html(_params(gradients)),
-        to_html(_ends("free phase", gradients)),
+    return render(
+        "gradients.html",
+        title=f"Gradients of {_samples(gradients.cost)}",
+        facts=f"mean cost {number(float(gradients.cost.double().mean()))}{beta}{left_out}",
+        params=_params(gradients),
+        ends=_ends("free phase", gradients),
     )
 
 
@@ -89,19 +108,10 @@ def _param(name: str, slope: Any, param: Any) -> tuple[str, str, str, str, str]:
     return name, _shape(slope.shape), number(norm), largest, number(norm / size) if size else ""
 
 
-def _curves(name: str, scale: Scale, values: Any) -> Markup:
-    """Return what was recorded of each sample, [steps + 1, batch], and its mean."""
-    first = 1 if name == "residual" else 0
-    rows = values.double().cpu()[first:]
-    steps = [float(k + first) for k in range(len(rows))]
-    shown = min(rows.shape[1], CURVES)
-    samples = [Series("", steps, rows[:, k].tolist(), "faint") for k in range(shown)]
-    mean = Series("mean", steps, rows.mean(1).tolist())
-    return tag("figure", svg(Chart((*samples, mean), "step", name, scale, _steps(steps))))
-
-
-def _steps(steps: Sequence[float]) -> Scale:
-    return "steps" if len(steps) > 50 else "linear"
+def _curves(name: str, values: Any) -> Chart:
+    """Return the chart of what was recorded of each sample, [steps + 1, batch]."""
+    samples = values.double().cpu().T.tolist()
+    return relaxation_chart(name, list(followed(name, list(range(len(values))), samples)))
 
 
 def _shape(shape: Sequence[int]) -> str:

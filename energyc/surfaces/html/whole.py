@@ -15,7 +15,7 @@ from energyc.mathematics.ir import Node
 from energyc.proofs.claims.classes import Classes
 from energyc.surfaces.html.boxes import Box, Line, drawing
 from energyc.surfaces.html.diagram import answers, inputs, shape_of, source
-from energyc.surfaces.html.verdicts import tone
+from energyc.surfaces.tables import tone
 
 _READ = ("clamp", "noise", "state", "value")
 

@@ -6,8 +6,7 @@ symbols      its names where they stand, as ``resolve`` found them; ``unparsed``
 vocabulary   the words of the language where they stand; ``words`` what is said of them
 place        the surroundings of a place by words and signs alone, for completion in a statement that is being typed
 analysis     ``energyc check`` on saved texts, in processes of their own, one or two at a time
-server       the protocol: documents, debouncing, and which module answers what; ``messages`` their lengths, ``strict``
-             their types
+server       the protocol: documents, debouncing, and which module answers what
 
 A feature is a function of a ``View``, a text with its reading, and knows nothing of the protocol but its types. While
 someone types only the front end runs; torch and sympy are imported by nothing here.

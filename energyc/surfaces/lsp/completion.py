@@ -13,6 +13,7 @@ from energyc.language.diagnostics import Span
 from energyc.language.resolve.names import OF_STATES, TENSORS
 from energyc.language.resolve.words import INDEXED, PARAM_SETS, REDUCTIONS, STATE_SETS
 from energyc.language.syntax import ast
+from energyc.language.syntax.scan import CLOSERS, OPENERS
 from energyc.surfaces.lsp import words
 from energyc.surfaces.lsp.describe import detail
 from energyc.surfaces.lsp.place import SETTINGS, Place, place_at
@@ -143,7 +144,7 @@ def _in_settings(reading: Reading, place: Place, names: _Names) -> Iterator[Choi
     if not braces:
         yield from names.of("dim") if place.before == "in" else ()
         return
-    key = _key(place)
+    key, behind = _pair(place)
     block, path = _block(place.word, key, names)
     called = place.innermost.name if place.innermost and place.innermost.sign == "(" else ""
     if called and place.before in ("(", ","):
@@ -151,7 +152,7 @@ def _in_settings(reading: Reading, place: Place, names: _Names) -> Iterator[Choi
             yield Choice(keyword, Kind.Property, called)
     elif called:
         yield from names.of("readout", "target", "metric", "dim", "const")
-    elif _behind_key(place):
+    elif behind:
         yield from _values(block, path, names, place)
     elif place.before == ".":
         yield from _owners(reading, block, path, names)
@@ -159,29 +160,19 @@ def _in_settings(reading: Reading, place: Place, names: _Names) -> Iterator[Choi
         yield from _keys(place.word, names)
 
 
-def _key(place: Place) -> list[str]:
-    """The key whose value the place is in, or that is being typed: its names before the place."""
+def _pair(place: Place) -> tuple[list[str], bool]:
+    """The names of the key that the place is in or behind, and whether the place is behind its ``=``."""
     brace = max(bracket.at for bracket in place.brackets if bracket.sign == "{")
-    depth, key = 0, list[str]()
+    depth, key, behind = 0, list[str](), False
     for piece in place.statement[brace + 1 :]:
-        depth += (piece.text in "([{") - (piece.text in ")]}")
+        depth += (piece.text in OPENERS) - (piece.text in CLOSERS)
         if depth == 0 and piece.text == ",":
-            key = []
-        elif depth == 0 and piece.text == "=":
-            key.append("=")
-        elif depth == 0 and piece.kind == "word" and "=" not in key:
+            key, behind = [], False
+        elif piece.text == "=":
+            behind = True
+        elif depth == 0 and piece.kind == "word" and not behind:
             key.append(piece.text)
-    return [name for name in key if name != "="]
-
-
-def _behind_key(place: Place) -> bool:
-    """Whether the place is in a value: behind a ``=`` that no comma of the braces follows."""
-    brace = max(bracket.at for bracket in place.brackets if bracket.sign == "{")
-    depth, behind = 0, False
-    for piece in place.statement[brace + 1 :]:
-        depth += (piece.text in "([{") - (piece.text in ")]}")
-        behind = (behind or piece.text == "=") and not (piece.text == "," and depth == 0)
-    return behind
+    return key, behind
 
 
 def _block(word: str, key: list[str], names: _Names) -> tuple[str, list[str]]:

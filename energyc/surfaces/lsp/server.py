@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Any, BinaryIO, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeVar
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest, JsonRpcServerNotInitialized
@@ -26,10 +26,8 @@ from energyc.surfaces.lsp.documents import Document
 from energyc.surfaces.lsp.formatting import formatted
 from energyc.surfaces.lsp.hints import hints
 from energyc.surfaces.lsp.hover import hover
-from energyc.surfaces.lsp.messages import Answers, Messages
 from energyc.surfaces.lsp.outline import folds, symbols
 from energyc.surfaces.lsp.reading import read
-from energyc.surfaces.lsp.strict import strict_converter
 from energyc.surfaces.lsp.text import Text
 from energyc.surfaces.lsp.view import View
 from energyc.version import __version__
@@ -88,9 +86,7 @@ class Server(LanguageServer):
     """The language server of energyc."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "energyc", __version__, protocol_cls=Protocol, converter_factory=strict_converter, max_workers=2
-        )
+        super().__init__("energyc", __version__, protocol_cls=Protocol, max_workers=2)
         self.documents: dict[str, Document] = {}
         self.front_end = ThreadPoolExecutor(1, "front-end")
         self.started = False
@@ -193,11 +189,6 @@ class Server(LanguageServer):
         chosen = options if isinstance(options, Mapping) else getattr(options, "__dict__", {})
         self.analysing = chosen.get("analysis", True) is not False
 
-    def refuse(self, why: str) -> None:
-        """Answer a message that is not read, whose number nobody knows."""
-        error = {"code": JsonRpcInvalidRequest.CODE, "message": why}
-        self.protocol._send_data({"jsonrpc": "2.0", "id": None, "error": error})
-
     def stop(self) -> None:
         """End what is under way."""
         self.analyses.stop()
@@ -281,27 +272,17 @@ def _register_events(server: Server) -> None:
         server.stop()
 
 
-def serve(stdin: BinaryIO, stdout: BinaryIO) -> None:
-    """Serve one editor until it says so, or is gone, and end the process with the status that the protocol asks for.
+def serve() -> NoReturn:
+    """Serve one editor on standard input and output until it says so, or is gone, and end the process.
 
-    What else is printed goes to standard error, since standard output belongs to the protocol.
+    The exit status is the one that the protocol asks for. What else is printed goes to standard error.
     """
-    logging.getLogger("pygls").setLevel(logging.CRITICAL)
+    logging.disable()  # pygls, asyncio and executors log what an editor that is gone is not told
+    server, stdout = Server(), sys.stdout.buffer
     sys.stdout = sys.stderr
-    server = Server()
-    answers = Answers(stdout, lambda: _leave(server))
-    server.start_io(cast(BinaryIO, Messages(stdin, server.refuse)), cast(BinaryIO, answers))
+    server.start_io(sys.stdin.buffer, stdout)
     server.stop()
-    _leave(server)
-
-
-def _leave(server: Server) -> NoReturn:
-    """End the process at once: a text that is still being read shall not keep it."""
     with suppress(OSError, ValueError):
         sys.stderr.flush()
+    # At once: a text that is still being read shall not keep the process.
     os._exit(0 if server.ended_properly else 1)
-
-
-def main() -> None:
-    """Serve on standard input and output."""
-    serve(sys.stdin.buffer, sys.stdout.buffer)

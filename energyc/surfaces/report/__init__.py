@@ -2,9 +2,9 @@
 
 It presents the results of other packages, and measures nothing.
 
-Imports: ``charts``, ``claims``, ``collection``, ``conservativeness``, ``data``, ``derive``, ``diagnostics``,
-``extras``, ``files``, ``folder``, ``hardware``, ``html``, ``inspection``, ``ir``, ``kept``, ``module``, ``network``,
-``notation``, ``pipeline``, ``plan``, ``resolve``, ``resources``, ``runs``, ``runtime``, ``settings``, ``sparse``,
-``syntax``, ``tables``, ``targets``, ``training``, ``verify``; libraries: ``PIL``, ``markupsafe``, ``matplotlib``,
-``numpy``, ``rich``, ``torch``.
+Imports: ``charts``, ``claims``, ``collection``, ``conservativeness``, ``data``, ``derive``, ``diagnostics``, ``files``,
+``folder``, ``hardware``, ``html``, ``inspection``, ``ir``, ``kept``, ``module``, ``network``, ``notation``,
+``pipeline``, ``plan``, ``resolve``, ``resources``, ``runs``, ``runtime``, ``settings``, ``sparse``, ``syntax``,
+``tables``, ``targets``, ``training``, ``verify``; libraries: ``markupsafe``, ``matplotlib``, ``numpy``, ``rich``,
+``torch``.
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from energyc.files import Place
-from energyc.surfaces.report.canvas import COLOURS, picture
+from energyc.surfaces.charts.canvas import COLOURS, picture, show_image
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,12 +49,12 @@ def draw_over_image(
         cells = iter(canvas.panels)
         for token in tokens:
             cell = next(cells)
-            _image(cell, ground.image)
+            show_image(cell, ground.image)
             _frame(cell, ground, token)
             cell.set_title(f"token {token[0]},{token[1]}", fontsize=8)
             for head in heads:
                 cell = next(cells)
-                _image(cell, 0.55 * ground.image)
+                show_image(cell, 0.55 * ground.image)
                 _heat(cell, weights[(head, *token)], ground)
                 _frame(cell, ground, token)
                 cell.set_title(f"head {head}, up to {weights[(head, *token)].max():.2g}", fontsize=7)
@@ -92,13 +92,6 @@ def draw_matrices(
                 cell.set_yticks(range(len(labels)), labels, fontsize=size, family="monospace")
                 cell.tick_params(length=0)
         canvas.figure.suptitle(title, fontsize=9)
-
-
-def _image(cell: Axes, image: np.ndarray) -> None:
-    cell.imshow(image, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-    cell.set(xticks=[], yticks=[])
-    cell.grid(False)
-    cell.spines[:].set_visible(False)
 
 
 def _heat(cell: Axes, weights: np.ndarray, ground: Ground) -> None:

@@ -14,8 +14,7 @@ from energyc.language.diagnostics import Source, SpecError, stage
 from energyc.language.network import ConstraintSet, Network
 from energyc.pipeline import Choices
 from energyc.proofs.claims.classes import Classes
-from energyc.surfaces.report.check_report import CheckReport, StateReport
-from energyc.surfaces.report.remarks import Remarks
+from energyc.surfaces.report.check_report import CheckReport, Remarks, StateReport
 
 
 @rarely_collected()

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from energyc.language.diagnostics import Diagnostic, Source, render_text, summary, to_json
 from energyc.proofs.claims.classes import Classes, SumReport, TermReport
-from energyc.surfaces.report.evidence import evidence, sum_evidence
-from energyc.surfaces.report.witness_text import entries, point
+from energyc.surfaces.report.evidence import entries, evidence, point, sum_evidence
+from energyc.surfaces.tables import Table, Verdict, painted
 
 Paint = Callable[[str], str]
-_STYLES = {
-    "conservative": "32",
-    "exact": "32",
-    "metric-descent": "36",
-    "surrogate": "36",
-    "undecided": "33",
-    "unproved": "33",
-}
-_BAD = "31"
 
 
 @dataclass(frozen=True)
@@ -34,6 +26,15 @@ class StateReport:
     def to_json(self) -> dict[str, Any]:
         """Return the entry of ``states``."""
         return {"shape": list(self.dims), "sizes": list(self.sizes), "set": self.constraint}
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """The ``notes`` on a network and the operations of a step, and the same of each of its ``layers``."""
+
+    notes: tuple[str, ...]
+    flops_per_step: int
+    layers: Mapping[str, Remarks] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,20 +113,34 @@ class CheckReport:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from energyc.surfaces.report.check_card import check_html, errors_html
+        from energyc.surfaces.html.pages import render
 
         messages = render_text(self.diagnostics, self.source)
         if self.classes is None:
-            return errors_html(summary(self.diagnostics), messages)
+            title = summary(self.diagnostics)
+            return render("check.html", title=title, description="", facts=(), layers=(), rules=None, messages=messages)
         flops = f"{self.params:,} learnable numbers; {self.flops_per_step:,} operations a step for one sample"
-        title, facts = self.network or "", [flops, *self.notes]
-        return check_html(title, self.description, self._parts, self.classes, facts, messages)
+        rules = self.classes.rules.items()
+        rows = [(name, Verdict(rule.verdict), rule.why or "", rule.use_instead or "") for name, rule in rules]
+        return render(
+            "check.html",
+            title=self.network,
+            verdict=Verdict(self.classes.verdict),
+            description=self.description,
+            facts=[flops, *self.notes],
+            layers=[(_term_table(name, part), _claim_table(part)) for name, part in self._parts.items()],
+            rules=Table(("rule", "verdict", "why", "use instead"), tuple(rows)),
+            messages=messages,
+        )
 
     def _repr_latex_(self) -> str | None:
         """Return what a notebook puts into a document."""
-        from energyc.surfaces.report.check_card import check_latex
+        from energyc.surfaces.tables.layouts import to_array
 
-        return None if self.classes is None else check_latex(self._parts)
+        if self.classes is None:
+            return None
+        rows = [row[:3] for name, part in self._parts.items() for row in _term_table(name, part).rows]
+        return to_array(Table(("term", "written as", "class"), tuple(rows)))
 
     @property
     def _parts(self) -> dict[str, Classes]:
@@ -139,15 +154,24 @@ class CheckReport:
         return {"copies": self.copies, **{key: whole[key] for key in (*keys, "rules", "claims", "notes")}}
 
 
+def _term_table(layer: str, classes: Classes) -> Table:
+    prefix = f"{layer}." if layer else ""
+    rows = [(prefix + term.name, term.kind, Verdict(term.verdict), evidence(term)) for term in classes.terms]
+    return Table(("term", "written as", "class", "evidence"), tuple(rows))
+
+
+def _claim_table(classes: Classes) -> Table:
+    rows = [(claim.about, claim.claim, Verdict(claim.verdict), claim.evidence) for claim in classes.claims]
+    return Table(("about", "claim", "verdict", "evidence"), tuple(rows))
+
+
 # ------------------------------------------------------------------ text
 
 
 def render_check(report: CheckReport, color: bool = False) -> str:
     """Return the report as text, without its diagnostics."""
 
-    def paint(verdict: str) -> str:
-        style = _STYLES.get(verdict.strip(), _BAD)
-        return f"\x1b[{style}m{verdict}\x1b[0m" if color else verdict
+    paint = partial(painted, color=color)
 
     parts = [_head(report, paint)]
     if not report.layers:

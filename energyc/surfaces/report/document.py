@@ -1,4 +1,4 @@
-"""Documents of headings, paragraphs, tables and equations, and their layouts as Markdown and LaTeX."""
+"""Documents of headings, paragraphs, tables and equations, and their layouts as Markdown, LaTeX and a page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from energyc.derivation.notation import Formula, latex, text
+from energyc.derivation.notation import Formula, latex, mathml, text
+from energyc.surfaces.html.pages import render
 from energyc.surfaces.tables import Table, layouts
 from energyc.surfaces.tables.layouts import escape_markdown
 
@@ -124,3 +125,24 @@ def _latex(block: Block) -> str:
             both = latex.equation(block.left, block.right)
             return f"\\begin{{equation*}}\n{both}{remark}\n\\end{{equation*}}"
     raise TypeError(f"no LaTeX for {block!r}")
+
+
+# ------------------------------------------------------------------ a page
+
+
+def to_html(document: Document) -> str:
+    """Return a self-contained page with its sections listed beside it and formulas in MathML."""
+    sections: list[tuple[str, list[tuple[str, Block]]]] = []
+    for block in document.blocks:
+        if isinstance(block, Heading):
+            sections.append((block.title, []))
+        else:
+            sections[-1][1].append((type(block).__name__, block))
+    return render(
+        "explanation.html",
+        title=document.title,
+        about=document.about,
+        sections=sections,
+        mathml=lambda equation: Markup(mathml.equation(equation.left, equation.right)),
+        text=lambda equation: text.equation(equation.left, equation.right),
+    )

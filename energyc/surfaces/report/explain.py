@@ -13,8 +13,7 @@ from energyc.pipeline import classify, derive
 from energyc.proofs.claims.classes import Classes
 from energyc.surfaces.report import derivations, model_tables
 from energyc.surfaces.report.check import report_on
-from energyc.surfaces.report.document import Block, Document, Heading, Paragraph, to_latex, to_markdown
-from energyc.surfaces.report.document_html import to_html
+from energyc.surfaces.report.document import Block, Document, Heading, Paragraph, to_html, to_latex, to_markdown
 
 #: Form -> layout.
 LAYOUTS: Mapping[str, Callable[[Document], str]] = MappingProxyType(

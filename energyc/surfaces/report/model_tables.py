@@ -15,8 +15,7 @@ from energyc.surfaces.html.diagram import diagram
 from energyc.surfaces.html.whole import whole_diagram
 from energyc.surfaces.report.check_report import CheckReport, StateReport
 from energyc.surfaces.report.document import Block, Heading, Paragraph, Picture
-from energyc.surfaces.report.evidence import evidence, sum_evidence
-from energyc.surfaces.report.witness_text import entries, point
+from energyc.surfaces.report.evidence import entries, evidence, point, sum_evidence
 from energyc.surfaces.tables import Cell, Table, Verdict
 
 #: The length of the longest point of a witness shown in full.

@@ -10,6 +10,7 @@ from energyc.language.network import Network
 from energyc.language.settings import SOLVERS, Nudge
 from energyc.proofs.claims.classes import Classes
 from energyc.runtime import RULES
+from energyc.surfaces.report.check_report import Remarks
 from energyc.surfaces.report.notes import (
     batch_mates,
     block_notes,
@@ -21,7 +22,6 @@ from energyc.surfaces.report.notes import (
     steep_notes,
     stiffness_notes,
 )
-from energyc.surfaces.report.remarks import Remarks
 
 
 def remarks_on(network: Network, classes: Classes) -> Remarks:

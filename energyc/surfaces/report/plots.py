@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from energyc.files import SafePath
 from energyc.language.diagnostics import Option, Resuming, UserError, spoken
-from energyc.surfaces.report.curves import health_curves, learning_curves, seed_curves
 
 if TYPE_CHECKING:
     from energyc.language.network import Network
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from energyc.surfaces.report.scene import View
 
 Notify = Callable[[str], None]
+#: The kinds of pictures: of its rows; of the relaxation of its network; of what goes on inside that.
+KINDS = ("curves", "energy", "images", "energies", "states", "forces", "memories", "attention", "positions")
 
 
 @dataclass(frozen=True)
@@ -84,16 +85,20 @@ def _and(first: Drawn, second: Drawn) -> Drawn:
 
 
 def _plot_curves(run: SavedRun) -> list[SafePath]:
+    from energyc.surfaces.charts.canvas import draw_charts
+    from energyc.surfaces.charts.learning import health_charts, learning_charts
+
     rows = run.rows()
     if not rows:
         raise _nothing_recorded(run)
     title = f"{run.info.get('network', '')}, {run.info.get('rule', '')}"
     learning, health = run.folder.pictures / "learning.png", run.folder.pictures / "health.png"
     best = run.checkpoint("last").state.get("best") or {}
-    learning_curves(rows, learning, title=title, best=best.get("step"))
-    if not any(row.get("kind") == "train" for row in rows):
+    draw_charts(learning_charts({"": rows}, best.get("step")), learning, title=title, columns=2)
+    healthy = health_charts({"": rows})
+    if not healthy:
         return [learning]
-    health_curves(rows, health, title=title)
+    draw_charts(healthy, health, title=title)
     return [learning, health]
 
 
@@ -169,10 +174,12 @@ def _plot_inside(
 
 def _plot_seeds(folder: RunFolder) -> list[SafePath]:
     from energyc.running.runs.saved import load_run
+    from energyc.surfaces.charts.canvas import draw_charts
+    from energyc.surfaces.charts.learning import seed_charts
 
     runs = {path.name: load_run(path).rows() for path in folder.runs}
     if not any(runs.values()):
         raise UserError(f"the runs in {folder.path} have recorded nothing yet", code="E0530", help="train them first")
     path = folder.pictures / "seeds.png"
-    seed_curves(runs, path, title=folder.path.name)
+    draw_charts(seed_charts(runs), path, title=folder.path.name)
     return [path]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -14,10 +15,11 @@ from energyc.language.network import Network as Resolved
 from energyc.running.training.feeds import Batch, Feeds
 from energyc.running.training.network import Network, Relaxed
 from energyc.studies.inspection.pixels import Picture, Shape, answered_images, image_inputs
-from energyc.surfaces.report.canvas import picture
+from energyc.surfaces.charts.canvas import draw_charts, picture, show_image
+from energyc.surfaces.charts.relaxing import followed, relaxation_chart
 
 _BEYOND = 4  # multiples of the free phase that are drawn
-_TO_NOTHING = 1e6  # a residual above it is taken for one of a state that has only begun to move
+_NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def energy_curves(
     record = ("energy", "residual") if energies else ("residual",)
     trace = follow(net, batch, last_step(net, t1), record=record).trace
     labels = {"energy": f"energy terms alone, without {_named(forces)}"} if forces else {}
-    draw_trace({labels.get(name, name): trace[name].cpu().double().numpy() for name in record}, t1, path)
+    draw_trace({name: trace[name].cpu().double().numpy() for name in record}, t1, path, labels)
 
 
 def _named(forces: Sequence[str]) -> str:
@@ -81,28 +83,15 @@ def _named(forces: Sequence[str]) -> str:
     return f"force {forces[0]}" if len(forces) == 1 else f"{len(forces)} forces"
 
 
-def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Place) -> None:
+def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Place, labels: Mapping[str, str] = _NO_LABELS) -> None:
     """Draw each entry of a trace, [steps + 1, batch], as a panel, the residual on a log axis."""
-    with picture(path, 1, len(trace), (5.0, 3.4)) as canvas:
-        for panel, (name, values) in zip(canvas.panels, trace.items(), strict=True):
-            panel.set_prop_cycle(color=_shades(values.shape[1]))
-            first = _relative_from(values) if name == "residual" else 0
-            panel.plot(np.arange(first, len(values)), values[first:], linewidth=1)
-            panel.axvline(t1, color="black", linestyle="--", linewidth=1, label=f"T1 = {t1}")
-            panel.set(xlabel="step", ylabel=name)
-            if len(values) > 50:
-                panel.set_xscale("symlog", linthresh=1)
-                panel.set_xlim(0, len(values) - 1)
-            if name == "residual" and np.nanmax(values[first:], initial=0) > 0:
-                panel.set_yscale("log")
-            panel.legend()
-        canvas.figure.suptitle(f"{next(iter(trace.values())).shape[1]} samples while the network relaxes")
-
-
-def _relative_from(residuals: np.ndarray) -> int:
-    """The first step after which a residual is drawn: while a state is still 0 it is relative to nothing."""
-    largest = residuals[1:].max(1, initial=0)
-    return 1 + int(np.argmax(largest < _TO_NOTHING)) if len(largest) else 1
+    charts = []
+    for name, values in trace.items():
+        curves = list(followed(name, list(range(len(values))), values.T.tolist()))
+        charts.append(relaxation_chart(name, curves, y_label=labels.get(name, name), t1=t1))
+    count = next(iter(trace.values())).shape[1]
+    title = f"{count} samples while the network relaxes"
+    draw_charts(charts, path, title=title, columns=len(charts), size=(5.0, 3.4))
 
 
 def find_images(
@@ -169,10 +158,7 @@ def draw_images(rows: Mapping[str, Tensor], path: Place) -> None:
         for name, images in rows.items():
             for number in range(columns):
                 cell = next(cells)
-                cell.imshow(_pixels(images[number]), interpolation="nearest", vmin=0, vmax=1, cmap="gray")
-                cell.set(xticks=[], yticks=[])
-                cell.grid(False)
-                cell.spines[:].set_visible(False)
+                show_image(cell, _pixels(images[number]))
                 if number == 0:
                     cell.set_ylabel(name, rotation=0, ha="right", va="center")
         canvas.figure.set_layout_engine("constrained", w_pad=0.01, h_pad=0.01, wspace=0, hspace=0)
@@ -190,10 +176,3 @@ def _is_image(value: Tensor) -> bool:
 
 def _same_shape(tensors: Mapping[str, Tensor], like: Tensor) -> str | None:
     return next((name for name, tensor in tensors.items() if tensor.shape == like.shape), None)
-
-
-def _shades(count: int) -> list[tuple[float, float, float, float]]:
-    """Return a colour for each sample, from dark to light without the palest."""
-    from matplotlib import colormaps
-
-    return [colormaps["viridis"](0.9 * number / max(count - 1, 1)) for number in range(count)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -14,7 +15,7 @@ from energyc.language.network import Network
 from energyc.language.settings.table import Block, table
 from energyc.pipeline import classify, resolve
 from energyc.proofs.claims.classes import Classes
-from energyc.running.folder.formats import RelaxationRow
+from energyc.running.folder.formats import RelaxationRow, parse_relaxation
 from energyc.running.folder.logs import Row, read_relaxations
 from energyc.running.runs.recorded import refuse_other_record
 from energyc.running.runs.saved import SavedRun
@@ -153,6 +154,35 @@ def run_facts(run: SavedRun) -> RunFacts:
     relaxations = read_relaxations(run.folder.relaxations)
     of = "recorded at each evaluation" if relaxations else _none_recorded(run)
     return RunFacts(run, run.rows(), relaxations, of, network, classes, without)
+
+
+def relaxations_of_checkpoints(run: SavedRun, notify: Callable[[str], None]) -> tuple[list[RelaxationRow], str]:
+    """Return a row for each checkpoint, oldest first, and where they are from or why there is none."""
+    from energyc.running.folder import checkpoints
+    from energyc.running.folder.checkpoints import Damaged
+    from energyc.running.runs.prepare import reopen
+    from energyc.running.training.feeds import Feed
+    from energyc.running.training.relaxations import relaxation_row
+    from energyc.running.training.snapshot import restore
+
+    try:
+        prepared = reopen(run.folder.path)
+        session = prepared.session(run.folder.path)
+        feed = Feed(session.feeds, "test", session.device, session.dtype)
+    except (UserError, SpecError) as error:
+        notify(f"no relaxations of {run.folder.path}: {error}")
+        return [], f"no relaxation is recorded in this run, and none can be computed: {error}"
+    rows = []
+    for step in reversed(checkpoints.steps(run.folder.checkpoints)):
+        try:
+            restore(session.net, checkpoints.load(run.folder.checkpoints, step))
+        except Damaged as damage:
+            notify(f"the checkpoint of step {step} is damaged ({damage})")
+            continue
+        energies = bool(prepared.network.energies)
+        row = relaxation_row(session.net, feed, step, energies=energies, seed=session.options.seed)
+        rows.append(parse_relaxation(json.dumps(row)))
+    return rows, "computed now from the checkpoints that the run keeps"
 
 
 def _none_recorded(run: SavedRun) -> str:

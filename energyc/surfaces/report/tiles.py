@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from energyc.files import Place
-from energyc.surfaces.report.canvas import picture
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from energyc.surfaces.charts.canvas import picture, show_image, without_frame
 
 _GAP = 1  # pixels between tiles
 
@@ -43,9 +39,8 @@ def draw_memories(images: np.ndarray, path: Place, *, title: str, columns: int |
     down = -(-len(tiles) // across)
     with picture(path, 1, 1, (max(3.4, side * across + 0.4), side * down + 0.7)) as canvas:
         (panel,) = canvas.panels
-        panel.imshow(whole, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-        panel.set(xticks=[], yticks=[], ylabel=rows)
-        _bare(panel)
+        show_image(panel, whole)
+        panel.set_ylabel(rows)
         canvas.figure.suptitle(title, fontsize=9)
 
 
@@ -69,12 +64,7 @@ def draw_similarity(cosines: np.ndarray, path: Place, *, title: str) -> None:
         shown = panel.imshow(whole, cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest")
         if len(places) == 2:
             panel.set(xticks=[], yticks=[])
-        _bare(panel)
+        without_frame(panel)
         panel.set_xlabel(label)
         canvas.figure.suptitle(title, fontsize=9)
         canvas.figure.colorbar(shown, ax=panel, label="cosine (1 with itself)", shrink=0.85, extend="max")
-
-
-def _bare(panel: Axes) -> None:
-    panel.grid(False)
-    panel.spines[:].set_visible(False)

@@ -10,8 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from energyc.language.diagnostics import listed
-from energyc.surfaces.report.verify_numbers import cosine, number
-from energyc.surfaces.tables import Cell, Styled, Table
+from energyc.surfaces.tables import Cell, Styled, Table, Verdict
 
 if TYPE_CHECKING:
     from energyc.studies.verify import Fidelity, Measure, RuleFidelity, Symmetry
@@ -50,8 +49,7 @@ def rules_table(fidelity: Fidelity) -> Iterator[RenderableType]:
 
 
 def _row(name: str, rule: RuleFidelity) -> tuple[Cell, ...]:
-    verdict = Styled(((rule.verdict, "" if rule.verdict == "exact" else "yellow"),))
-    return name, verdict, *_limit(rule), *_configured(rule), Styled(((_failure(rule), "bold red"),))
+    return name, Verdict(rule.verdict), *_limit(rule), *_configured(rule), Styled(((_failure(rule), "bold red"),))
 
 
 def _failure(rule: RuleFidelity) -> str:
@@ -152,3 +150,14 @@ def _cell(columns: Columns, name: str) -> Styled:
     limit, configured = columns[0][name], columns[1].get(name)
     beside = cosine(math.nan if configured is None else configured.cosine)
     return Styled((cosine(limit.cosine), ("  ", ""), beside))
+
+
+def number(value: float, form: str) -> str:
+    """Return a number in a form, a dash for NaN."""
+    return "-" if math.isnan(value) else format(value, form)
+
+
+def cosine(value: float) -> tuple[str, str]:
+    """Return a cosine with its style, coloured if low, or a dash for NaN."""
+    style = "" if math.isnan(value) or value >= 0.99 else "yellow" if value >= 0.9 else "red"
+    return number(value, ".4f").rjust(7), style

@@ -1,8 +1,9 @@
 """A table, described once, and its layouts: Markdown, LaTeX, a formula of LaTeX, a terminal. ``html`` has one more.
 
-Imports: ``notation``; libraries: ``rich``.
+Imports: ``notation``; libraries: ``markupsafe``, ``rich``.
 """
 
-from energyc.surfaces.tables.table import Cell, Styled, Table, Verdict
+from energyc.surfaces.tables.table import Cell, Styled, Table, Verdict, number
+from energyc.surfaces.tables.verdicts import painted, tone
 
-__all__ = ["Cell", "Styled", "Table", "Verdict"]
+__all__ = ["Cell", "Styled", "Table", "Verdict", "number", "painted", "tone"]

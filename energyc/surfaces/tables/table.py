@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
+
+from energyc.surfaces.tables.verdicts import STYLES, tone
+
 if TYPE_CHECKING:
     from rich.table import Table as Terminal
     from rich.text import Text
@@ -18,6 +22,10 @@ class Verdict:
 
     def __str__(self) -> str:
         return self.word
+
+    def __html__(self) -> Markup:
+        """Return the word in its colour, for pages."""
+        return Markup('<span class="verdict {}">{}</span>').format(tone(self.word), self.word)
 
 
 @dataclass(frozen=True)
@@ -60,4 +68,16 @@ class Table:
 def _terminal_cell(cell: Cell) -> str | Text:
     from rich.text import Text
 
+    if isinstance(cell, Verdict):
+        return Text(cell.word, STYLES[tone(cell.word)])
     return Text.assemble(*cell.pieces) if isinstance(cell, Styled) else str(cell)
+
+
+def number(value: float) -> str:
+    """Return a number as a table of a page shows it."""
+    if value and not 1e-3 <= abs(value) < 1e6:
+        mantissa, _, exponent = f"{value:.2e}".partition("e")
+        text = f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+    else:
+        text = f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    return text.replace("-", "\N{MINUS SIGN}")

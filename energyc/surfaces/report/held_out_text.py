@@ -1,9 +1,9 @@
-"""The held-out numbers of several seeds or folds as a table, and the health of each."""
+"""Held-out numbers as tables: of several seeds or folds, with the health of each, and at several precisions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 
@@ -11,6 +11,9 @@ from energyc.running.training.numbers import format_spread, shown
 from energyc.running.training.outcome import CHOSEN_BY
 from energyc.running.training.run_health import RunHealth
 from energyc.surfaces.tables import Table
+
+if TYPE_CHECKING:
+    from energyc.studies.hardware.study import Row
 
 
 def summary_parts(summary: Mapping[str, Any]) -> list[RenderableType]:
@@ -71,3 +74,14 @@ def _count(summary: Mapping[str, Any]) -> str:
 
 def _mean(name: str, entry: Mapping[str, Any]) -> str:
     return format_spread(name, entry["mean"], entry["deviation"])
+
+
+def study_table(title: str, rows: Sequence[Row]) -> Table:
+    """Return a table with a line for each precision and a column for each number."""
+    names = [name for name in rows[0].numbers if name != "residual"]
+    lines = []
+    for row in rows:
+        bits = "as trained" if row.precision.bits is None else str(row.precision.bits)
+        found = [format_spread(name, row.numbers[name]["mean"], row.numbers[name]["deviation"]) for name in names]
+        lines.append((bits, row.precision.share, str(len(row.results)), *found))
+    return Table(("bits", "mismatch", "devices", *names), tuple(lines), title, words=0)
