@@ -136,7 +136,7 @@ def _dataset(table: Table, layout: Layout) -> SplitDataset:
         mean, deviation = _row(standard.mean), _row(standard.deviation)
         notes.append(f"y is standardised: mean {mean}, deviation {deviation} in the file's units")
     parts = [ArraySplit({"x": x[rows], "y": y[rows]}) for rows in (train, test)]
-    return SplitDataset(_schema(layout), table.origin, *parts, notes=tuple(notes))
+    return SplitDataset(_schema(layout), table.origin, parts[0], parts[1], tuple(notes))
 
 
 def _misfit(table: Table, layout: Layout, numeric: int, width: int) -> Exception:

@@ -56,11 +56,12 @@ def read_table(path: str) -> Table:
     places = list(rows)[head:]
     if not places:
         raise malformed(path, "no row of numbers", EXPECTED, REMEDY)
-    for column in np.flatnonzero(strays.any(0) & (strays.mean(0) < TEXT_SHARE)):
-        row = int(strays[:, column].argmax())
-        problem = f"{cells[head + row, column][:40]!r} in {names[column]} is not a number"
-        raise malformed(f"{path}:{places[row]}", problem, "a number as in the other rows", REMEDY)
-    words = np.where(cells[head:] == "", None, cells[head:])
+    for column in np.flatnonzero(strays.any(0) & (strays.mean(0) < TEXT_SHARE)).tolist():
+        at = int(strays[:, column].argmax())
+        problem = f"{cells[head + at, column][:40]!r} in {names[column]} is not a number"
+        raise malformed(f"{path}:{places[at]}", problem, "a number as in the other rows", REMEDY)
+    words = cells[head:]
+    words[words == ""] = None
     columns = {k: words[:, k] if strays[:, k].any() else numbers[head:, k] for k in range(len(names))}
     return Table(path, DataFrame(columns, index=places), names)
 
