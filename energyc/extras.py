@@ -43,6 +43,7 @@ class Library:
 
 
 MATPLOTLIB = Library(("matplotlib",), "plots", "pictures need matplotlib, which is not installed", "E0530")
+PANDAS = Library(("pandas",), "data", "tables need pandas, which is not installed", "E0913")
 PYGLS = Library(("pygls", "lsprotocol"), "lsp", "the language server needs pygls, which is not installed", "E0925")
 TENSORBOARD = Library(("tensorboard",), "logs", "TensorBoard is not installed", "E0952")
 

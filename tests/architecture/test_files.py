@@ -45,7 +45,6 @@ OPENERS = {
     "running/data/matlab.py": "the user's data, by data/files.py",
     "running/folder/layout.py": "the empty folders that it made",
     "running/loggers/tensorboard_log.py": "a new file of its own, opened exclusively",
-    "running/ranks/watch.py": "/proc",
     "running/training/signals.py": "/dev/null",
     "surfaces/cli/failures.py": "/dev/null",
 }

@@ -26,7 +26,7 @@ IN_A_FOLDER = {
     "masked_images": ({"side": 8, "patch": 4}, "b.png"),
     "digits": ({"side": 8}, "train-images-idx3-ubyte.gz"),
     "mnist": ({}, "train-images-idx3-ubyte"),
-    "cifar10": ({}, "data_batch_1"),
+    "cifar10": ({}, "data_batch_1.bin"),
 }
 
 

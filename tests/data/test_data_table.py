@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from energyc.language.diagnostics import UserError
 from energyc.running.data import Dataset, find_adapter
 from energyc.running.data.arrays import fixed_split
 from energyc.running.data.standardise import standardise
+from tests.drawing import SEED
 
 ROWS = np.round(np.random.RandomState(0).randn(40, 4) * [1, 10, 0.1, 5] + [0, 3, 7, -2], 3)
 
@@ -214,3 +217,57 @@ def test_a_missing_table_is_told(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=said) as raised:
             table(path)
         assert raised.value.code == "E0913"
+
+
+def test_words_that_are_missing_drop_their_row_and_a_label_may_be_called_none(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(f"{k},{'' if k == 7 else 'ab'[k % 2]},{('none', 'mild')[k % 2]}" for k in range(20)))
+    dataset = table(path, inputs=3, classes=2, words="one-hot")
+    np.testing.assert_array_equal(whole(dataset, "y"), [k % 2 == 0 for k in range(20) if k != 7])
+    assert "1 of 20 rows dropped: missing cells" in dataset.notes
+
+
+#: What a cell or the end of one may be changed to.
+PIECES = (
+    *"\"',;\t \n-=#\\\x0c\x85",
+    "nan",
+    "inf",
+    "1e999",
+    "9" * 30,
+    "0x1F",
+    "NA",
+    "?",
+    "",
+    "1e-320",
+    "True",
+    "１",
+    "NaT",
+)
+
+
+def test_a_mutated_table_is_read_or_refused(tmp_path: Path) -> None:
+    drawn = random.Random(SEED)
+    path = tmp_path / "table.csv"
+    read = 0
+    for _ in range(200):
+        text = drawn.choice(list(FORMATS.values()))
+        for _ in range(drawn.randint(0, 3)):
+            start = drawn.randrange(len(text))
+            text = text[:start] + drawn.choice(PIECES) + text[start + drawn.choice((0, 1, 5)) :]
+        path.write_text(text)
+        options = drawn.choice(({}, {"classes": 40}, {"targets": 1}, {"words": "one-hot"}))
+        try:
+            dataset = table(path, inputs=3, **options)
+        except UserError as error:
+            assert error.code in ("E0914", "E0915") and error.message.startswith(str(path))
+            continue
+        read += 1
+        assert np.isfinite(whole(dataset, "x")).all() and np.isfinite(whole(dataset, "y")).all()
+    assert read
+
+
+def test_pandas_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UserError, match="tables need pandas, which is not installed") as raised:
+        table(None)
+    assert raised.value.code == "E0913" and "'pandas>=2.2'" in str(raised.value.help)

@@ -31,8 +31,10 @@ from tests.fuzz.faults import begun, forked, resume, train, undisturbed
 
 #: By which a rank goes: at once, or so that it is still there.
 ENDS = (signal.SIGKILL, signal.SIGSTOP)
-#: Seconds that the others may take: a rank that is there and says nothing for six is gone.
-LONGEST = {signal.SIGKILL: 10.0, signal.SIGSTOP: 20.0}
+#: Seconds for which a rank waits for another.
+LIMIT = 15
+#: Seconds that the others may take: they look who is there for five.
+LONGEST = {signal.SIGKILL: 12.0, signal.SIGSTOP: LIMIT + 15.0}
 #: Seconds after which a run hangs.
 HANGS = 240.0
 #: Of the calls that each rank makes to the others: 32 with eight of them, some more with fewer.
@@ -141,32 +143,32 @@ def _be_a_rank(
 
 def _go_at(at: int, end: signal.Signals) -> None:
     """Send this process a signal when it makes a call to the others for the ``at``-th time."""
-    from energyc.running.ranks.watch import Watch
+    from energyc.running.ranks.processes import Processes
 
-    waiting, calls = Watch.waiting, [0]
+    calling, calls = Processes._calling, [0]
 
     @contextmanager
-    def counted(self: Watch) -> Iterator[None]:
+    def counted(self: Processes) -> Iterator[None]:
         calls[0] += 1
         if calls[0] == at:
             os.kill(os.getpid(), end)
-        with waiting(self):
+        with calling(self):
             yield
 
-    Watch.waiting = counted  # type: ignore[method-assign]
+    Processes._calling = counted  # type: ignore[method-assign]
 
 
 def _wait(run: Launched) -> None:
-    """Wait for all ranks, and end those that hang."""
+    """Wait for all ranks. End those that hang, and, as torchrun does, one that is stopped when the others are gone."""
     until = time.monotonic() + HANGS
-    while any(rank.status is None for rank in run.ranks):
-        for rank in (rank for rank in run.ranks if rank.status is None):
+    while waiting := [rank for rank in run.ranks if rank.status is None]:
+        for rank in waiting:
             done, status = os.waitpid(rank.process, os.WNOHANG | os.WUNTRACED)
             if done and os.WIFSTOPPED(status):
                 rank.gone = time.monotonic()
             elif done:
                 rank.gone, rank.status = rank.gone or time.monotonic(), os.waitstatus_to_exitcode(status)
-            elif time.monotonic() > until:
+            elif time.monotonic() > until or all(other.gone for other in waiting):
                 os.kill(rank.process, signal.SIGKILL)
         time.sleep(0.005)
 
@@ -205,7 +207,7 @@ def of_end(count: int, end: signal.Signals, faulty: int, at: int) -> Find | None
     expected = alone()
     with tempfile.TemporaryDirectory(prefix="energyc-ranks-") as outer:
         folder = begun(Path(outer) / "folder")
-        run = launched([*train(folder), *SETTINGS], count, end, faulty, at)
+        run = launched([*train(folder), *SETTINGS, "--time-limit", str(LIMIT)], count, end, faulty, at)
         subject = f"{end.name} of rank {faulty} of {count} at call {at}, {run.seconds(faulty):.1f} s to the end of all"
         print(subject, flush=True)
         if wrong := wrong_end(run, end, faulty):

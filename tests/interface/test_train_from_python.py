@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 import torch
 
@@ -108,6 +109,7 @@ def test_the_same_samples_in_any_form_make_the_same_run() -> None:
     forms: list[tuple[Any, Any]] = [
         (data, held),
         (tensors, held),
+        ({"x": pandas.DataFrame(data["x"]), "label": pandas.Series(data["label"])}, held),
         ((data["x"], data["label"]), (held["x"], held["label"])),
         (Pairs(data), Pairs(held)),
         (Pairs(data, dict), held),

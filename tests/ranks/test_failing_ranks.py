@@ -27,6 +27,7 @@ def launched(spec: Path, out: Path, *options: str) -> Iterator[subprocess.Popen[
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     meeting = ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
     train = ["-m", "energyc", "train", str(spec), "--out", str(out), "--steps", "2000", "--set", "train.save_every=10"]
+    train += ["--time-limit", "10"]
     command = [*torchrun, *meeting, *train, *options]
     with subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as process:
         try:

@@ -29,7 +29,7 @@ class Stopping(Reporter):
 
 torch.set_num_threads(1)
 out, mode = Path(sys.argv[1]), sys.argv[2]
-with joined("cpu", 60, lambda error: print(error)) as group:
+with joined("cpu", 60) as group:
     reporter = Stopping() if mode == "stop" and group.rank == group.size - 1 else None
     for name, case in CASES.items():
         with suppress(Interrupted):

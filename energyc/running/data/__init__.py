@@ -3,7 +3,7 @@
 It knows arrays and their fields; networks are unknown to it.
 
 Imports: ``diagnostics``, ``extras``, ``files``, ``resources``, ``running``, ``settings``; libraries: ``numpy``,
-``PIL``, ``scipy``, ``sklearn``.
+``PIL``, ``pandas``, ``scipy``, ``sklearn``.
 """
 
 from energyc.language.settings import Call

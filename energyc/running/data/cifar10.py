@@ -1,4 +1,4 @@
-"""Small colour pictures in ten classes: ``cifar10()``, CIFAR-10 by path (python or binary version).
+"""Small colour pictures in ten classes: ``cifar10()``, CIFAR-10 by path (the binary version).
 
 ``cifar10(source = digits)`` is not CIFAR-10 and needs no files: digits in colour, of its shape.
 """
@@ -12,16 +12,17 @@ import numpy as np
 
 from energyc.language.diagnostics import Spoken
 from energyc.running.data.arrays import ArraySplit, SplitDataset, fixed_split, resize_square
-from energyc.running.data.cifar10_batch import CLASSES, LARGEST_BATCH, Batch, read_binary, read_pickle
 from energyc.running.data.errors import malformed, missing_file, takes_no_file
 from energyc.running.data.files import read_bytes
 from energyc.running.data.options import OptionReader
 from energyc.running.data.schema import FieldSchema, Options, Schema
 from energyc.running.data.shipped import load_digits
 
-SHAPE, TEST_SHARE = (3, 32, 32), 0.2
-EXPECTED = "a folder with data_batch_1 .. data_batch_5 and test_batch (python version), or the same with .bin"
-REMEDY = "unpack cifar-10-python.tar.gz or cifar-10-binary.tar.gz (cs.toronto.edu/~kriz/cifar.html) and pass its folder"
+SHAPE, CLASSES, TEST_SHARE = (3, 32, 32), 10, 0.2
+RECORD = 1 + 3 * 32 * 32  # bytes: a label and an image
+LARGEST_BATCH = 64 << 20  # bytes; a published batch has 31 million
+EXPECTED = "a folder with data_batch_1.bin .. data_batch_5.bin and test_batch.bin"
+REMEDY = "unpack cifar-10-binary.tar.gz (cs.toronto.edu/~kriz/cifar.html) and pass its folder"
 WITHOUT_FILES = Spoken(
     f"{REMEDY}; --set BINDING.source=digits needs no files",
     f'{REMEDY}; settings={{"BINDING.source": "digits"}} needs no files',
@@ -84,20 +85,19 @@ def coloured_digits() -> tuple[np.ndarray, np.ndarray]:
 
 def read_batches(folder: str, names: tuple[str, ...]) -> ArraySplit:
     """The pictures of some batches of a folder; raises ``UserError``."""
-    parts = [_read_batch(Path(folder), name) for name in names]
-    images = np.concatenate([images for images, _ in parts])
-    return ArraySplit({"image": images, "label": np.concatenate([labels for _, labels in parts])})
+    records = np.concatenate([_records(Path(folder), name) for name in names])
+    return ArraySplit({"image": records[:, 1:].reshape(-1, *SHAPE), "label": records[:, 0].astype(np.int64)})
 
 
-def _read_batch(folder: Path, name: str) -> Batch:
-    for path, read in ((folder / name, read_pickle), (folder / f"{name}.bin", read_binary)):
-        if path.exists():
-            data = read_bytes(path, EXPECTED, REMEDY, most=LARGEST_BATCH)
-            try:
-                images, labels = read(data)
-            except ValueError as error:
-                raise malformed(str(path), f"not a batch of CIFAR-10 ({error})", EXPECTED, REMEDY) from None
-            if not len(labels) or len(images) != len(labels):
-                raise malformed(str(path), f"{len(labels)} labels for {len(images)} images", EXPECTED, REMEDY)
-            return images.reshape(-1, *SHAPE), labels
-    raise missing_file(str(folder / name), EXPECTED, REMEDY)
+def _records(folder: Path, name: str) -> np.ndarray:
+    """The records ``[n, RECORD]`` of a batch, a label and an image each; raises ``UserError``."""
+    path = folder / f"{name}.bin"
+    if not path.exists() and (folder / name).exists():
+        raise malformed(str(folder / name), "a batch of the python version, which is not read", EXPECTED, REMEDY)
+    data = read_bytes(path, EXPECTED, REMEDY, most=LARGEST_BATCH)
+    if not data or len(data) % RECORD:
+        raise malformed(str(path), f"{len(data)} bytes are not whole records of {RECORD}", EXPECTED, REMEDY)
+    records = np.frombuffer(data, np.uint8).reshape(-1, RECORD)
+    if (largest := int(records[:, 0].max())) >= CLASSES:
+        raise malformed(str(path), f"it has the label {largest}, not below {CLASSES}", EXPECTED, REMEDY)
+    return records

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from torch import Tensor
 
@@ -63,10 +62,6 @@ class Group:
 
     def assembled(self) -> None:
         """Wait until all ranks are here, however long their work takes."""
-
-    def ending(self) -> AbstractContextManager[Any]:
-        """Return a context in which the failure of a rank ends the run at all of them."""
-        return nullcontext()
 
 
 ALONE = Group()

@@ -7,13 +7,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import Any
 
 import torch
 
 from energyc.language.diagnostics import UserError
 from energyc.running.ranks.group import ALONE, Group
-from energyc.running.ranks.watch import Report
 
 #: Seconds for which a rank waits for another in a call.
 TIME_LIMIT = 300.0
@@ -43,7 +41,7 @@ def own_device(device: str) -> str:
 
 
 @contextmanager
-def joined(device: str, limit: float | None, report: Report) -> Iterator[Group]:
+def joined(device: str, limit: float | None) -> Iterator[Group]:
     """Join the group, if there is one, and leave it at the end; a failure of any rank ends the run at all of them.
 
     ``device`` is the rank's own. ``limit`` is the time in seconds that a call may wait for another rank. Raises
@@ -56,27 +54,20 @@ def joined(device: str, limit: float | None, report: Report) -> Iterator[Group]:
     from torch.distributed.distributed_c10d import PrefixStore, _get_default_store
 
     from energyc.running.ranks.processes import Processes
-    from energyc.running.ranks.watch import Watch
 
     place = torch.device(device)
     seconds = TIME_LIMIT if limit is None else limit
     if place.type == "cuda":
         torch.cuda.set_device(place)
+    os.environ.setdefault("TORCH_NCCL_BLOCKING_WAIT", "1")  # a call of nccl that takes too long raises an exception
     try:
-        # The watch ends a run that waits too long; the group's own limit is for where it cannot.
-        dist.init_process_group("nccl" if place.type == "cuda" else "gloo", timeout=timedelta(seconds=2 * seconds + 60))
+        dist.init_process_group("nccl" if place.type == "cuda" else "gloo", timeout=timedelta(seconds=seconds))
     except (ValueError, RuntimeError) as error:
         message = f"cannot join the other ranks: {error}"
         help_text = "start it by torchrun --nproc-per-node N -m energyc train ..., or unset WORLD_SIZE"
         raise UserError(message, code="E0519", help=help_text) from None
-    restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    connection: Any = _get_default_store()
-    store = PrefixStore(f"energyc/{restarts}", connection.clone())  # of the watching thread alone
-    watch = Watch(store, dist.get_rank(), dist.get_world_size(), seconds, report)
-    watch.start()
-    group = Processes(place if place.type == "cuda" else torch.device("cpu"), watch)
-    try:
-        with group.ending():
-            yield group
-    finally:
-        dist.destroy_process_group()
+    store = PrefixStore(f"energyc/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", _get_default_store())
+    group = Processes(place if place.type == "cuda" else torch.device("cpu"), store, seconds)
+    with group.ending():
+        yield group
+    dist.destroy_process_group()  # after a failure it could wait for a rank that is gone; the process ends at once

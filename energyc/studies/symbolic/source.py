@@ -11,7 +11,8 @@ import inspect
 import json
 import keyword
 import re
-from collections.abc import Iterable, Iterator
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,48 +20,44 @@ from sympy import Expr, IndexedBase, Symbol
 
 from energyc.studies.symbolic.formulas import Formulas
 from energyc.studies.symbolic.held import HELD
-from energyc.studies.symbolic.layout import WIDTH, Bracket, Text, joined, laid_out
-from energyc.studies.symbolic.printer import IMPORTABLE, Printer
+from energyc.studies.symbolic.printer import IMPORTABLE, OWN, Printer
 from energyc.studies.symbolic.quantities import SECTIONS
 from energyc.studies.symbolic.symbols import Tensor, unused
 from energyc.version import __version__
 
+WIDTH = 96
+UNBROKEN = "\N{NO-BREAK SPACE}"
+#: Indices ``[h, t, a]``, and limits of a sum ``(d, 0, D - 1)``.
+WHOLE = re.compile(r"\[[^\[\]]*\]|\(\w+, 0, [^()]*\)")
 #: Names that no symbol of a file may have: they mean something to Python, to the file, or nothing to a reader.
 RESERVED = frozenset(
-    {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *IMPORTABLE, *SECTIONS, "definitions", "l", "O", "I", "Any"}
-    | {held.__name__ for held in HELD.values()}
+    {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *IMPORTABLE, *OWN}
+    | {*SECTIONS, "definitions", "l", "O", "I", "Any"}
 )
 
 
 def source(formulas: Formulas) -> str:
     """The text of the file. Raises UserError E0971 for what SymPy cannot take."""
-    shared = Printer({})
-    body = [line for part, prefix in _parts(formulas, "") for line in _Part(part, prefix, shared).lines()]
-    held = [kind for kind in dict.fromkeys(HELD.values()) if kind.__name__ in shared.own]
-    imported = shared.imported | {"IndexedBase", "Symbol"} | ({"Expr", "Function", "Integer"} if held else set())
-    carried = [
-        line
-        for kind in held
-        for line in ("", "", inspect.getsource(kind).replace("  # type: ignore[misc]", "").rstrip())
-    ]
-    head = _head(formulas.network.name, imported, annotated=bool(held))
-    return "\n".join([*head, *carried, *([""] if held else []), *body, ""])
+    used = {"IndexedBase", "Symbol"}
+    body = [line for part, prefix in _parts(formulas, "") for line in _Part(part, prefix, used).lines()]
+    held = [kind for kind in dict.fromkeys(HELD.values()) if kind.__name__ in used]
+    imported = (used - OWN) | ({"Expr", "Function", "Integer"} if held else set())
+    carried = [inspect.getsource(kind).replace("  # type: ignore[misc]", "").rstrip() for kind in held]
+    head = [*_head(formulas.network.name), *(["", "from typing import Any"] if held else []), "", *_import(imported)]
+    return "\n".join([*head, *(f"\n\n{text}" for text in carried), *([""] if held else []), *body, ""])
 
 
-def _head(name: str, imported: set[str], *, annotated: bool) -> list[str]:
+def _head(name: str) -> list[str]:
     lines = [f'"""The formulas of {name} as SymPy expressions. Made by energyc {__version__}.', ""]
     lines += [f"{section:<12} {meaning}" for section, meaning in SECTIONS.items()]
     lines += ["definitions  what the names of lets, and of what would be repeated, stand for", ""]
-    lines += ["The formula of a tensor has free indices. The indices of a sum run from 0.", '"""', ""]
-    lines += ["from typing import Any", ""] if annotated else []
-    names = tuple(sorted(imported, key=lambda name: (name[0].islower(), name)))
-    return [*lines, laid_out(joined("from sympy import ", _names(names)))]
+    return [*lines, "The formula of a tensor has free indices. The indices of a sum run from 0.", '"""']
 
 
-def _names(names: tuple[str, ...]) -> Text:
-    """On one line without brackets, or a line for each."""
-    line = ", ".join(names)
-    return line if len("from sympy import ") + len(line) <= WIDTH else Bracket("(", names, ")")
+def _import(names: Iterable[str]) -> list[str]:
+    ordered = sorted(names, key=lambda name: (name[0].islower(), name))
+    line = f"from sympy import {', '.join(ordered)}"
+    return [line] if len(line) <= WIDTH else ["from sympy import (", *(f"    {name}," for name in ordered), ")"]
 
 
 def _parts(formulas: Formulas, prefix: str) -> Iterator[tuple[Formulas, str]]:
@@ -76,83 +73,85 @@ class _Part:
 
     formulas: Formulas
     prefix: str
-    shared: Printer
+    used: set[str]
 
     def lines(self) -> list[str]:
         """The lines."""
-        sections = {name: getattr(self.formulas, name) for name in SECTIONS}
-        definitions = self.formulas.definitions
-        self._identify([*definitions.values(), *(e for section in sections.values() for e in section.values())])
+        printer = Printer(self.identifiers, self.used)
+        definitions = {printer.doprint(left): right for left, right in self.formulas.definitions.items()}
         lines = ["", f"# The layer {self.prefix.rstrip('_')}."] if self.prefix else []
-        lines += self._symbols()
-        lines += self._dict("definitions", [(self.printer.text(left), right) for left, right in definitions.items()])
-        for name, section in sections.items():
-            lines += self._dict(name, [(json.dumps(key), expr) for key, expr in section.items()])
+        lines += [*self._symbols(), *_dict(f"{self.prefix}definitions", definitions, printer)]
+        for name in SECTIONS:
+            section = {json.dumps(key): expr for key, expr in getattr(self.formulas, name).items()}
+            lines += _dict(f"{self.prefix}{name}", section, printer)
         return lines
 
     @cached_property
-    def printer(self) -> Printer:
-        """Writes the expressions; what it imports is shared by all parts."""
-        held = {kind: kind.__name__ for kind in HELD.values()}
-        return Printer(dict(held), self.shared.imported, self.shared.own)
-
-    def _identify(self, expressions: list[Expr]) -> None:
-        """An identifier for every symbol and tensor."""
-        labels = [s.label if isinstance(s, IndexedBase) else s for s in self.formulas.symbols.values()]
-        indices = {atom for expr in expressions for atom in expr.atoms(Symbol)} - set(labels)
-        for item in [*labels, *sorted(indices, key=str)]:
-            self.printer.identifiers[item] = self._identifier(item)
-
-    def _identifier(self, symbol: Symbol) -> str:
-        plain = re.sub(r"\W", "_", symbol.name, flags=re.ASCII)
-        plain = f"_{plain}" if plain[:1].isdigit() or plain.startswith("__") else plain
-        return unused(plain, {*RESERVED, *self.printer.identifiers.values()} | _section_names(self.prefix))
+    def identifiers(self) -> dict[Symbol, str]:
+        """An identifier for every symbol and tensor, by its label."""
+        labels = [_label(tensor) for tensor in self.formulas.symbols.values()]
+        sections = [self.formulas.definitions, *(getattr(self.formulas, name) for name in SECTIONS)]
+        found = {atom for section in sections for expr in section.values() for atom in expr.atoms(Symbol)}
+        identifiers: dict[Symbol, str] = {}
+        names_of_sections = {f"{self.prefix}{name}" for name in (*SECTIONS, "definitions")}
+        for symbol in [*labels, *sorted(found - set(labels), key=str)]:
+            plain = re.sub(r"\W", "_", symbol.name, flags=re.ASCII)
+            plain = f"_{plain}" if plain[:1].isdigit() or plain.startswith("__") else plain
+            identifiers[symbol] = unused(plain, {*RESERVED, *identifiers.values(), *names_of_sections})
+        return identifiers
 
     def _symbols(self) -> list[str]:
-        f, names = self.formulas, self.printer.identifiers
+        f, names = self.formulas, self.identifiers
         dims = {f.symbols[name]: f"{size.value}" for name, size in f.network.sizes.items()}
         consts = {f.symbols[name]: f"{const.value:g}" for name, const in f.network.consts.items()}
-        tensors = [tensor for tensor in f.symbols.values() if tensor not in dims and tensor not in consts]
-        known = {*dims, *consts, *tensors, *(t.label for t in tensors if isinstance(t, IndexedBase))}
-        indices = [item for item in names if isinstance(item, Symbol) and item not in known]
+        numbers = {**dims, **consts}
+        tensors = [tensor for tensor in f.symbols.values() if tensor not in numbers]
+        indices = [symbol for symbol in names if symbol not in {*numbers, *map(_label, tensors)}]
         return [
             *_group(
                 "Dims and consts, and what they are in the spec.",
-                (f"{names[s]} = {_symbol(s)}  # {value}" for s, value in {**dims, **consts}.items()),
+                (f"{names[s]} = {_made('Symbol', s)}  # {value}" for s, value in numbers.items()),
             ),
-            *_group("Indices.", (f"{names[index]} = {_symbol(index)}" for index in indices)),
+            *_group("Indices.", (f"{names[index]} = {_made('Symbol', index)}" for index in indices)),
             *_group("Tensors.", map(self._tensor, tensors)),
         ]
 
     def _tensor(self, tensor: Tensor) -> str:
+        names = self.identifiers
         if isinstance(tensor, Symbol):
-            return f"{self.printer.identifiers[tensor]} = {_symbol(tensor)}"
-        names = self.printer.identifiers
+            return f"{names[tensor]} = {_made('Symbol', tensor)}"
         shape = ", ".join(names[dim] for dim in tensor.shape)
         comma = "," if len(tensor.shape) == 1 else ""
-        made = _made("IndexedBase", tensor.label, f"shape=({shape}{comma})")
-        return f"{names[tensor.label]} = {made}"
+        return f"{names[tensor.label]} = {_made('IndexedBase', tensor.label, f'shape=({shape}{comma})')}"
 
-    def _dict(self, name: str, items: list[tuple[Text, Expr]]) -> list[str]:
-        if not items:
-            return []
-        entries = tuple(joined(key, ": ", self.printer.value(expr)) for key, expr in items)
-        text = joined(f"{self.prefix}{name} = ", Bracket("{", entries, "}"))
-        return ["", laid_out(text)]
+
+def _label(tensor: Tensor) -> Symbol:
+    return tensor.label if isinstance(tensor, IndexedBase) else tensor
+
+
+def _dict(name: str, items: Mapping[str, Expr], printer: Printer) -> list[str]:
+    """A dict by the texts of its keys; long expressions are broken at blanks, but not within indices and limits."""
+    if not items:
+        return []
+    lines = ["", f"{name} = {{"]
+    for key, expr in items.items():
+        text = re.sub(WHOLE, lambda found: found[0].replace(" ", UNBROKEN), printer.value(expr))
+        broken = textwrap.wrap(
+            f"{text},",
+            WIDTH,
+            initial_indent=f"    {key}: ",
+            subsequent_indent=" " * 8,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        lines += [line.replace(UNBROKEN, " ") for line in broken]
+    return [*lines, "}"]
 
 
 def _group(title: str, lines: Iterable[str]) -> list[str]:
     """Lines under a comment; nothing where there are none."""
     made = list(lines)
     return ["", f"# {title}", *made] if made else []
-
-
-def _section_names(prefix: str) -> set[str]:
-    return {f"{prefix}{name}" for name in (*SECTIONS, "definitions")}
-
-
-def _symbol(symbol: Symbol) -> str:
-    return _made("Symbol", symbol)
 
 
 def _made(maker: str, symbol: Symbol, *further: str) -> str:

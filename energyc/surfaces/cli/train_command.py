@@ -98,7 +98,7 @@ def command(
     from energyc.surfaces.cli.values import read_values
 
     options["device"] = options["device"] and own_device(options["device"])
-    with joined(options["device"] or "cpu", time_limit, console.user_error) as group:
+    with joined(options["device"] or "cpu", time_limit) as group:
         if not group.is_first:
             console = replace(console, form="text", quiet=True)
         telling: dict[str, Any] = {
