@@ -194,6 +194,13 @@ def test_a_run_is_the_hub(place: Path, tmp_path: Path) -> None:
     assert set(made.verify().to_frame()["rule"]) == {"centered-ep", "implicit"}
 
 
+def test_a_sweep_over_what_does_nothing_is_refused(tmp_path: Path) -> None:
+    """Before anything is trained; every param of hopfield has a rate of its own."""
+    with pytest.raises(energyc.UserError, match=r"would be the same: train.lr = 0.01 does nothing: every param"):
+        energyc.sweep("hopfield", {"train.lr": [0.01, 0.1]}, preset="verify", out=tmp_path / "sweep", quiet=True)
+    assert not (tmp_path / "sweep").exists()
+
+
 def test_a_sweep_goes_on_where_it_was_and_is_a_table(tmp_path: Path) -> None:
     options: dict[str, Any] = {"steps": 2, "out": tmp_path / "sweep", "quiet": True}
     first = energyc.sweep(SPEC, {"train.lr": [0.01]}, **options)

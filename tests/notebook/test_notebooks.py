@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -85,3 +87,30 @@ def test_in_jax(tmp_path: Path) -> None:
     text = printed(executed(path, tmp_path))
     assert float(re.findall(r"([\d.]+)% of the held-out digits", text)[-1]) > 90, text
     assert float(text.split("the scores differ by ")[1]) < 1e-5, text
+
+
+@pytest.mark.slow
+def test_an_experiment_gives_the_numbers_of_its_commands(tmp_path: Path) -> None:
+    (path,) = [path for path in NOTEBOOKS if path.stem == "an_experiment"]
+    folders = [tmp_path / "notebook", tmp_path / "commands"]
+    for folder in folders:
+        folder.mkdir()
+    executed(path, folders[0])
+    chosen = ["hopfield", "--set", "J=32", "--set", "train.cosine_every=20", "--steps", "60", "--quiet"]
+    sweep = ["--sweep", "train.lr.W1=0.05,0.5", "--out", "rates"]
+    best = "rates/W1=0.5"
+    for command in (
+        ["train", *chosen, "--out", "experiment"],
+        ["eval", "experiment", "--quiet"],
+        ["verify", "experiment", "--quiet"],
+        ["train", *chosen, *sweep],
+        ["compare", "experiment", "rates/W1=0.05", best],
+        ["export", best, "--to", "spice", "-o", "best.cir"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "energyc", *command], cwd=folders[1], capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+    for name in ("experiment/metrics.jsonl", f"{best}/metrics.jsonl", "best.cir"):
+        notebook, commands = ((folder / name).read_text() for folder in folders)
+        assert notebook == commands, name

@@ -10,15 +10,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from energyc.language.diagnostics import Misuse, Option, spoken
-from energyc.pipeline import parse, wrong_argument
+from energyc.language.diagnostics import Misuse, Option, UserError, spoken
+from energyc.language.network import Network
+from energyc.pipeline import Choices, classify, parse, resolve, wrong_argument
 from energyc.running.folder.layout import RunFolder
 from energyc.running.ranks.group import ALONE
 from energyc.running.runs.locate import read_spec
+from energyc.surfaces.api.common import given
 from energyc.surfaces.api.compare import Comparison, compare, shortened
 from energyc.surfaces.api.result import Result
 from energyc.surfaces.api.run import Run, Runs
 from energyc.surfaces.api.training import resume, run_folder, train
+from energyc.surfaces.report.notes import idle_settings
 
 #: What a name of a folder may not hold.
 _UNSAFE = re.compile(r"[^\w.=+-]+")
@@ -73,7 +76,13 @@ def sweep(
         if name in options
     }
     runs = list[Run | Runs]()
-    name = parse(read_spec(spec if isinstance(spec, str) else Path(spec))).name.text
+    source = read_spec(spec if isinstance(spec, str) else Path(spec))
+    first = {name: values[0] for name, values in over.items()}
+    choices = Choices.of(
+        options.get("preset"), options.get("dims"), options.get("consts"), {**(settings or {}), **first}
+    )
+    _refuse_idle(resolve(source, choices, given(data, map=options.get("map")).read(source).schemas()), over)
+    name = parse(source).name.text
     with run_folder(out, name, options.get("group", ALONE)) as folder:
         for values in product(*over.values()):
             point = dict(zip(over, values, strict=True))
@@ -83,6 +92,13 @@ def sweep(
             else:
                 runs.append(train(spec, data, out=place, settings={**(settings or {}), **point}, **options))
         return Sweep(folder, tuple(runs), compare(*(run.folder for run in runs)))
+
+
+def _refuse_idle(network: Network, over: Mapping[str, object]) -> None:
+    """Raise UserError E0503 for a setting of the sweep that does nothing on this network."""
+    for note in idle_settings(network, classify(network)):
+        if note.split()[0] in over:
+            raise UserError(f"the runs of this sweep would be the same: {note}", code="E0503", help="sweep another one")
 
 
 def _named(point: Mapping[str, object]) -> str:
