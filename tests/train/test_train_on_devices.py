@@ -130,3 +130,25 @@ def test_a_rule_without_a_nudge_has_no_schedule_of_beta(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="beta_schedule changes the strength of a nudge, and implicit has none"):
         settings = {"train.beta_schedule": "linear"}
         energyc.train(SMALL, out=tmp_path / "run", rule="implicit", steps=1, settings=settings, **QUIET)
+
+
+LAYERED = """network layered
+dim I = 4, K = 10
+data digits = digits(side = 2)
+clamp x[I] = digits.image
+target label : K = digits.label
+param V[K, I] ~ normal(0.1)
+layer settle {
+  state z[K]
+  energy e = 1/2 * sum[k]((z[k] - sum[i](V[k,i] * x[i]))^2)
+  nudge { beta = 1/2, steps = 4 }
+}
+readout out[k] = settle.z[k]
+cost miss = 1/2 * sum[k]((settle.z[k] - where(k == label, 1, 0))^2)
+"""
+
+
+def test_layers_have_no_schedule_of_beta(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="changes one nudge, and settle of layered"):
+        settings = {"train.beta_schedule": "linear"}
+        energyc.train(LAYERED, out=tmp_path / "run", rule="centered-ep", steps=1, settings=settings, **QUIET)

@@ -291,12 +291,17 @@ def _check_cosine(session: Session) -> None:
 
 
 def _check_beta_schedule(session: Session, rule: str) -> None:
-    """Raise UserError E0502 where a rule has no nudge whose strength could change."""
-    if session.options.beta_schedule is not None and "beta" not in RULES[rule].settings:
+    """Raise UserError E0502 where a rule has no nudge whose strength could change, or each layer one of its own."""
+    if session.options.beta_schedule is None:
+        return
+    if "beta" not in RULES[rule].settings:
         message = f"train.beta_schedule changes the strength of a nudge, and {rule} has none"
         nudging = [name for name in session.net.rules if "beta" in RULES[name].settings]
         help_text = f"leave it out, or train by {listed(nudging)}" if nudging else "leave it out"
         raise UserError(message, code="E0502", help=help_text)
+    if layers := getattr(session.net, "layers", {}):
+        message = f"train.beta_schedule changes one nudge, and {listed(layers)} of {session.net.name} have one each"
+        raise UserError(message, code="E0502", help="leave it out, and set nudge.beta of each layer")
 
 
 def _chosen_rule(session: Session) -> str:
