@@ -179,11 +179,11 @@ CALLED = ("mirrored", "symmetric", "zero_diagonal", "unit", "orthogonal", "along
 @pytest.mark.parametrize("target", ["torch", "cpp", "triton"])
 def test_a_module_calls_what_its_sets_need_and_no_more(target: str, tmp_path: Path) -> None:
     text = module_text(TEXT, target)
-    assert all(f"rt.{name}(" in text for name in CALLED)
+    assert all(f"rt.ops.{name}(" in text for name in CALLED)
     (tmp_path / "module.py").write_text(text, encoding="utf-8")
     assert lint(tmp_path, "RUF012,B905,E741") == ""
     free = module_text(HOPFIELD.replace(" in symmetric and zero_diagonal", ""), target)
-    assert not any(f"rt.{name}(" in free for name in CALLED)
+    assert not any(f"rt.ops.{name}(" in free for name in CALLED)
 
 
 def module_text(text: str, target: str) -> str:
