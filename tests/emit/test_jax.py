@@ -24,8 +24,8 @@ from energyc.language.diagnostics import SpecError, UserError
 from energyc.language.network import Network
 from energyc.mathematics.functions import FUNCTIONS
 from energyc.resources import shipped
-from energyc.runtime.equations.inputs import prepared
 from energyc.runtime import ops
+from energyc.runtime.equations.inputs import prepared
 from energyc.surfaces.doctor.trial import SPEC
 from tests.drawing import seeds, share
 from tests.emit.kernels import NUMBERED

@@ -347,7 +347,8 @@ def test_memory_and_operations_are_those_of_the_edges() -> None:
 def test_the_text_reads_as_gathers_and_segments(tmp_path: Path) -> None:
     source = energyc.load(PLAIN, rules=["implicit"]).source
     force = source.split("def _force(")[1].split("def _readouts(")[0]
-    assert "k_src = rt.ops.gather(k, fixed.src, 2)" in force and "rt.ops.segment_softmax(s, fixed.dst[:, None, :], N)" in force
+    assert "k_src = rt.ops.gather(k, fixed.src, 2)" in force
+    assert "rt.ops.segment_softmax(s, fixed.dst[:, None, :], N)" in force
     assert "mask" not in force and "positions" not in force
     (tmp_path / "edges.py").write_text(source)
     command = [sys.executable, "-m", "ruff", "check", "--config", str(ROOT / "pyproject.toml"), "--no-cache"]
