@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,71 +12,30 @@ from energyc.code.operators import calls
 from energyc.code.operators.calls import Call
 
 Dims = list[int | None] | None
-
-
-@torch.library.custom_op("energyc::call", mutates_args=())
-def called(
-    module: str,
-    number: int,
-    there: list[bool],
-    rule: str,
-    allow_biased: bool,
-    steps: int | None,
-    step: float | None,
-    tolerance: float | None,
-    training: bool,
-    inputs: list[Tensor],
-    params: list[Tensor],
-    start: list[Tensor],
-) -> list[Tensor]:
-    """Readouts, states, residual and steps of a call; readouts alone are differentiable."""
-    call = Call(module, number, there, rule, allow_biased, steps, step, tolerance, training)
-    return calls.answers(call, inputs, params, start)
-
-
-@torch.library.custom_op("energyc::relax", mutates_args=())
-def relaxed(
-    module: str,
-    number: int,
-    there: list[bool],
-    rule: str,
-    allow_biased: bool,
-    steps: int | None,
-    step: float | None,
-    tolerance: float | None,
-    training: bool,
-    inputs: list[Tensor],
-    params: list[Tensor],
-    start: list[Tensor],
-) -> list[Tensor]:
-    """States, residual and steps of a relaxation."""
-    call = Call(module, number, there, rule, allow_biased, steps, step, tolerance, training)
-    return calls.rest(call, inputs, params, start)
-
-
-@torch.library.custom_op("energyc::call_back", mutates_args=())
-def called_back(
-    module: str,
-    number: int,
-    there: list[bool],
-    rule: str,
-    allow_biased: bool,
-    steps: int | None,
-    step: float | None,
-    tolerance: float | None,
-    training: bool,
-    inputs: list[Tensor],
-    params: list[Tensor],
-    start: list[Tensor],
-    ends: list[Tensor],
-    cotangents: list[Tensor],
-) -> list[Tensor]:
-    """Slopes by inputs and params of slopes by the readouts."""
-    call = Call(module, number, there, rule, allow_biased, steps, step, tolerance, training)
-    return calls.slopes(call, inputs, params, start, ends, cotangents)
-
-
+#: The fields of a ``Call``, which a graph holds as plain values.
 SETTINGS = len(Call._fields)
+_CALL = (
+    "str module, SymInt number, bool[] there, str rule, bool allow_biased, SymInt? steps, float? step, float? tolerance"
+)
+_GIVEN = f"{_CALL}, bool training, Tensor[] inputs, Tensor[] params, Tensor[] start"
+
+
+def _operator(name: str, function: Callable[..., list[Tensor]], more: str = "") -> Any:
+    """An operator of torch whose function is given a ``Call`` and lists of tensors."""
+
+    def run(*given: Any) -> list[Tensor]:
+        return function(Call(*given[:SETTINGS]), *given[SETTINGS:])
+
+    schema = f"({_GIVEN}{more}) -> Tensor[]"
+    return torch.library.custom_op(f"energyc::{name}", run, mutates_args=(), schema=schema)
+
+
+#: Readouts, states, residual and steps of a call; readouts alone are differentiable.
+called = _operator("call", calls.answers)
+#: States, residual and steps of a relaxation.
+relaxed = _operator("relax", calls.rest)
+#: Slopes by inputs and params of slopes by the readouts.
+called_back = _operator("call_back", calls.slopes, ", Tensor[] ends, Tensor[] cotangents")
 
 # -------------------------------------------------------------------- fake kernels: shapes
 
