@@ -31,16 +31,35 @@ def placed(x: Array, before: int, after: int) -> Array:
 # ---------------------------------------------------------------------- windows
 
 
-def windows(x: Array, axis: int, offset: int, counts: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """``x[..., offset + sum(stride * i), ...]`` with an axis for each i; 0 outside of x."""
+def windows(
+    x: Array, axis: int | tuple[int, ...], offset: int, counts: tuple[int, ...], strides: tuple[int, ...]
+) -> Array:
+    """``x[..., offset + sum(stride * i), ...]`` with an axis for each i; 0 outside of x.
+
+    Of several axes of x, in their order, each is replaced so.
+    """
+    if isinstance(axis, tuple):
+        for k, each in enumerate(axis):
+            x = windows(x, each + k * (len(counts) - 1), offset, counts, strides)
+        return x
     places, before, after = _window_places(x.shape[axis], offset, counts, strides)
     if before or after:
         x = jnp.pad(x, [(before, after) if k == axis else (0, 0) for k in range(x.ndim)])
     return jnp.take(x, places, axis)
 
 
-def overlap_add(x: Array, size: int, offset: int, strides: tuple[int, ...]) -> Array:
-    """The adjoint of ``windows``: the window axes come last, one axis of ``size`` takes their place."""
+def overlap_add(x: Array, size: int | tuple[int, ...], offset: int, strides: tuple[int, ...]) -> Array:
+    """The adjoint of ``windows``: the window axes come last, one axis of ``size`` takes their place.
+
+    For several sizes there are windows of as many axes, one after the other, and an axis of each size in their place.
+    """
+    if isinstance(size, tuple):
+        k = len(strides)
+        for left in range(len(size), 0, -1):
+            first = x.ndim - left * k
+            windows_last = jnp.moveaxis(x, range(first, first + k), range(-k, 0))
+            x = jnp.moveaxis(overlap_add(windows_last, size[-left], offset, strides), -1, first)
+        return x
     first = x.ndim - len(strides)
     places, before, after = _window_places(size, offset, x.shape[first:], strides)
     total = jnp.zeros((*x.shape[:first], before + size + after), x.dtype).at[..., places].add(x)

@@ -593,7 +593,9 @@ def test_operations_on_arrays_are_those_of_torch(float64: None) -> None:
     heads = random.integers(0, 4, (2, 3, 7))  # an index of each head
     cases: list[tuple[str, tuple[Any, ...]]] = [
         ("windows", (x, 2, -1, (4, 3), (2, 1))),
+        ("windows", (x, (1, 2), -1, (2, 2), (2, 1))),
         ("overlap_add", (overlapping, 9, -1, (2, 1))),
+        ("overlap_add", (random.normal(size=(2, 2, 2, 3, 2)), (3, 5), -1, (2, 1))),
         ("gather", (x, places, 2)),
         ("segment_sum", (random.normal(size=(2, 3, 5)), places, 2, 7)),
         ("segment_sum", (x, heads, 2, 7)),

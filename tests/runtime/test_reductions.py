@@ -45,3 +45,17 @@ def test_windows_side_by_side_are_added_up_as_any_others(counts: tuple[int, ...]
     back = overlap_add(t, size, 0, strides)
     assert back.shape == x.shape
     assert float((back * x).sum()) == pytest.approx(float((t * windows(x, 1, 0, counts, strides)).sum()), rel=1e-12)
+
+
+def test_windows_of_several_axes_are_those_of_one_after_the_other() -> None:
+    x, size, strides = (
+        torch.randn(2, 5, 7, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64),
+        (5, 7),
+        (2, 1),
+    )
+    found = windows(x, (1, 2), -1, (3, 2), strides)
+    assert torch.equal(found, windows(windows(x, 1, -1, (3, 2), strides), 3, -1, (3, 2), strides))
+    t = torch.randn(found.shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64).movedim(5, 1)
+    back = overlap_add(t, size, -1, strides).movedim(1, 3)
+    assert back.shape == x.shape
+    assert abs(float((t.movedim(1, 5) * found).sum() - (back * x).sum())) < 1e-9

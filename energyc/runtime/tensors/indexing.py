@@ -30,8 +30,17 @@ def element(table: Tensor, *places: Tensor) -> Tensor:
     return torch.where(inside, found, -1)
 
 
-def windows(x: Tensor, axis: int, offset: int, counts: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
-    """``x[..., offset + sum(stride * i), ...]`` as a view with an axis for each i; 0 outside x."""
+def windows(
+    x: Tensor, axis: int | tuple[int, ...], offset: int, counts: tuple[int, ...], strides: tuple[int, ...]
+) -> Tensor:
+    """``x[..., offset + sum(stride * i), ...]`` as a view with an axis for each i; 0 outside x.
+
+    Of several axes of x, in their order, each is replaced so.
+    """
+    if isinstance(axis, tuple):
+        for k, each in enumerate(axis):
+            x = windows(x, each + k * (len(counts) - 1), offset, counts, strides)
+        return x
     reach = [s * (n - 1) for s, n in zip(strides, counts)]
     low = offset + sum(min(0, r) for r in reach)
     high = offset + sum(max(0, r) for r in reach)
@@ -47,9 +56,18 @@ def windows(x: Tensor, axis: int, offset: int, counts: tuple[int, ...], strides:
     return view.flip(backward) if backward else view
 
 
-def overlap_add(t: Tensor, size: int, offset: int, strides: tuple[int, ...]) -> Tensor:
-    """The adjoint of :func:`windows`: the window axes come last, one axis of ``size`` takes their place."""
+def overlap_add(t: Tensor, size: int | tuple[int, ...], offset: int, strides: tuple[int, ...]) -> Tensor:
+    """The adjoint of :func:`windows`: the window axes come last, one axis of ``size`` takes their place.
+
+    For several sizes there are windows of as many axes, one after the other, and an axis of each size in their place.
+    """
     k = len(strides)
+    if isinstance(size, tuple):
+        for left in range(len(size), 0, -1):
+            first = t.dim() - left * k
+            windows_last = t.movedim(tuple(range(first, first + k)), tuple(range(-k, 0)))
+            t = overlap_add(windows_last, size[-left], offset, strides).movedim(-1, first)
+        return t
     counts = t.shape[t.dim() - k :]
     if k == 2 and offset == 0 and strides == (counts[1], 1) and size == counts[0] * counts[1]:
         return t.flatten(-2)  # windows side by side

@@ -71,11 +71,7 @@ def init(key: Array, dtype: ej.DTypeLike = float) -> Params:
 def prepare(params: Params, clamps: Clamps) -> Fixed:
     """The quantities that no step changes."""
     (x,) = clamps
-    seen = jnp.einsum(
-        "Bcipjq,dcpq->Bijd",
-        ej.windows(ej.windows(x, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
-        params.W_enc,
-    )
+    seen = jnp.einsum("Bcipjq,dcpq->Bijd", ej.windows(x, (2, 3), 0, (G, P), (stride, 1)), params.W_enc)
     drive = seen + params.b_pos + params.b_enc
     return Fixed(x, drive)
 
@@ -99,17 +95,9 @@ def terms(params: Params, states: States, fixed: Fixed) -> dict[str, Array]:
     energy att = -1/gamma * sum[h,i,j](logsumexp[k,l](gamma * sum[a](query[h,i,j,a] * key[h,k,l,a])))
     """
     z, y = states
-    seen = jnp.einsum(
-        "Bcipjq,dcpq->Bijd",
-        ej.windows(ej.windows(fixed.x, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
-        params.W_enc,
-    )
+    seen = jnp.einsum("Bcipjq,dcpq->Bijd", ej.windows(fixed.x, (2, 3), 0, (G, P), (stride, 1)), params.W_enc)
     energy_enc = 0.5 * (z * z).sum((1, 2, 3)) - z.sum((1, 2)) @ params.b_enc - (z * seen).sum((1, 2, 3))
-    energy_dec_part = jnp.einsum(
-        "Bcipjq,dcpq->Bijd",
-        ej.windows(ej.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
-        params.W_dec,
-    )
+    energy_dec_part = jnp.einsum("Bcipjq,dcpq->Bijd", ej.windows(y, (2, 3), 0, (G, P), (stride, 1)), params.W_dec)
     energy_dec = 0.5 * (y * y).sum((1, 2, 3)) - y.sum((2, 3)) @ params.b_dec - (z * energy_dec_part).sum((1, 2, 3))
     energy_pos = -jnp.einsum("Bijd,ijd->B", z, params.b_pos)
     relu = jax.nn.relu(z @ params.W_mem)
@@ -142,26 +130,12 @@ def force(params: Params, states: States, fixed: Fixed) -> States:
         jnp.einsum("Bhija,had->Bijd", pull_key, params.W_k)
         + jnp.einsum("Bhija,had->Bijd", pull_query, params.W_q)
         + fixed.drive
-        + jnp.einsum(
-            "Bcipjq,dcpq->Bijd",
-            ej.windows(ej.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
-            params.W_dec,
-        )
+        + jnp.einsum("Bcipjq,dcpq->Bijd", ej.windows(y, (2, 3), 0, (G, P), (stride, 1)), params.W_dec)
         + 2 * (jax.nn.relu(z @ params.W_mem) @ params.W_mem.T)
         - z
     )
     force_y = (
-        ej.overlap_add(
-            ej.overlap_add(
-                jnp.einsum("Bijd,dcpq->Bijcpq", z, params.W_dec).transpose(0, 2, 3, 5, 1, 4),
-                S,
-                0,
-                (stride, 1),
-            ).transpose(0, 2, 4, 1, 3),
-            S,
-            0,
-            (stride, 1),
-        )
+        ej.overlap_add(jnp.einsum("Bijd,dcpq->Bcipjq", z, params.W_dec), (S, S), 0, (stride, 1))
         - y
         + params.b_dec[:, None, None]
     )
@@ -198,23 +172,11 @@ def energy_contrast(params: Params, plus: States, minus: States, fixed: Fixed) -
     grad_b_pos = minus_z - plus_z
     total = minus_y - plus_y
     return {
-        "W_enc": jnp.einsum(
-            "Bcipjq,Bijd->dcpq",
-            ej.windows(ej.windows(fixed.x, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
-            grad_b_pos,
-        ),
+        "W_enc": jnp.einsum("Bcipjq,Bijd->dcpq", ej.windows(fixed.x, (2, 3), 0, (G, P), (stride, 1)), grad_b_pos),
         "b_enc": grad_b_pos.sum((0, 1, 2)),
         "W_dec": (
-            jnp.einsum(
-                "Bcipjq,Bijd->dcpq",
-                ej.windows(ej.windows(minus_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
-                grad_b_pos,
-            )
-            + jnp.einsum(
-                "Bcipjq,Bijd->dcpq",
-                ej.windows(ej.windows(total, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
-                plus_z,
-            )
+            jnp.einsum("Bcipjq,Bijd->dcpq", ej.windows(minus_y, (2, 3), 0, (G, P), (stride, 1)), grad_b_pos)
+            + jnp.einsum("Bcipjq,Bijd->dcpq", ej.windows(total, (2, 3), 0, (G, P), (stride, 1)), plus_z)
         ),
         "b_dec": total.sum((0, 2, 3)),
         "b_pos": grad_b_pos.sum(0),

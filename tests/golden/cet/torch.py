@@ -65,7 +65,7 @@ class Cet(rt.EnergyNetwork):
 
     def _prepare(self, x: Tensor) -> Fixed:
         """The quantities that depend on clamps and params alone."""
-        x_part = rt.ops.windows(rt.ops.windows(x, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
+        x_part = rt.ops.windows(x, (2, 3), 0, (G, P), (stride, 1))
         seen = torch.einsum("Bcipjq,dcpq->Bijd", x_part, self.W_enc)
         drive = seen + self.b_pos + self.b_enc
         return Fixed(x, x_part, drive)
@@ -92,7 +92,7 @@ class Cet(rt.EnergyNetwork):
         energy_enc = 0.5 * (z * z).sum((1, 2, 3)) - z.sum((1, 2)) @ self.b_enc - (z * seen).sum((1, 2, 3))
         energy_dec_part = torch.einsum(
             "Bcipjq,dcpq->Bijd",
-            rt.ops.windows(rt.ops.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
+            rt.ops.windows(y, (2, 3), 0, (G, P), (stride, 1)),
             self.W_dec,
         )
         energy_dec = 0.5 * (y * y).sum((1, 2, 3)) - y.sum((2, 3)) @ self.b_dec - (z * energy_dec_part).sum((1, 2, 3))
@@ -126,26 +126,12 @@ class Cet(rt.EnergyNetwork):
             torch.einsum("Bhija,had->Bijd", pull_key, self.W_k)
             + torch.einsum("Bhija,had->Bijd", pull_query, self.W_q)
             + fixed.drive
-            + torch.einsum(
-                "Bcipjq,dcpq->Bijd",
-                rt.ops.windows(rt.ops.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
-                self.W_dec,
-            )
+            + torch.einsum("Bcipjq,dcpq->Bijd", rt.ops.windows(y, (2, 3), 0, (G, P), (stride, 1)), self.W_dec)
             + 2 * (torch.relu(z @ self.W_mem) @ self.W_mem.T)
             - z
         )
         force_y = (
-            rt.ops.overlap_add(
-                rt.ops.overlap_add(
-                    torch.einsum("Bijd,dcpq->Bijcpq", z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
-                    S,
-                    0,
-                    (stride, 1),
-                ).permute(0, 2, 4, 1, 3),
-                S,
-                0,
-                (stride, 1),
-            )
+            rt.ops.overlap_add(torch.einsum("Bijd,dcpq->Bcipjq", z, self.W_dec), (S, S), 0, (stride, 1))
             - y
             + self.b_dec[:, None, None]
         )
@@ -179,7 +165,7 @@ class Cet(rt.EnergyNetwork):
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
         z, y = states
         cot_z, cot_y = cotangents
-        product = rt.ops.windows(rt.ops.windows(cot_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1))
+        product = rt.ops.windows(cot_y, (2, 3), 0, (G, P), (stride, 1))
         W_mem_z = z @ self.W_mem
         product_2 = rt.ops.step(W_mem_z).permute(0, 3, 1, 2) * (cot_z @ self.W_mem).permute(0, 3, 1, 2)
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
@@ -209,17 +195,7 @@ class Cet(rt.EnergyNetwork):
             - cot_z
         )
         back_y = (
-            rt.ops.overlap_add(
-                rt.ops.overlap_add(
-                    torch.einsum("Bijd,dcpq->Bijcpq", cot_z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
-                    S,
-                    0,
-                    (stride, 1),
-                ).permute(0, 2, 4, 1, 3),
-                S,
-                0,
-                (stride, 1),
-            )
+            rt.ops.overlap_add(torch.einsum("Bijd,dcpq->Bcipjq", cot_z, self.W_dec), (S, S), 0, (stride, 1))
             - cot_y
         )
         if not params:
@@ -231,11 +207,7 @@ class Cet(rt.EnergyNetwork):
             "b_enc": cot_z.sum((0, 1, 2)),
             "W_dec": (
                 torch.einsum("Bcipjq,Bijd->dcpq", product, z)
-                + torch.einsum(
-                    "Bcipjq,Bijd->dcpq",
-                    rt.ops.windows(rt.ops.windows(y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
-                    cot_z,
-                )
+                + torch.einsum("Bcipjq,Bijd->dcpq", rt.ops.windows(y, (2, 3), 0, (G, P), (stride, 1)), cot_z)
             ),
             "b_dec": cot_y.sum((0, 2, 3)),
             "b_pos": cot_z.sum(0),
@@ -289,16 +261,8 @@ class Cet(rt.EnergyNetwork):
             "W_enc": torch.einsum("Bcipjq,Bijd->dcpq", fixed.x_part, grad_b_pos),
             "b_enc": grad_b_pos.sum((0, 1, 2)),
             "W_dec": (
-                torch.einsum(
-                    "Bcipjq,Bijd->dcpq",
-                    rt.ops.windows(rt.ops.windows(minus_y, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
-                    grad_b_pos,
-                )
-                + torch.einsum(
-                    "Bcipjq,Bijd->dcpq",
-                    rt.ops.windows(rt.ops.windows(total, 2, 0, (G, P), (stride, 1)), 4, 0, (G, P), (stride, 1)),
-                    plus_z,
-                )
+                torch.einsum("Bcipjq,Bijd->dcpq", rt.ops.windows(minus_y, (2, 3), 0, (G, P), (stride, 1)), grad_b_pos)
+                + torch.einsum("Bcipjq,Bijd->dcpq", rt.ops.windows(total, (2, 3), 0, (G, P), (stride, 1)), plus_z)
             ),
             "b_dec": total.sum((0, 2, 3)),
             "b_pos": grad_b_pos.sum(0),

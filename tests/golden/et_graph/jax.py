@@ -131,7 +131,7 @@ def block_terms(params: BlockParams, states: BlockStates, fixed: BlockFixed) -> 
                     fixed.adj[:, jnp.arange(N)[None, :], jnp.arange(N)[:, None]] == 1
                 )
             ).swapaxes(1, 2)[:, None],
-            jnp.einsum("Bhmy,Bhny->Bhnm", q, k).swapaxes(2, 3) * fixed.beta_weight_part,
+            jnp.einsum("Bhmy,Bhny->Bhmn", q, k) * fixed.beta_weight_part,
             -jnp.inf,
         ),
         3,
@@ -164,7 +164,7 @@ def block_force(params: BlockParams, states: BlockStates, fixed: BlockFixed) -> 
                     fixed.adj[:, jnp.arange(N)[None, :], jnp.arange(N)[:, None]] == 1
                 )
             ).swapaxes(1, 2)[:, None],
-            jnp.einsum("Bhmy,Bhny->Bhnm", q, k).swapaxes(2, 3) * fixed.beta_weight_part,
+            jnp.einsum("Bhmy,Bhny->Bhmn", q, k) * fixed.beta_weight_part,
             -jnp.inf,
         ),
         3,
@@ -239,11 +239,7 @@ def blocks(params: Params, clamps: Clamps, visit: ej.Visit) -> tuple[Values, lis
     )
     stream = x0
     gram = jnp.einsum("Bnd,Bmd->Bnm", x0, x0)
-    weight = jnp.einsum(
-        "Bnamb,hab->Bhnm",
-        ej.windows(ej.windows(gram, 1, -1, (N, R), (1, 1)), 3, -1, (N, R), (1, 1)),
-        params.conv,
-    )
+    weight = jnp.einsum("Bnamb,hab->Bhnm", ej.windows(gram, (1, 2), -1, (N, R), (1, 1)), params.conv)
 
     def copy(stream, own):
         block_W_q, block_W_k, block_xi, block_gamma, block_delta, block_beta, block_eps = own

@@ -85,7 +85,7 @@ class Block(rt.EnergyLayer):
         q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
         k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
         logsumexp = rt.ops.or_zero(
-            (torch.einsum("Bhmy,Bhny->Bhnm", q, k).transpose(2, 3) * fixed.beta_weight_part).masked_fill(
+            (torch.einsum("Bhmy,Bhny->Bhmn", q, k) * fixed.beta_weight_part).masked_fill(
                 ~(
                     (rt.ops.positions(N, 0, 2, self.device) != rt.ops.positions(N, 1, 2, self.device)) & (
                         fixed.adj[
@@ -119,7 +119,7 @@ class Block(rt.EnergyLayer):
         q = torch.einsum("Bnd,yhd->Bhny", g, self.W_q)
         k = torch.einsum("Bnd,yhd->Bhny", g, self.W_k)
         weights = rt.ops.softmax(
-            (torch.einsum("Bhmy,Bhny->Bhnm", q, k).transpose(2, 3) * fixed.beta_weight_part).masked_fill(
+            (torch.einsum("Bhmy,Bhny->Bhmn", q, k) * fixed.beta_weight_part).masked_fill(
                 ~(
                     (rt.ops.positions(N, 0, 2, self.device) != rt.ops.positions(N, 1, 2, self.device)) & (
                         fixed.adj[
@@ -382,11 +382,7 @@ class EtGraph(rt.LayeredNetwork):
         )
         stream = x0
         gram = torch.einsum("Bnd,Bmd->Bnm", x0, x0)
-        weight = torch.einsum(
-            "Bnamb,hab->Bhnm",
-            rt.ops.windows(rt.ops.windows(gram, 1, -1, (N, R), (1, 1)), 3, -1, (N, R), (1, 1)),
-            self.conv,
-        )
+        weight = torch.einsum("Bnamb,hab->Bhnm", rt.ops.windows(gram, (1, 2), -1, (N, R), (1, 1)), self.conv)
         for number in range(L):
             (block_x,) = visit(
                 self.block,

@@ -139,7 +139,7 @@ class AccessWriter:
         if len(counts) == 1 and affine.offset >= 0 and strides[0] > 0 and last < size:
             code = code.at(*before, _slice(affine.offset, strides[0], counts[0], size))
         else:
-            code = self.kind.called("windows", code, at + batched, affine.offset, tuple(counts), tuple(strides))
+            code = code.windows(at + batched, (affine.offset, tuple(counts), tuple(strides)))
         return self._finished(access, code, labels)
 
     def _overlap_add(self, access: Access, affine: Affine) -> Code | None:
@@ -160,8 +160,12 @@ class AccessWriter:
             dict(affine.strides)[axis] for axis, label in sorted(access.axis_label.items()) if label != access.head
         ]
         size = self.sizes[access.node.labels[access.head]]
-        code = self.kind.called("overlap_add", code, size, affine.offset, tuple(strides))
-        return self._finished(access, code, [*others, access.head])
+        code, sizes, last = _with_overlaps_within(code, affine.offset, tuple(strides))
+        if last is not None:
+            others.append(others.pop(last - batched))
+        return self._finished(
+            access, code.overlap_add((*sizes, size), affine.offset, tuple(strides)), [*others, access.head]
+        )
 
     def _placed(self, access: Access, at: int, code: Code, labels: list[int]) -> Code | None:
         """The adjoint of a fixed position: zeros but there."""
@@ -280,6 +284,28 @@ def _slice(offset: int, stride: int, count: int, size: int) -> Slice:
     reaches = offset + stride * count >= size
     last = None if reaches else Number(offset + stride * (count - 1) + 1)
     return Slice(first, last, Number(stride) if stride != 1 else None)
+
+
+def _with_overlaps_within(
+    code: Code, offset: int, strides: tuple[int, ...]
+) -> tuple[Code, tuple[int, ...], int | None]:
+    """The windows of an array that is itself a sum of overlapping windows, where one call adds up both.
+
+    With them the sizes of the axes that take the place of the inner ones, and which axis of the array is the last of
+    these. Where there are no such windows the array is as it was.
+    """
+    ranks = len(strides)
+    call, order = code.permuted or (code, None)
+    if call.overlapped is None or call.overlapped[2:] != (offset, strides) or order is None:
+        return code, (), None
+    within, sizes, *_ = call.overlapped
+    added = range(len(order) - len(sizes), len(order))  # the axes of the call that took the place of windows
+    outer, rest = list(order[:-ranks]), list(order[-ranks:])
+    if len(sizes) > 1 or added[0] in rest:
+        return code, (), None
+    inner = range(added[0], added[0] + ranks)
+    wanted = [*(axis for axis in outer if axis not in added), *inner, *rest]
+    return reduction(within, list(range(len(wanted))), wanted), sizes, outer.index(added[0])
 
 
 def _laid_out(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:

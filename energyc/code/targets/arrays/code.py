@@ -17,6 +17,8 @@ from energyc.code.tree.quotation import quote
 
 #: ``:`` among the indices of a tensor.
 ALL = Slice()
+#: The offset of windows, and the counts and strides of the axes that take the place of one.
+Windows: TypeAlias = "tuple[int, tuple[int, ...], tuple[int, ...]]"
 #: What stands for an expression: itself, code, or plain data.
 Part: TypeAlias = "Expr | Code | float | str | tuple[int, ...] | None"
 
@@ -25,15 +27,19 @@ Part: TypeAlias = "Expr | Code | float | str | tuple[int, ...] | None"
 class Code:
     """An expression of an array.
 
-    ``permuted`` tells what this is a permutation of, so that another one on top of it can take its place. A sum
-    has its ``mean`` beside it, for whoever divides by the sizes of what it is ``over``: labels of the product it
-    belongs to, and once that is written, dims.
+    ``permuted`` tells what this is a permutation of, so that another one on top of it can take its place. ``windowed``
+    tells of which axes of what it is windows, with their offset, counts and strides, and ``overlapped`` the array of
+    windows that were added up, with the sizes of the axes that took their place: the same along a further axis is one
+    call with these. A sum has its ``mean`` beside it, for whoever divides by the sizes of what it is ``over``: labels
+    of the product it belongs to, and once that is written, dims.
     """
 
     expr: Expr
     permuted: tuple[Self, tuple[int, ...]] | None = field(default=None, compare=False)
     mean: Self | None = field(default=None, compare=False)
     over: tuple[int | str, ...] = field(default=(), compare=False)
+    windowed: tuple[Self, tuple[int, ...], Windows] | None = field(default=None, compare=False)
+    overlapped: tuple[Self, tuple[int, ...], int, tuple[int, ...]] | None = field(default=None, compare=False)
 
     #: The name of the target, for the table of functions, and how its modules call their library.
     target: ClassVar[str]
@@ -72,6 +78,21 @@ class Code:
     def formed(cls, form: str, u: Code) -> Self:
         """A function's form, as :class:`energyc.mathematics.functions.Form` has it, for an argument."""
         return cls(quote(form, u=u.expr, atom=u.expr))
+
+    def windows(self, axis: int, windows: Windows) -> Self:
+        """``windows(self, axis, offset, counts, strides)``; of several axes at once where they have the same."""
+        source, axes = self, (axis,)
+        if self.windowed is not None and self.windowed[2] == windows:
+            inner, before, _ = self.windowed
+            own = axis - len(before) * (len(windows[1]) - 1)
+            if own > before[-1]:
+                source, axes = inner, (*before, own)
+        return replace(self.called("windows", source, one_or_all(axes), *windows), windowed=(source, axes, windows))
+
+    def overlap_add(self, sizes: tuple[int, ...], offset: int, strides: tuple[int, ...]) -> Self:
+        """``overlap_add(self, sizes, offset, strides)``."""
+        made = self.called("overlap_add", self, one_or_all(sizes), offset, strides)
+        return replace(made, overlapped=(self, sizes, offset, strides))
 
     # ------------------------------------------------------------ what each library writes in its own way
 

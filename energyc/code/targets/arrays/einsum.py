@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from energyc.code.targets.arrays.code import ALL, Code, product
+from energyc.code.tree.expressions import Attribute, Call, String
 
 Label = int | str
 BATCH = "B"
@@ -44,6 +45,11 @@ def _permuted(code: Code, order: Sequence[int]) -> Code:
     swapped = [k for k, j in enumerate(order) if k != j]
     if not swapped:
         return code
+    match code.expr:
+        case Call(Attribute(_, "einsum") as function, (String(equation), *operands)):
+            read, arrow, written = equation.partition("->")
+            equation = f"{read}{arrow}{''.join(written[k] for k in order)}"
+            return replace(code, expr=Call(function, (String(equation), *operands)), permuted=None)
     if list(order) == [1, 0]:
         made = code.attribute("T")
     elif len(swapped) == 2:
