@@ -92,9 +92,14 @@ class Far:
     def power(self, poly: Poly, exponent: Any) -> Poly:
         """A power: multiplied out, or that of the fastest products times what tends to 1."""
         single = len(poly) == 1 and not any(bound for (bound, _), _ in poly)
-        if Fraction(exponent).denominator == 1 and (single or 0 < exponent <= 2):
+        whole = Fraction(exponent).denominator == 1
+        if whole and 0 < exponent <= 2:
             return poly**exponent
         speed, sign, lead = self.lead(poly)
+        if exponent < 0 and any(may_fade(factors) for (_, factors), _ in lead):
+            raise NotCovered("how fast a power grows")
+        if whole and single:
+            return poly**exponent
         if sign <= 0:
             raise NotCovered("how fast a power grows")
         near = lone(Atom("far", "near", (poly, number(exponent))))
@@ -119,6 +124,11 @@ def speed_of(factors: Collection[tuple[Atom, Any]]) -> Speed:
     speed = Speed(*(Fraction(powers.get(atom, 0)) for atom in GROWING))
     small = any(atom.kind == "far" and atom.name.startswith("small") and e > 0 for atom, e in factors)
     return min(speed, STILL) if small and speed.rate <= 0 else speed
+
+
+def may_fade(factors: Collection[tuple[Atom, Any]]) -> bool:
+    """Whether a product may tend to 0 beside its growth, so that one divided by it grows."""
+    return any(atom.kind == "far" and atom not in GROWING and atom.name != "near" for atom, _ in factors)
 
 
 def rest_of(factors: Collection[tuple[Atom, Any]]) -> frozenset[tuple[Atom, Any]]:

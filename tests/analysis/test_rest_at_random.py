@@ -214,7 +214,7 @@ def metric_of(generator: np.random.Generator, heads: bool = False) -> tuple[str,
 def test_known_metrics(heads: bool) -> None:
     print(f"ENERGYC_SEED={SEED}")
     generator, verdicts = np.random.default_rng(SEED), Counter[tuple[str, bool, str]]()
-    for _ in range(draws(20, least=5)):
+    for _ in range(draws(20, least=15)):
         text, kinds = metric_of(generator, heads)
         for claim in claims(text):
             if re.match(r"P (in|of) flow", claim.about) and claim.claim in kinds:
