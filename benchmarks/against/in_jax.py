@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from benchmarks.against.cases import STEPS, Problem, Way
-from benchmarks.against.networks import box
+from benchmarks.against.networks import S_OF_THICK, box
 
 Arrays = Mapping[str, Any]
 
@@ -123,7 +123,7 @@ class Thick(Network):
     """An equilibrium transformer block: attention and feed-forward are forces without an energy."""
 
     def fixed(self, p: Arrays, c: Arrays) -> Arrays:
-        return {"x": p["tok"][c["idx"]] + p["pos"]}
+        return {"x": S_OF_THICK * (p["tok"][c["idx"]] + p["pos"])}
 
     def start(self, p: Arrays, c: Arrays) -> Arrays:
         return {"z": c["x"]}

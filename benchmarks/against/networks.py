@@ -136,13 +136,17 @@ class HopfieldConv(Network):
         return boxed(z)
 
 
+#: The const S of specs/thick.energy.
+S_OF_THICK = 32
+
+
 class Thick(Network):
     """An equilibrium transformer block: attention and feed-forward are forces without an energy."""
 
     conservative = False
 
     def fixed(self, p: Tensors, c: Tensors) -> Tensors:
-        return {"x": p["tok"][c["idx"]] + p["pos"]}
+        return {"x": S_OF_THICK * (p["tok"][c["idx"]] + p["pos"])}
 
     def start(self, p: Tensors, c: Tensors) -> Tensors:
         return {"z": c["x"]}
