@@ -52,20 +52,14 @@ def _shapes(call: Call, inputs: Sequence[Tensor], params: Sequence[Tensor], read
     return [*(empty(shape, net.dtype) for shape in shapes), empty((), torch.int64)]
 
 
-@called.register_fake
-def _(*given: Any) -> list[Tensor]:
-    return _shapes(Call(*given[:SETTINGS]), given[SETTINGS], given[SETTINGS + 1], True)
-
-
-@relaxed.register_fake
-def _(*given: Any) -> list[Tensor]:
-    return _shapes(Call(*given[:SETTINGS]), given[SETTINGS], given[SETTINGS + 1], False)
-
-
-@called_back.register_fake
-def _(*given: Any) -> list[Tensor]:
+def _slopes(*given: Any) -> list[Tensor]:
     inputs, params = given[SETTINGS : SETTINGS + 2]
     return [torch.empty_like(x, memory_format=torch.contiguous_format) for x in (*inputs, *params)]
+
+
+called.register_fake(lambda *given: _shapes(Call(*given[:SETTINGS]), given[SETTINGS], given[SETTINGS + 1], True))
+relaxed.register_fake(lambda *given: _shapes(Call(*given[:SETTINGS]), given[SETTINGS], given[SETTINGS + 1], False))
+called_back.register_fake(_slopes)
 
 
 # -------------------------------------------------------------------- derivatives

@@ -81,7 +81,7 @@ class Code:
 
     def windows(self, axis: int, windows: Windows) -> Self:
         """``windows(self, axis, offset, counts, strides)``; of several axes at once where they have the same."""
-        source, axes = self, (axis,)
+        source, axes = self, tuple[int, ...]((axis,))
         if self.windowed is not None and self.windowed[2] == windows:
             inner, before, _ = self.windowed
             own = axis - len(before) * (len(windows[1]) - 1)
