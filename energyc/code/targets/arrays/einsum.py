@@ -47,8 +47,8 @@ def _permuted(code: Code, order: Sequence[int]) -> Code:
         return code
     match code.expr:
         case Call(Attribute(_, "einsum") as function, (String(equation), *operands)):
-            read, arrow, written = equation.partition("->")
-            equation = f"{read}{arrow}{''.join(written[k] for k in order)}"
+            read, written = equation[: -len(order)], equation[-len(order) :]  # a letter for each axis ends it
+            equation = read + "".join(written[k] for k in order)
             return replace(code, expr=Call(function, (String(equation), *operands)), permuted=None)
     if list(order) == [1, 0]:
         made = code.attribute("T")
