@@ -66,9 +66,9 @@ class Choices:
         consts: Mapping[str, object] | None = None,
         settings: Mapping[str, object] | None = None,
     ) -> Choices:
-        """From the arguments of ``load``; a text among the values is read as a spec would, ``"cosine(warmup = 50)"``.
+        """Return the choices of the arguments of ``load``; a text is read as in a spec: ``"anderson(memory = 5)"``.
 
-        Raises UserError for what is not a name or not a dict by name.
+        Raises UserError for a preset that is no name, and for values that are not in a dict by name.
         """
         if preset is not None and not isinstance(preset, str):
             raise wrong_argument("preset", preset, 'the name of a preset of the spec, as preset="small"')

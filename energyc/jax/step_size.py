@@ -52,7 +52,7 @@ def controller(system: System, states: States, residual: Array) -> Controller:
 
 
 def controlled(system: System, own: Controller, free: Relaxed, on: Array) -> tuple[Controller, Relaxed, Array]:
-    """The controller after a look at the samples that are ``on``, some of which it puts back, and its evaluations."""
+    """Check the samples that are ``on``; return the controller, with some of them put back, and its evaluations."""
     now = system.paced(free.pace)
     rows = on & ~(free.residual <= (system.model.settings.tolerance or 0.0))
     stuck = rows & ~(jnp.isfinite(free.residual) & (free.residual <= FELL * own.last))

@@ -105,11 +105,11 @@ _OF_WINGS: Mapping[str, str] = MappingProxyType(
         "tensors.states": "filled flatten",
     }
 )
-#: The functions that equations call, by the module that has them.
+#: The functions that equations call, by the public name of their module.
 _OF_EQUATIONS: Mapping[str, str] = MappingProxyType(
     {
-        "kernels.triton_kernels": "cdiv dot_precision matrix put_einsum put_product room scatter",
-        "tensors.draws": "glorot kaiming normal uniform",
+        "triton": "cdiv dot_precision matrix put_einsum put_product room scatter",
+        "draws": "glorot kaiming normal uniform",
         "ops": (
             "along_orthogonal along_sphere batch_median complex_gelu_tanh complex_gelu_tanh_slope "
             "complex_logsumexp complex_sigmoid complex_silu complex_silu_slope complex_softmax complex_softplus "
@@ -123,7 +123,7 @@ _OF_EQUATIONS: Mapping[str, str] = MappingProxyType(
 )
 #: The module of each function that equations call, a public name.
 FUNCTIONS: Mapping[str, str] = MappingProxyType(
-    {name: module.rpartition(".")[2] for module, names in _OF_EQUATIONS.items() for name in names.split()}
+    {name: module for module, names in _OF_EQUATIONS.items() for name in names.split()}
 )
 #: The public names that are modules.
 _MODULES: Mapping[str, str] = MappingProxyType(
@@ -132,7 +132,7 @@ _MODULES: Mapping[str, str] = MappingProxyType(
         "draws": "tensors.draws",
         "ops": "ops",
         "triton_functions": "kernels.triton_functions",
-        "triton_kernels": "kernels.triton_kernels",
+        "triton": "kernels.triton_kernels",
     }
 )
 #: The module of each public name.

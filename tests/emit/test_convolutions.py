@@ -106,3 +106,27 @@ cost c0 = 1/2 * sum[i](z[i]^2)
     j = judged(resolved(text), np.random.default_rng(0))
     assert "self.A.T @ self.B" in j.module.source
     assert disagreements(j) == {}
+
+
+CUBES = """network cubes
+dim G = 3, P = 2, S = 6
+clamp x[G]
+param W[P, P, P] ~ normal(1)
+state z[G, G, G], y[S, S, S]
+energy rest = 1/2 * sum[i,j,k](z[i,j,k]^2) + 1/2 * sum[u,v,w](y[u,v,w]^2)
+energy seen = -sum[i,j,k,p,q,r](x[i] * z[i,j,k] * W[p,q,r] * y[P*i+p, P*j+q, P*k+r])
+"""
+
+
+def test_windows_of_several_axes_are_one_call_with_the_slopes_of_autograd() -> None:
+    net = energyc.load(CUBES, target="torch", dtype=torch.float64, seed=0)
+    assert "rt.ops.windows(y, (1, 2, 3), 0, (G, P), (P, 1))" in net.source and "(S, S), 0, (P, 1))" in net.source
+    generator = torch.Generator().manual_seed(0)
+    x, z, y = (torch.randn(2, *n, dtype=torch.float64, generator=generator) for n in ((3,), (3, 3, 3), (6, 6, 6)))
+    found = net.force({"z": z, "y": y}, {"x": x})
+    places = (z.requires_grad_(), y.requires_grad_())
+    windows = y.unfold(1, 2, 2).unfold(2, 2, 2).unfold(3, 2, 2)
+    seen = torch.einsum("bi,bijk,pqr,bijkpqr->", x, z, net.params["W"].detach(), windows)
+    slopes = torch.autograd.grad(0.5 * z.square().sum() + 0.5 * y.square().sum() - seen, places)
+    for name, slope in zip(("z", "y"), slopes, strict=True):
+        assert torch.allclose(found[name], -slope, rtol=0, atol=1e-9), name

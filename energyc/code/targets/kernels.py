@@ -336,7 +336,7 @@ def _is_aimed(kernel: Kernel) -> bool:
 
 
 def _aimed(context: Context, kernel: Kernel) -> tuple[Node, ...]:
-    """What a kernel is passed as its targets, in their order."""
+    """The arguments of a kernel that hold targets, in their order."""
     d = context.derivation
     if kernel.walk == "solve":  # the states, the seeds of their adjoint and which entries move
         return _nodes(d.states, _like_states(d, "seed"), _like_states(d, "moving"))

@@ -51,7 +51,7 @@ class Kind:
         return None
 
     def fields(self, name: str, value: object) -> dict[str, object]:
-        """The fields that a setting of this kind sets, of which there may be several. Raises Misfit."""
+        """The fields, one or several, that a setting of this kind sets. Raises Misfit."""
         return {name: self.read(value)}
 
 

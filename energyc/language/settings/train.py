@@ -42,7 +42,7 @@ NOT_NEGATIVE, POSITIVE, COUNT = Number(low=0), Number(above=0), Integer(1)
 
 
 def updates_of(duration: float, total: int) -> int:
-    """The updates of a ``Duration``, in a run of ``total`` updates, of which it may be a share."""
+    """Return the number of updates of a ``Duration``, which may be a share of the ``total``."""
     return round(duration * total) if duration < 1 else int(duration)
 
 

@@ -29,12 +29,10 @@ from energyc.runtime import RULES, convergence_threshold
 
 #: The number of updates between choices of an automatic beta, which costs a nudged phase and changes slowly.
 BETA_EVERY = 50
-
-
-#: The rule whose gradient is exact at an equilibrium.
-EXACT = "implicit"
 #: The number of samples on which it is chosen, the first of the update, so that all ranks choose the same.
 BETA_SAMPLES = 32
+#: The rule whose gradient is exact at an equilibrium.
+EXACT = "implicit"
 
 
 class Part(NamedTuple):

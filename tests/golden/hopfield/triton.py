@@ -123,7 +123,7 @@ def free_walk(states: rt.Tensors, given: rt.Tensors, scalars: Tensor, steps: int
     s_, y_ = states
     W2_, drive_, b2_ = given
     n = len(s_)
-    next_s_next_y_kernel[(rt.triton_kernels.cdiv(n, 16),)](
+    next_s_next_y_kernel[(rt.triton.cdiv(n, 16),)](
         y_,
         s_,
         W2_,
@@ -134,7 +134,7 @@ def free_walk(states: rt.Tensors, given: rt.Tensors, scalars: Tensor, steps: int
         steps,
         n_J,
         n_K,
-        rt.triton_kernels.dot_precision(),
+        rt.triton.dot_precision(),
         num_warps=8,
         num_stages=2,
     )
@@ -148,7 +148,7 @@ def nudged_walk(states: rt.Tensors, given: rt.Tensors, scalars: Tensor, steps: i
     s_, y_ = states
     W2_, drive_, b2_, label_ = given
     n = len(s_)
-    next_s_next_y_2_kernel[(rt.triton_kernels.cdiv(n, 16),)](
+    next_s_next_y_2_kernel[(rt.triton.cdiv(n, 16),)](
         y_,
         s_,
         W2_,
@@ -160,7 +160,7 @@ def nudged_walk(states: rt.Tensors, given: rt.Tensors, scalars: Tensor, steps: i
         steps,
         n_J,
         n_K,
-        rt.triton_kernels.dot_precision(),
+        rt.triton.dot_precision(),
         num_warps=8,
         num_stages=2,
     )

@@ -117,7 +117,7 @@ def free_walk(states: rt.Tensors, given: rt.Tensors, scalars: Tensor, steps: int
     s_, = states
     W_, x_, Q_ = given
     n = len(s_)
-    next_s_kernel[(rt.triton_kernels.cdiv(n, 64),)](
+    next_s_kernel[(rt.triton.cdiv(n, 64),)](
         s_,
         x_,
         W_,
@@ -127,7 +127,7 @@ def free_walk(states: rt.Tensors, given: rt.Tensors, scalars: Tensor, steps: int
         steps,
         n_I,
         n_N,
-        rt.triton_kernels.dot_precision(),
+        rt.triton.dot_precision(),
         num_stages=2,
     )
 
@@ -141,9 +141,9 @@ def nudged_step(now: rt.Tensors, then: rt.Tensors, given: rt.Tensors, scalars: T
     next_s_, = then
     W_, x_, Q_, P_, y_ = given
     n = len(s_)
-    total_ = rt.triton_kernels.room(memory, n, 0, n_K)
-    total_kernel[(rt.triton_kernels.cdiv(n_K * n, 128),)](P_, s_, y_, total_, n, n_N, n_K)
-    next_s_2_kernel[(rt.triton_kernels.cdiv(n, 64),)](
+    total_ = rt.triton.room(memory, n, 0, n_K)
+    total_kernel[(rt.triton.cdiv(n_K * n, 128),)](P_, s_, y_, total_, n, n_N, n_K)
+    next_s_2_kernel[(rt.triton.cdiv(n, 64),)](
         s_,
         x_,
         total_,
@@ -156,7 +156,7 @@ def nudged_step(now: rt.Tensors, then: rt.Tensors, given: rt.Tensors, scalars: T
         n_I,
         n_N,
         n_K,
-        rt.triton_kernels.dot_precision(),
+        rt.triton.dot_precision(),
         num_stages=2,
     )
 

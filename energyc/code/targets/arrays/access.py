@@ -160,12 +160,10 @@ class AccessWriter:
             dict(affine.strides)[axis] for axis, label in sorted(access.axis_label.items()) if label != access.head
         ]
         size = self.sizes[access.node.labels[access.head]]
-        code, sizes, last = _with_overlaps_within(code, affine.offset, tuple(strides))
-        if last is not None:
-            others.append(others.pop(last - batched))
-        return self._finished(
-            access, code.overlap_add((*sizes, size), affine.offset, tuple(strides)), [*others, access.head]
-        )
+        code, sizes, places = _with_overlaps_within(code, affine.offset, tuple(strides))
+        added = [others[place - batched] for place in places]
+        code = code.overlap_add((*sizes, size), affine.offset, tuple(strides))
+        return self._finished(access, code, [*(a for a in others if a not in added), *added, access.head])
 
     def _placed(self, access: Access, at: int, code: Code, labels: list[int]) -> Code | None:
         """The adjoint of a fixed position: zeros but there."""
@@ -286,26 +284,24 @@ def _slice(offset: int, stride: int, count: int, size: int) -> Slice:
     return Slice(first, last, Number(stride) if stride != 1 else None)
 
 
-def _with_overlaps_within(
-    code: Code, offset: int, strides: tuple[int, ...]
-) -> tuple[Code, tuple[int, ...], int | None]:
-    """The windows of an array that is itself a sum of overlapping windows, where one call adds up both.
+def _with_overlaps_within(code: Code, offset: int, strides: tuple[int, ...]) -> tuple[Code, tuple[int, ...], list[int]]:
+    """The array of windows of which ``code``, whose last axes are windows too, is a sum, where one call adds up both.
 
-    With them the sizes of the axes that take the place of the inner ones, and which axis of the array is the last of
-    these. Where there are no such windows the array is as it was.
+    Also the sizes of the axes that the inner sum made, and the places of these in ``code``. Otherwise ``code`` itself.
     """
-    ranks = len(strides)
-    call, order = code.permuted or (code, None)
-    if call.overlapped is None or call.overlapped[2:] != (offset, strides) or order is None:
-        return code, (), None
+    if code.permuted is None:
+        return code, (), []
+    call, order = code.permuted
+    if call.overlapped is None or call.overlapped[2:] != (offset, strides):
+        return code, (), []
     within, sizes, *_ = call.overlapped
-    added = range(len(order) - len(sizes), len(order))  # the axes of the call that took the place of windows
-    outer, rest = list(order[:-ranks]), list(order[-ranks:])
-    if len(sizes) > 1 or added[0] in rest:
-        return code, (), None
-    inner = range(added[0], added[0] + ranks)
+    first, ranks = len(order) - len(sizes), len(strides)
+    added, outer, rest = range(first, len(order)), order[:-ranks], order[-ranks:]
+    if not set(added) <= set(outer):
+        return code, (), []
+    inner = range(first, first + ranks * len(sizes))
     wanted = [*(axis for axis in outer if axis not in added), *inner, *rest]
-    return reduction(within, list(range(len(wanted))), wanted), sizes, outer.index(added[0])
+    return reduction(within, list(range(len(wanted))), wanted), sizes, [outer.index(axis) for axis in added]
 
 
 def _laid_out(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:

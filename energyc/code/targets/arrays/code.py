@@ -27,11 +27,10 @@ Part: TypeAlias = "Expr | Code | float | str | tuple[int, ...] | None"
 class Code:
     """An expression of an array.
 
-    ``permuted`` tells what this is a permutation of, so that another one on top of it can take its place. ``windowed``
-    tells of which axes of what it is windows, with their offset, counts and strides, and ``overlapped`` the array of
-    windows that were added up, with the sizes of the axes that took their place: the same along a further axis is one
-    call with these. A sum has its ``mean`` beside it, for whoever divides by the sizes of what it is ``over``: labels
-    of the product it belongs to, and once that is written, dims.
+    ``permuted`` is the array that this is a permutation of, with the order, so that a second permutation replaces the
+    first. ``windowed`` and ``overlapped`` are the arguments of a call of ``windows`` or ``overlap_add``, so that the
+    same along a further axis extends the call. A sum has its ``mean`` beside it, for whoever divides by the sizes of
+    what it is ``over``: labels of the product it belongs to, and once that is written, dims.
     """
 
     expr: Expr

@@ -39,7 +39,7 @@ class KernelWriter:
         self.kernel, self.given, self.matrices, self.functions = kernel, given, matrices, functions
         self.layout = layout(kernel.body, kernel.before)
         places = kernel.places
-        #: What it is passed beside that, with the places.
+        #: Its further arguments, with the places.
         self.own = {buffer: place for buffer, place in places.items() if place >= kernel.shared}
         names = Names({*constants_of(kernel), *given.members.values()})
         totals = [total for total, _ in kernel.totals.values()]
@@ -108,7 +108,7 @@ class KernelWriter:
             yield s.Declare("static constexpr Int", "packs[]", e.SetOf(tuple(map(e.Number, packs))))
 
     def _members(self) -> Iterator[s.Statement]:
-        """What it has beside what all kernels of the network have: more of the caller's buffers, and scalars."""
+        """The arguments that not all kernels of the network have: further buffers of the caller, and scalars."""
         for buffer in self.own:
             yield member(buffer, self.names[buffer])
         for name in self.scalars.values():
