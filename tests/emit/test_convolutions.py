@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
+import energyc
 from tests.emit.judge import disagreements, judged, resolved
 
 SPEC = """network conv
