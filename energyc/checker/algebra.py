@@ -474,18 +474,18 @@ def _of_both_signs(poly: Poly) -> Iterator[list[tuple[Atom, Poly]]]:
         if not size or size.scaled(1 / size.content()) != inner.scaled(1 / inner.content()):
             continue
         rest, either = (signed - poly).scaled(inner.content() / size.content()), _either()
-        for atom, others in _linear(inner):
+        for atom, by, others in _linear(inner):
             if exchanged(rest, atom, number(0)) == rest:
-                yield [(sign, either), (atom, rest * either + others)]
+                yield [(sign, either), (atom, (rest * either - others).scaled(1 / by))]
 
 
-def _linear(poly: Poly) -> Iterator[tuple[Atom, Poly]]:
-    """The atoms a with ``poly = (a - others) * number``, and these others over that number."""
+def _linear(poly: Poly) -> Iterator[tuple[Atom, Fraction, Poly]]:
+    """The atoms a with ``poly = by * a + others``, what each is multiplied by, and the others."""
     for (bound, factors), value in poly:
         others = poly - Poly([((bound, factors), value)])
         for atom in (atom for atom, exponent in factors if exponent == 1 and len(factors) == 1 and not bound):
             if exchanged(others, atom, number(0)) == others:
-                yield atom, others.scaled(Fraction(-1) / value)
+                yield atom, Fraction(value), others
 
 
 def _each(poly: Poly, new: Callable[[Atom], Poly]) -> Poly:

@@ -103,7 +103,7 @@ def test_a_run_that_settles_is_said_to(tmp_path: Path, capfd: Capture) -> None:
 def test_a_spec_has_no_checkpoint(tmp_path: Path, capfd: Capture) -> None:
     spec = written(tmp_path)
     done = energyc(capfd, "verify", spec, "--checkpoint", "best")
-    assert done.status == 2 and "--checkpoint needs a RUN" in done.err
+    assert done.status == 2 and "--checkpoint needs a run" in done.err
     found = energyc(capfd, "verify", spec, "--preset", "tiny", "--rule", "ep", "--format", "json").json
     assert found["checkpoint"] is None
 
