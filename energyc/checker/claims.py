@@ -117,9 +117,12 @@ class Claims(Slopes):
         """
         if rule == "alone" and not all(self.facts_of_part(*part).continuous for part in parts):
             raise NotCovered("a part that may have a pole")
-        growths = Growths(self.bounds, self.free.difference(given))
-        by = {"outgrown": growths.confined, "norms": growths.weighed, "alone": growths.alone}
-        return by[rule](total(self.summed(*part) for part in parts))
+        key = (rule, tuple((term.key, ast.dump(tree)) for term, tree in parts), frozenset(given))
+        if key not in self.confined:
+            growths = Growths(self.bounds, self.free.difference(given))
+            by = {"outgrown": growths.confined, "norms": growths.weighed, "alone": growths.alone}
+            self.confined[key] = by[rule](total(self.summed(*part) for part in parts))
+        return self.confined[key]
 
     # ---------------------------------------------------------------- equilibria
 

@@ -7,6 +7,7 @@ import operator
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from typing import Any
 
 from energyc.checker.algebra import Poly, contracted, lone, new_index, number, summed
 from energyc.checker.bounds import CONVEX, Bounds, set_of
@@ -39,6 +40,7 @@ class Terms(Case):
         self.free = {name for name, state in self.states.items() if not self.bounds.is_compact(state)}
         self.known: dict[tuple[str, str], Facts] = {}
         self.sums: dict[tuple[str, str, str], Poly] = {}
+        self.confined: dict[tuple[Any, ...], dict[str, Any]] = {}
 
         self.whole = Formulas(self.spec, self.states, (), whole=True)
 

@@ -268,15 +268,10 @@ def floor(params: str, energy: str) -> Claim:
         (TWO, f"2*{Y} + 1/2*{X} - 2*{XQY}"),
         (BIAS + TWO, f"{Y} + {X} - {XQY} - sum[d](b[d]*y[d])"),
         ("param R[D, D] in orthogonal\nstate y[N, D]", "sum[n,d](y[n,d]^2) - sum[n,d,k](y[n,d]*R[d,k]*y[n,k])"),
-        (
-            "param R[N, D, D] in orthogonal[D, D]\nstate y[N, D]",
-            "sum[n,d](y[n,d]^2) - sum[n,d,k](y[n,d]*R[n,d,k]*y[n,k])",
-        ),
         ("param p[D] in sphere[D]\nstate y[D]", f"{Y} - (sum[d](p[d]*y[d]))^2"),
         ("state y[D]\nstate p[D] in sphere[D]\nstart p[d] = 1", f"{Y} - (sum[d](p[d]*y[d]))^2"),
         ("state y[D]\nstate p[D] in simplex[D]", f"{Y} - (sum[d](p[d]*y[d]))^2"),
         ("param s[D] = 0 in [0, 1]\nstate y[D]", f"{Y} - sum[d](s[d]*y[d]^2)"),
-        ("param V[M, D] in orthogonal\nstate y[D]", f"sum[m]((sum[d](V[m,d]*y[d]))^2) - {Y}"),
     ],
 )
 def test_floors_of_quadratic_forms(params: str, energy: str) -> None:

@@ -1,4 +1,4 @@
-"""Equations with the absolute value of what is linear in an element: what the checker solves them for satisfies them."""
+"""Equations with the absolute value of what is linear in an element: what they are solved for satisfies them."""
 
 from __future__ import annotations
 

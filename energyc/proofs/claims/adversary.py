@@ -113,17 +113,12 @@ class Adversary:
                 yield dense
 
     def against_rest(self, judged: Judgement) -> Judgement:
-        """Ways down the energy that end, since no step however short falls further, where the force is not at rest.
-
-        Where damping is said to keep the states in: states far out that the force does not pull back.
-        """
+        """Ways down the energy that end, since no step however short falls further, where the force is not at rest."""
         rule = judged.proof.rule if judged.verdict == "proved" and judged.proof is not None else ""
         if rule == "least":
             place = next(self._places([self.energy, *self.forces.values()]))
             if place.stalls(self.energy, self.forces):
                 return _contradicted("ways down the energy end where the force is not at rest")
-        if rule == "brouwer" and any(place.leaves(self.forces) for place in self._places([*self.forces.values()])):
-            return _contradicted("the force pushes states outward that are far out")
         return judged
 
     def against_monotone(self, monotone: Monotone, judged: Judgement) -> Judgement:
@@ -165,6 +160,11 @@ class Adversary:
     def pushes_apart(self) -> bool:
         """Whether the force pushes two states apart that were met, so that no m > 0 is to be shown."""
         return any(place.pulls_less(self.forces, 0.0) for place in self._places([*self.forces.values()]))
+
+    @cached_property
+    def pushes_outward(self) -> bool:
+        """Whether the force was met to push states outward that are far out, so that no damping is to be shown."""
+        return any(place.leaves(self.forces) for place in self._places([*self.forces.values()]))
 
     @cached_property
     def couples(self) -> bool:

@@ -111,7 +111,7 @@ class Judge:
         network = self.network
         least = None
         if network.energies:
-            lowest = floor.floor_of(network, self.base, self.notation.text, self.kernel, lambda: self.adversary.couples)
+            lowest = floor.floor_of(network, self.base, self.kernel, lambda: self.adversary.couples)
             least = self._by_curvature(lowest)
             judged = self.adversary.against_floor(least.judgement)
             yield _claim(" + ".join(network.energies), floor.CLAIM, judged)
@@ -124,7 +124,8 @@ class Judge:
                 contracts = found.verdict == "proved" and len(self.forces) == 1
                 yield _claim(f"a step S of {name}, all else held", contraction.CLAIM, found)
         resting, monotone = replace(self.resting, floor=least, contracts=contracts), self.monotone
-        judged = self.adversary.against_rest(resting.judged(self.called))
+        judged = resting.judged(self.called, self.kernel, lambda: self.adversary.pushes_outward)
+        judged = self.adversary.against_rest(judged)
         unique = undecided(monotone.barred)
         if not monotone.barred and (judged.verdict == "proved" or not self.adversary.pushes_apart):
             unique = self.adversary.against_monotone(monotone, monotone.judged(self.called))

@@ -12,6 +12,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 from energyc.mathematics.ir import Node
 
 Word = Literal["proved", "refuted", "undecided"]
+#: A proof as a rule tree (docs/certificates.md).
+Tree = dict[str, Any]
 #: How a node is written in a statement.
 Write = Callable[[Node], str]
 
@@ -32,9 +34,8 @@ class Found(NamedTuple):
 class Kernel(Protocol):
     """The independent checker, asked for what it shows by its own rules alone."""
 
-    @property
-    def is_driven_back(self) -> bool:
-        """Whether all energies are a sum over lone elements of the states, each driven back from far out."""
+    def shown(self, kind: str, proof: Step) -> Tree | str:
+        """The tree by which a rule shows a statement of a kind, or the reason why it does not."""
 
     @property
     def stretch(self) -> Found | None:
@@ -52,7 +53,7 @@ class Step:
     """A step of a proof: a ``statement``, the ``rule`` by which it follows, and the steps that it rests on.
 
     The rules are those of docs/claims.md; ``about`` are names in the spec that the statement is about, ``by`` is what
-    found the proof.
+    found the proof, and ``tree`` how the kernel shows it.
     """
 
     rule: str
@@ -60,6 +61,7 @@ class Step:
     premises: tuple[Step, ...] = ()
     about: tuple[str, ...] = ()
     by: object = field(default=None, compare=False, repr=False)
+    tree: Tree | None = field(default=None, compare=False, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """The step with all that it rests on."""

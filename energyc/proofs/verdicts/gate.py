@@ -79,11 +79,13 @@ class Gate:
             (claim, self._tree_of(claim) if written == OTHER_KIND else written)
             for claim, written in self.writer.claims(classification, claims)
         ]
-        trees = [{"claim": _named(claim), **tree} for claim, tree in found if _is_tree(tree)]
+        trees = [{"claim": _named(c), **tree} for c, tree in found if _is_tree(tree) and not _is_shown(c)]
         answers = iter(self._answers(claims=trees))
         judged = []
         for claim, written in found:
-            given = next(answers) if _is_tree(written) else None
+            given = None
+            if _is_tree(written):
+                given = Answer(_named(claim), "yes") if _is_shown(claim) else next(answers)
             answer = self._noted(_named(claim), written, given) if written is not None else None
             if answer is None or answer.verdict == "yes":
                 judged.append(_at_its_sizes(claim, written))
@@ -173,6 +175,11 @@ def _list_of(entry: Json) -> str:
 def _is_tree(written: Written | None) -> TypeGuard[Json]:
     """Whether a proof is a rule tree."""
     return isinstance(written, dict) and "rule" in written
+
+
+def _is_shown(claim: Claim) -> bool:
+    """Whether the checker itself was asked for the proof, and accepted it."""
+    return claim.proof is not None and claim.proof.tree is not None
 
 
 def _named(claim: Claim) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,7 @@ from energyc.language.network import Network
 from energyc.language.syntax import ast
 from energyc.language.syntax.unparse import unparse
 from energyc.mathematics.ir import NoRule
-from energyc.proofs.claims.judgement import Found, Step
+from energyc.proofs.claims.judgement import Found, Step, Tree
 from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.claims.positivity import Squares
 from energyc.proofs.claims.sets import is_convex
@@ -33,8 +33,6 @@ Json = dict[str, Any]
 #: A part of an energy: the name of that, and the part.
 Part = tuple[str, str]
 LIPSCHITZ = Step("lipschitz", "")
-FLOORS = ("compact", "sum", "outgrown", "norms", "alone", "convex")
-RESTS = ("least", "proximal", "flows", "brouwer", "monotone", "rims", "banach")
 
 
 class NoTree(Exception):
@@ -56,17 +54,17 @@ class Trees:
     text: str
     layer: str | None
     consts: Mapping[str, str]
-    _known: dict[Any, Any] = field(default_factory=dict)
 
-    def of(self, kind: str, proof: Step) -> Json | str:
+    def of(self, kind: str, proof: Step) -> Tree | str:
         """The tree of a proof of a statement of this kind, or the reason why there is none."""
-        energies = self._energies
+        if proof.tree is not None:
+            return proof.tree
         writers: dict[str, Callable[[Step], Json]] = {"floor": self._floor, "rest": self._rest, "unique": self._unique}
         writers |= {"converges": self._converges, "contraction": self._contraction}
         writers |= {"positive": self._positive, "invertible": self._invertible}
         try:
             tree = writers[kind](proof)
-            read, written = self._read_by(tree["statement"], energies)
+            read, written = self._read_by(tree["statement"], self._energies)
             return {"formulas": formulas_of(self.equations, read, written), **tree}
         except OBSTACLES as reason:
             return f"it has no rule tree: {reason}"
@@ -77,21 +75,21 @@ class Trees:
 
     # ------------------------------------------------------------ what the checker finds by itself
 
-    def _asked(self, kind: str, proof: Step) -> Json | str:
-        """The tree of what may be true, with as many steps as the checker takes."""
-        with limited():
-            return self.of(kind, proof)
-
-    @cached_property
-    def is_driven_back(self) -> bool:
-        """Whether the rule ``alone`` of the checker shows that the energies take their least value."""
-        found = self._asked("floor", Step("alone", ""))
-        return not isinstance(found, str) and found["statement"]["attained"] is True
+    def shown(self, kind: str, proof: Step) -> Tree | str:
+        """The tree of what may be true, with as many steps as the checker takes, or the reason why it refuses it."""
+        try:
+            with limited():
+                tree = self.of(kind, proof)
+                if not isinstance(tree, str):
+                    self._reader.check(tree)
+                return tree
+        except OBSTACLES as reason:
+            return str(reason)
 
     @cached_property
     def stretch(self) -> Found | None:
         """The least factor that the rule ``lipschitz`` shows for a step of the spec, None where none is below 1."""
-        found = self._asked("converges", LIPSCHITZ)
+        found = self.shown("converges", LIPSCHITZ)
         if isinstance(found, str):
             return None
         return Found(Fraction(0), Fraction(found["statement"]["rate"]), found["statement"]["sizes"])
@@ -113,7 +111,7 @@ class Trees:
 
     def inverts(self, proof: Step) -> str:
         """The rule by which the matrix before a gradient is invertible, else nothing."""
-        found = self._asked("invertible", proof)
+        found = self.shown("invertible", proof)
         return "" if isinstance(found, str) else str(found["rule"])
 
     def _read_by(self, statement: Json, energies: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -269,8 +267,6 @@ class Trees:
     # ------------------------------------------------------------ equilibria and floors
 
     def _rest(self, proof: Step) -> Json:
-        if proof.rule not in RESTS:
-            raise NoTree(f"the format has no rule {proof.rule}")
         statement = {"kind": "rest", "steps": "plain", "lengths": {}, **self._quantified("rest")}
         if proof.rule == "banach":
             return self._by_banach(proof, statement)
@@ -284,10 +280,8 @@ class Trees:
         if proof.rule == "brouwer":
             premises = [_node("damped", {"kind": "damped", "of": [name]}) for name in sorted(self._reader.free)]
         else:
-            premises = [self._floor(proof.premises[0])]
+            premises = [_bare(self.of("floor", proof.premises[0]))]
             sizes = sizes or premises[0]["statement"]["sizes"]
-            if not premises[0]["statement"]["attained"]:
-                raise NoTree("the least value is not seen to be taken")
         if proof.rule == "proximal":
             facts = {"kinks": self._kinks()}
         at: Json = {"steps": steps, "lengths": lengths, "sizes": sizes}
@@ -299,24 +293,16 @@ class Trees:
 
     def _floor(self, proof: Step) -> Json:
         energies = self._energies
-        if proof.rule not in FLOORS:
-            raise NoTree(f"the format has no rule {proof.rule}")
         statement = {"kind": "floor", "of": energies, "attained": True, "sizes": {}, **self._quantified("floor")}
         if proof.rule == "convex":
             return self._at_sizes(
                 lambda sizes: _node("convex", {**statement, "sizes": {**sizes}}, self._single(proof, sizes)[0])
             )
-        if (key := ("floor", proof.rule)) not in self._known:
-            parts = [*parts_of(self.equations, energies)]
-            if proof.rule in ("norms", "alone"):
-                grouped = self._together(parts, proof.rule)
-            else:
-                grouped = self._grouped(parts, proof.rule == "sum")
-            premises = [*grouped]
-            confined = {name for premise in premises for name in premise["statement"]["confines"]}
-            attained = confined >= self._reader.free and all(map(self._is_continuous, energies))
-            self._known[key] = _node("sum", {**statement, "attained": attained}, premises)
-        return dict(self._known[key])
+        parts = [*parts_of(self.equations, energies)]
+        premises = [*(self._grouped(parts) if proof.rule == "outgrown" else self._together(parts, proof.rule))]
+        confined = {name for premise in premises for name in premise["statement"]["confines"]}
+        attained = confined >= self._reader.free and all(map(self._is_continuous, energies))
+        return _node("sum", {**statement, "attained": attained}, premises)
 
     def _is_continuous(self, energy: str) -> bool:
         return self._reader.facts(self._reader.spec["terms"][energy]).continuous is True
@@ -334,8 +320,8 @@ class Trees:
     def _facts(self, part: Part) -> Facts:
         return self._reader.facts_of_part(self._reader.spec["terms"][part[0]], expression(part[1]))
 
-    def _grouped(self, parts: Sequence[Part], alone: bool) -> Iterator[Json]:
-        """The premises of a sum: what may fall with what outgrows it, then each of the other parts ``alone``."""
+    def _grouped(self, parts: Sequence[Part]) -> Iterator[Json]:
+        """The premises of a sum: what may fall with what outgrows it, then the other parts, each by itself."""
         facts = {part: self._facts(part) for part in parts}
         firm, given = [part for part in parts if facts[part].below], list[str]()
         if loose := [part for part in parts if not facts[part].below]:
@@ -345,7 +331,7 @@ class Trees:
                 raise NoTree("no powers of the states are seen to outgrow all else")
             yield _part(together, confined, ())
             firm, given = [part for part in firm if part not in together], [*confined]
-        while not alone and (found := self._confining([part for part in firm if not facts[part].above], given)):
+        while found := self._confining([part for part in firm if not facts[part].above], given):
             yield _part([found[0]], found[1], given)
             given += [name for name in found[1] if name not in given]
             firm.remove(found[0])
@@ -390,6 +376,13 @@ def parts_of(equations: Equations, energies: Sequence[str]) -> Iterator[Part]:
     for name in energies:
         for negative, term in _summands(equations.own[name].right):
             yield name, f"-({unparse(term)})" if negative else unparse(term)
+
+
+def _bare(tree: Tree | str) -> Json:
+    """A tree as a premise: without its formulas."""
+    if isinstance(tree, str):
+        raise NoTree(tree)
+    return {name: part for name, part in tree.items() if name != "formulas"}
 
 
 def _left_out(squares: list[str]) -> list[list[str]]:
