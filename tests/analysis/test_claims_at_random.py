@@ -49,7 +49,7 @@ PIECES: dict[str, tuple[bool, bool, bool]] = {
     "z[k]*tanh(z[k])": (True, True, True),
     "-z[k]*tanh({a}*z[k])": (False, True, False),
     "{a}*silu({u})": (True, True, True),
-    "-gelu({u})": (False, True, False),
+    "-gelu({a}*z[k])": (False, True, False),
     "sin({u}) - {w}*cos(z[k])": (True, True, True),
     "exp(-z[k])*z[k]": (False, True, True),
     "sigmoid(z[k])*z[k]^2 - {a}*z[k]": (True, True, True),

@@ -18,8 +18,7 @@ from energyc.proofs.claims.classes import WHOLE, Claim
 from energyc.proofs.claims.energy import whole_forces
 from energyc.proofs.claims.judgement import Found, Judgement, Kernel, Step, at_sizes, undecided
 from energyc.proofs.claims.monotone import CONVERGES, UNIQUE, Monotone
-from energyc.proofs.claims.norms import Norms
-from energyc.proofs.claims.sets import of_forces, on_charts, simplexes, with_spheres
+from energyc.proofs.claims.sets import of_forces, on_charts, with_spheres
 from energyc.proofs.conservativeness.classify import Classification, field_from
 from energyc.proofs.conservativeness.decide import decide
 from energyc.proofs.conservativeness.descent import SEED, Descent, by_let, lets_of, only_through, vector_of
@@ -189,9 +188,8 @@ class Judge:
         about = f"{descent.metric} of {flow.word} {descent.state}"
         yield _claim(about, "symmetric", _symmetric(descent.symmetric))
         at = descent.at if descent.plain else None
-        claim = self._positive(about, descent.matrix, at, self.network.states[descent.state].node)
         named = (descent.by, descent.state) if descent.plain else (descent.state,)
-        yield claim if claim.proof is None else replace(claim, proof=replace(claim.proof, about=named))
+        yield self._positive(about, descent.matrix, at, self.network.states[descent.state].node, named)
 
     def _of_matrix(self, name: str, flow: str, by: tuple[str, str], matrix: ForceField) -> Iterator[Claim]:
         """That a preconditioner is symmetric and positive, by two of its indices."""
@@ -199,14 +197,12 @@ class Judge:
         verdict = decide(matrix, np.random.default_rng(SEED), SECONDS)
         yield _claim(about, "symmetric", _symmetric(verdict))
         if verdict.kind == "conservative":
-            claim = self._positive(about, matrix, None, matrix.states[0])
-            yield claim if claim.proof is None else replace(claim, proof=replace(claim.proof, about=(name, *by)))
+            yield self._positive(about, matrix, None, matrix.states[0], (name, *by))
 
-    def _positive(self, about: str, matrix: ForceField, at: Node | None, state: Node) -> Claim:
+    def _positive(self, about: str, matrix: ForceField, at: Node | None, state: Node, named: tuple[str, ...]) -> Claim:
         matrix = replace(matrix, structure=with_spheres(self.network, matrix.structure))
         drawn = on_charts(self.network, matrix)
-        norms = Norms(self.enclosures, {}, matrix.structure, simplexes(self.network))
-        judged = positivity.positivity(matrix, drawn, at, state, norms)
+        judged = positivity.positivity(matrix, drawn, at, state, named, self.enclosures, self.kernel)
         return _claim(about, positivity.CLAIM, self.adversary.against_positivity(drawn, judged))
 
     def _of_inverse(self, descent: Descent) -> Iterator[Claim]:
