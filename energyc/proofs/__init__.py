@@ -8,7 +8,6 @@ It works on graphs, with exact fractions, intervals and NumPy; it neither genera
 | ``fields`` | the input of a proof, a force field on stacked states; its points, sizes, kinks and jumps |
 | ``enclosures`` | ranges: intervals, exact and multiprecision evaluation, growth |
 | ``normal_form`` | tensors as sums of monomials in canonical form, within a budget |
-| ``certificates`` | proofs of symmetry as data, and the checker that replays them |
 | ``conservativeness`` | whether a force is a gradient: prover, potentials, witnesses, loops, ties, metric descent |
 | ``claims`` | floors, equilibria, contraction, positivity, holomorphy |
 | ``verdicts`` | the verdict on each rule, the rules that are admissible, the report in the spec's notation |

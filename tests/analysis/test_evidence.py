@@ -12,9 +12,7 @@ from energyc.language.network import Structure
 from energyc.mathematics.functions import FUNCTIONS
 from energyc.mathematics.ir import ONE, IndexExpr
 from energyc.mathematics.ir.interpreter import evaluate
-from energyc.proofs.certificates.certificate import Certificate
-from energyc.proofs.certificates.checker import check
-from energyc.proofs.certificates.pairing import CertificateError, check_pairing
+from energyc.proofs.conservativeness.certificate import Certificate
 from energyc.proofs.conservativeness.decide import decide
 from energyc.proofs.conservativeness.potential import is_potential, recover
 from energyc.proofs.conservativeness.prover import prove
@@ -28,6 +26,8 @@ from energyc.proofs.fields.sizes import small_sizes
 from energyc.proofs.normal_form.budget import Budget
 from energyc.proofs.normal_form.canonical import Factor, Labelling
 from tests.analysis.build import A0, A1, A2, Build, integer, op, plus, times
+from tests.analysis.pairing import CertificateError, check_pairing
+from tests.analysis.replay import check
 
 
 def untied() -> tuple[Build, ForceField]:

@@ -11,13 +11,13 @@ import pytest
 
 from energyc.mathematics.calculus import depends, gradient
 from energyc.mathematics.ir import Node
-from energyc.proofs.certificates import checker
-from energyc.proofs.certificates.certificate import Certificate
+from energyc.proofs.conservativeness.certificate import Certificate
 from energyc.proofs.conservativeness.decide import decide
 from energyc.proofs.conservativeness.prover import STAGES, Bilinear, Stage, _certificate, _Pair, normaliser_of, prove
 from energyc.proofs.fields.domain import jumps
 from energyc.proofs.fields.problem import ForceField, fork, transparent
 from energyc.proofs.normal_form.budget import OverBudget
+from tests.analysis import replay as checker
 from tests.drawing import SEED, draws
 from tests.ir.random_graphs import CONSTS, SIZES, RandomGraph
 

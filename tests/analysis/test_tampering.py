@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from energyc.mathematics.ir import Coefficient, Map, Node
-from energyc.proofs.certificates.certificate import Certificate, TermEntry
-from energyc.proofs.certificates.checker import check
-from energyc.proofs.certificates.pairing import CertificateError
+from energyc.proofs.conservativeness.certificate import Certificate, TermEntry
 from energyc.proofs.conservativeness.prover import prove
 from energyc.proofs.enclosures.impulses import IMPULSE
 from energyc.proofs.fields.problem import ForceField
 from tests.analysis.build import Build
+from tests.analysis.pairing import CertificateError
+from tests.analysis.replay import check
 from tests.drawing import SEED
 
 Change = Callable[[Build, Node], Node]

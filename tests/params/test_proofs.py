@@ -14,12 +14,12 @@ from energyc.language.diagnostics import Source
 from energyc.language.network import Network
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import Choices, resolve
-from energyc.proofs.certificates.certificate import Certificate
-from energyc.proofs.certificates.checker import check
-from energyc.proofs.certificates.pairing import CertificateError
+from energyc.proofs.conservativeness.certificate import Certificate
 from energyc.proofs.conservativeness.classify import Classification, classify, field_from, force_of
 from energyc.proofs.normal_form.products import multiplied_out
 from energyc.proofs.verdicts.in_notation import classes_of
+from tests.analysis.pairing import CertificateError
+from tests.analysis.replay import check
 from tests.drawing import seeds
 
 HEAD = "network n\ndim N = 5, D = 4, K = 3\nclamp x[N]\n"

@@ -1,5 +1,5 @@
 """Whether a force is a gradient: numbers first, then a proof, then what the proof leaves open.
 
-Imports: ``calculus``, ``certificates``, ``enclosures``, ``fields``, ``functions``, ``ir``, ``network``,
+Imports: ``calculus``, ``enclosures``, ``fields``, ``functions``, ``ir``, ``network``,
 ``normal_form``, ``resolve``; libraries: ``numpy``.
 """

@@ -84,7 +84,7 @@ class _Clock:
 
 
 def classify(network: Network) -> Classification:
-    """Classify all terms; deterministic unless a proof runs out of time. Raises CertificateError, a compiler bug."""
+    """Classify all terms; deterministic unless a proof runs out of time."""
     base = field_from(network)
     clock, surfaces = _Clock(TOTAL_SECONDS), surfaces_of(network)
     terms: dict[str, Verdict] = {}

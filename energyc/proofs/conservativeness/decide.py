@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from energyc.mathematics.ir import Node
-from energyc.proofs.certificates.certificate import Certificate
-from energyc.proofs.certificates.checker import check
+from energyc.proofs.conservativeness.certificate import Certificate
 from energyc.proofs.conservativeness.continuity import discontinuities
 from energyc.proofs.conservativeness.loops import Circulation, find_circulation
 from energyc.proofs.conservativeness.potential import recover
@@ -35,10 +34,7 @@ ON_SET = "what is normal to the set of the states does no work"
 def decide_on_set(
     field: ForceField, surfaces: Surfaces, generator: np.random.Generator, seconds: float = SECONDS
 ) -> Verdict:
-    """The verdict on a field with states on surfaces: along the set, where that is stronger than in all space.
-
-    Raises CertificateError, a compiler bug.
-    """
+    """The verdict on a field with states on surfaces: along the set, where that is stronger than in all space."""
     verdict = decide(field, generator, seconds)
     if verdict.kind == "conservative" or not moves_on_a_surface(field, surfaces):
         return verdict
@@ -62,7 +58,7 @@ def decide(
     energy: Node | None = None,
     doubts: Sequence[str] = (),
 ) -> Verdict:
-    """Whether a field is minus a gradient. Raises CertificateError if a proof fails its check, a compiler bug.
+    """Whether a field is minus a gradient.
 
     ``energy``, if known, is an energy whose negative gradient is the field wherever it is smooth, ``doubts`` what is
     not known of its jumps.
@@ -76,8 +72,6 @@ def decide(
     attempts = prove(field, seconds)
     certificate = attempts[-1].certificate
     tried = (search.outcome, *(a.outcome for a in attempts))
-    if certificate is not None and not check(certificate, field, generator):
-        certificate, tried = None, (*tried, "the proof could not be checked: no finite point was found")
     circulation = _circulation(field, generator)
     if circulation.witness:
         return Verdict("not-conservative", "witness", circulation.witness, certificate, tried=tried)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from energyc.mathematics.ir import ONE, Input, Node
-from energyc.proofs.certificates.certificate import AtomEntry, Certificate, FactorEntry, TermEntry
+from energyc.proofs.conservativeness.certificate import AtomEntry, Certificate, FactorEntry, TermEntry
 from energyc.proofs.enclosures.impulses import with_impulses, without_impulses
 from energyc.proofs.fields.domain import jumps
 from energyc.proofs.fields.problem import ForceField, fork, linearise, transparent

@@ -10,7 +10,7 @@ from energyc.language.network import Structure
 from energyc.mathematics.ir import Node
 
 if TYPE_CHECKING:
-    from energyc.proofs.certificates.certificate import Certificate
+    from energyc.proofs.conservativeness.certificate import Certificate
 
 Kind = Literal["conservative", "not-conservative", "undecided"]
 Class = Literal["conservative", "metric-descent", "not-conservative", "undecided"]

@@ -15,8 +15,8 @@ from energyc.language.network import Network
 from energyc.language.syntax import ast
 from energyc.mathematics.calculus import gradient
 from energyc.mathematics.ir import Add, Einsum, Graph, Input, Map, Node
-from energyc.proofs.certificates.certificate import Certificate, TermEntry
 from energyc.proofs.claims.classes import Claim
+from energyc.proofs.conservativeness.certificate import Certificate, TermEntry
 from energyc.proofs.conservativeness.classify import Classification, field_from, surfaces_of
 from energyc.proofs.conservativeness.descent import Descent
 from energyc.proofs.conservativeness.verdict import Verdict

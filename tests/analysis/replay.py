@@ -1,9 +1,8 @@
-"""Checks a certificate independently of the prover: the pairing symbolically, the rest in multiprecision arithmetic.
+"""Replays a certificate independently of the prover: the pairing symbolically, the rest in multiprecision arithmetic.
 
-The checker and the prover share the graph and the meaning of its nodes, nothing else: here J comes from differences of
+The replay and the prover share the graph and the meaning of its nodes, nothing else: here J comes from differences of
 the force, at points drawn for the purpose, of several scales and on both sides of every kink. At each point the terms
-must add up to ``u . J w``, which must equal ``w . J u``, and every symmetry of an atom must hold, to 30 digits. A
-failed check is a bug of the compiler, never of a spec.
+must add up to ``u . J w``, which must equal ``w . J u``, and every symmetry of an atom must hold, to 30 digits.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from energyc.mathematics.ir import TRUTHS, Input, Map, Node, walk
-from energyc.proofs.certificates.certificate import Certificate, TermEntry
-from energyc.proofs.certificates.pairing import check_pairing, require
+from energyc.proofs.conservativeness.certificate import Certificate, TermEntry
 from energyc.proofs.enclosures.exact import Evaluation, aligned
 from energyc.proofs.enclosures.multiprecision import DIGITS, Multiprecision, Number, digits, number, resolution
 from energyc.proofs.fields.problem import ForceField
 from energyc.proofs.fields.sizes import Sizes, small_sizes, with_sets_at, work
 from energyc.proofs.fields.structured import holds, on_sets
+from tests.analysis.pairing import check_pairing, require
 
 Array = NDArray[Any]
 Point = Mapping[Input, Array]

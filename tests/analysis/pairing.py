@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from energyc.proofs.certificates.certificate import AtomEntry, Certificate, FactorEntry, TermEntry
+from energyc.proofs.conservativeness.certificate import AtomEntry, Certificate, FactorEntry, TermEntry
 
 
 class CertificateError(Exception):
-    """A proof that does not hold, which is a compiler bug (exit status 70)."""
+    """A proof that does not hold."""
 
 
 def check_pairing(certificate: Certificate) -> None:
