@@ -16,7 +16,7 @@ from energyc.language.resolve import resolve
 from energyc.language.syntax import parse
 from energyc.mathematics.calculus import gradient
 from energyc.mathematics.ir.interpreter import evaluate
-from energyc.mathematics.ir.text import format_graph, parse_graph
+from energyc.mathematics.ir.text import format_graph
 from energyc.proofs.conservativeness.classify import classify
 from energyc.proofs.conservativeness.decide import decide
 from energyc.proofs.conservativeness.verdict import LoopWitness, Verdict
@@ -26,6 +26,7 @@ from energyc.proofs.fields.surfaces import Surfaces
 from energyc.proofs.verdicts.rules import admissible
 from energyc.runtime.rules import RULES
 from tests.analysis.replay import check
+from tests.ir.text_parser import parse_graph
 
 HEAD = """network tried
 dim T = 16, D = 24, F = 96

@@ -9,8 +9,8 @@ import torch
 from energyc.mathematics.calculus import gradient, tangent
 from energyc.mathematics.ir import ONE, Input, Node
 from energyc.mathematics.ir.interpreter import evaluate
-from energyc.mathematics.ir.verify import verify
 from tests.ir.random_graphs import BATCH, CONSTS, SIZES, RandomGraph
+from tests.ir.verify import verify
 
 SEEDS = range(60)
 

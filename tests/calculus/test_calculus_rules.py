@@ -11,7 +11,7 @@ from energyc.mathematics.calculus import DoesNotOccur, adjoint, depends, differe
 from energyc.mathematics.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Node
 from energyc.mathematics.ir.indexing import axis
 from energyc.mathematics.ir.interpreter import evaluate
-from energyc.mathematics.ir.verify import verify
+from tests.ir.verify import verify
 
 SIZES = {"N": 3}
 POINT = np.array([[0.3, -1.2, 2.0], [1.0, 0.5, -0.7]])

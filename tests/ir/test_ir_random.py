@@ -8,9 +8,10 @@ import pytest
 from energyc.mathematics.ir import Node, walk
 from energyc.mathematics.ir.flops import step_flops
 from energyc.mathematics.ir.interpreter import evaluate
-from energyc.mathematics.ir.text import format_graph, parse_graph
-from energyc.mathematics.ir.verify import verify
+from energyc.mathematics.ir.text import format_graph
 from tests.ir.random_graphs import CONSTS, SIZES, RandomGraph
+from tests.ir.text_parser import parse_graph
+from tests.ir.verify import verify
 
 SEEDS = range(60)
 

@@ -8,7 +8,8 @@ import pytest
 
 from energyc.mathematics.ir import ONE, TRUTHS, Coefficient, Function, Graph, Guard, IndexExpr, Node
 from energyc.mathematics.ir.indexing import axis, integer
-from energyc.mathematics.ir.text import format_graph, parse_graph
+from energyc.mathematics.ir.text import format_graph
+from tests.ir.text_parser import parse_graph
 
 CAUSAL = """\
 %0[N, D] = input state z

@@ -28,7 +28,7 @@ from energyc.mathematics.ir import (
     Stop,
 )
 from energyc.mathematics.ir.indexing import axis, equal, integer
-from energyc.mathematics.ir.verify import IRError, verify
+from tests.ir.verify import IRError, verify
 
 GRAPH = Graph()
 A = GRAPH.input("a", "param", ("N", "M"))

@@ -20,10 +20,10 @@ from energyc.mathematics.ir import ONE, Facts, Graph, Input, Node, NoRule, walk
 from energyc.mathematics.ir.indexing import axis, equal
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.mathematics.ir.text import format_graph
-from energyc.mathematics.ir.verify import verify
 from energyc.proofs.enclosures.exact import Evaluation, Intervals
 from energyc.proofs.normal_form.budget import Budget
 from energyc.proofs.normal_form.normal import Normaliser
+from tests.ir.verify import verify
 
 SIZES = {"N": 3}
 POINT = np.array([[0.3, -1.2, 2.0]])

@@ -14,8 +14,8 @@ from energyc.language.resolve import resolve
 from energyc.language.syntax import parse
 from energyc.mathematics.ir import Input, Node
 from energyc.mathematics.ir.interpreter import evaluate
-from energyc.mathematics.ir.verify import verify
 from energyc.running.data import find_adapter
+from tests.ir.verify import verify
 
 SPECS = Path(__file__).parents[2] / "specs"
 BATCH = 2

@@ -1,4 +1,4 @@
-"""A graph as text that a person can read and :func:`parse_graph` reads back, a line for each node.
+"""A graph as text that a person can read, a line for each node, without loss.
 
 ::
 
@@ -35,12 +35,9 @@ from energyc.mathematics.ir.nodes import (
     Reduction,
     Stop,
 )
-from energyc.mathematics.ir.text_parser import parse_graph
 
 NAME = re.compile(r"[A-Za-z_][\w.']*", re.ASCII)
 INFIX: Mapping[str, str] = MappingProxyType({"floor_div": "div", "mod": "mod"})
-
-__all__ = ["format_graph", "parse_graph"]
 
 
 def format_graph(
