@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +17,7 @@ from energyc.proofs.claims import contraction, floor, positivity, rest
 from energyc.proofs.claims.adversary import Adversary
 from energyc.proofs.claims.classes import WHOLE, Claim
 from energyc.proofs.claims.energy import whole_forces
-from energyc.proofs.claims.judgement import Found, Judgement, Kernel, Step, at_sizes, undecided
+from energyc.proofs.claims.judgement import LIPSCHITZ, Judgement, Kernel, Step, at_sizes, undecided
 from energyc.proofs.claims.monotone import CONVERGES, UNIQUE, Monotone
 from energyc.proofs.claims.sets import of_forces, on_charts, with_spheres
 from energyc.proofs.conservativeness.classify import Classification, field_from
@@ -130,7 +131,7 @@ class Judge:
             unique = self.adversary.against_monotone(monotone, monotone.judged(self.called))
         stretch = None
         if not (monotone.barred or self.resting.is_gradient or self.adversary.pushes_apart):
-            stretch = self.kernel.stretch
+            stretch = self._stretch
         if unique.verdict != "proved" and stretch is not None:
             unique = self.adversary.against_rate(self._by_banach(stretch))
         if judged.verdict != "proved" and unique.verdict == "proved":
@@ -139,13 +140,19 @@ class Judge:
         if judged.verdict == "proved":
             yield _claim(self.called, UNIQUE, unique)
         if unique.verdict == "proved":
-            steps = monotone.steps(None if stretch is None else float(stretch.high))
+            steps = monotone.steps(stretch)
             yield from (_claim(about, CONVERGES, self.adversary.against_rate(each)) for about, each in steps)
 
-    def _by_banach(self, stretch: Found) -> Judgement:
+    @cached_property
+    def _stretch(self) -> float | None:
+        """By how much a step of the spec takes states apart at most; None where that is not seen to be below 1."""
+        found = self.kernel.shown("converges", LIPSCHITZ)
+        return None if isinstance(found, str) else float(Fraction(found["statement"]["rate"]))
+
+    def _by_banach(self, stretch: float) -> Judgement:
         """That a step which takes all states closer to one another has one fixed point."""
-        because = f"a step takes states at most {float(stretch.high):.4g} times as far apart (Banach)"
-        return Judgement("proved", because, Step("banach", f"{self.called} has one equilibrium", by=stretch))
+        because = f"a step takes states at most {stretch:.4g} times as far apart (Banach)"
+        return Judgement("proved", because, Step("banach", f"{self.called} has one equilibrium"))
 
     def _by_curvature(self, least: floor.Floor) -> floor.Floor:
         """A floor that no other rule shows, of an energy that is strongly convex; else the same."""
@@ -215,8 +222,9 @@ class Judge:
         squares = [positivity.squares_in(each, self.enclosures) for each in (matrix, turned)]
         proof = Step("", "P v = 0 for v = 0 alone", about=(descent.state, descent.by), by=squares)
         judged = undecided("no rule shows it: P is neither definite nor a factor of each element that is nowhere 0")
-        if rule := self.kernel.inverts(proof):
-            judged = Judgement("proved", INVERSES[rule], replace(proof, rule=rule))
+        tree = self.kernel.shown("invertible", proof)
+        if not isinstance(tree, str):
+            judged = Judgement("proved", INVERSES[tree["rule"]], replace(proof, rule=tree["rule"], tree=tree))
         judged = self.adversary.against_inverse(on_charts(self.network, matrix), judged)
         yield _claim(f"P of flow {descent.state}", INVERTIBLE, judged)
 

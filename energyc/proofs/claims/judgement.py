@@ -37,15 +37,8 @@ class Kernel(Protocol):
     def shown(self, kind: str, proof: Step) -> Tree | str:
         """The tree by which a rule shows a statement of a kind, or the reason why it does not."""
 
-    @property
-    def stretch(self) -> Found | None:
-        """By how much a step of the spec takes states apart at most, if that is less than they are."""
-
     def slope(self, state: str) -> Found | None:
         """The slope of a step of a state by itself, element by element; None where the force jumps or they interact."""
-
-    def inverts(self, proof: Step) -> str:
-        """The rule by which P of a flow ``-P grad(E, g)`` is invertible, else nothing."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +60,10 @@ class Step:
         """The step with all that it rests on."""
         entry: dict[str, Any] = {"rule": self.rule, "statement": self.statement}
         return {**entry, "premises": [step.to_json() for step in self.premises]} if self.premises else entry
+
+
+#: That a step of the spec takes all states closer to one another, by the norms of its Jacobian.
+LIPSCHITZ = Step("lipschitz", "states are closer after a step")
 
 
 @dataclass(frozen=True)

@@ -75,18 +75,10 @@ class Gate:
         self, classification: Classification, claims: Iterable[Claim]
     ) -> tuple[Classification, tuple[Claim, ...]]:
         """The claims beside the classes; where a symmetry is refused, no flow descends by it."""
-        found = [
-            (claim, self._tree_of(claim) if written == OTHER_KIND else written)
-            for claim, written in self.writer.claims(classification, claims)
-        ]
-        trees = [{"claim": _named(c), **tree} for c, tree in found if _is_tree(tree) and not _is_shown(c)]
-        answers = iter(self._answers(claims=trees))
         judged = []
-        for claim, written in found:
-            given = None
-            if _is_tree(written):
-                given = Answer(_named(claim), "yes") if _is_shown(claim) else next(answers)
-            answer = self._noted(_named(claim), written, given) if written is not None else None
+        for claim, by_writer in self.writer.claims(classification, claims):
+            written = self._tree_of(claim) if by_writer == OTHER_KIND else by_writer
+            answer = None if written is None else self._noted(_named(claim), written)
             if answer is None or answer.verdict == "yes":
                 judged.append(_at_its_sizes(claim, written))
                 continue
@@ -113,7 +105,7 @@ class Gate:
 
     def _tree_of(self, claim: Claim) -> Written:
         kind = WITH_TREES.get(claim.claim)
-        return self.trees.of(kind, claim.proof) if kind is not None and claim.proof is not None else OTHER_KIND
+        return self.trees.shown(kind, claim.proof) if kind is not None and claim.proof is not None else OTHER_KIND
 
     @cached_property
     def trees(self) -> Trees:
@@ -143,15 +135,15 @@ class Gate:
             self.left_out.append({"claim": claim, "reason": answer.reason})
         return answer
 
-    def _answer(self, claim: str, certificate: Written) -> Answer:
-        if isinstance(certificate, str):
-            return Answer(claim, "not covered", certificate)
-        return self._answers(certificates=[{"claim": claim, **certificate}])[0]
-
-    def _answers(self, **proofs: Sequence[Json]) -> list[Answer]:
-        file = {"format": FORMAT, "version": VERSION, "consts": self.consts, **dict.fromkeys(LISTS, ()), **proofs}
-        answers = judge(file, self._text)
-        return [each._replace(reason=f"the checker answers {each.verdict}: {each.reason}") for each in answers]
+    def _answer(self, claim: str, written: Written) -> Answer:
+        """The answer to a proof; a rule tree is one that the checker was asked for, and accepted."""
+        if isinstance(written, str):
+            return Answer(claim, "not covered", written)
+        if _is_tree(written):
+            return Answer(claim, "yes")
+        proofs = {"certificates": [{"claim": claim, **written}], "claims": ()}
+        (answer,) = judge({"format": FORMAT, "version": VERSION, "consts": self.consts, **proofs}, self._text)
+        return answer._replace(reason=f"the checker answers {answer.verdict}: {answer.reason}")
 
 
 def file_of(name: str, gates: Sequence[Gate]) -> Json:
@@ -175,11 +167,6 @@ def _list_of(entry: Json) -> str:
 def _is_tree(written: Written | None) -> TypeGuard[Json]:
     """Whether a proof is a rule tree."""
     return isinstance(written, dict) and "rule" in written
-
-
-def _is_shown(claim: Claim) -> bool:
-    """Whether the checker itself was asked for the proof, and accepted it."""
-    return claim.proof is not None and claim.proof.tree is not None
 
 
 def _named(claim: Claim) -> str:

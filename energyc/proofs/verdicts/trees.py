@@ -22,7 +22,7 @@ from energyc.language.network import Network
 from energyc.language.syntax import ast
 from energyc.language.syntax.unparse import unparse
 from energyc.mathematics.ir import NoRule
-from energyc.proofs.claims.judgement import Found, Step, Tree
+from energyc.proofs.claims.judgement import LIPSCHITZ, Found, Step, Tree
 from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.claims.positivity import Squares
 from energyc.proofs.claims.sets import is_convex
@@ -32,7 +32,6 @@ from energyc.proofs.verdicts.slopes import Slopes, TooWeak
 Json = dict[str, Any]
 #: A part of an energy: the name of that, and the part.
 Part = tuple[str, str]
-LIPSCHITZ = Step("lipschitz", "")
 
 
 class NoTree(Exception):
@@ -55,44 +54,32 @@ class Trees:
     layer: str | None
     consts: Mapping[str, str]
 
-    def of(self, kind: str, proof: Step) -> Tree | str:
-        """The tree of a proof of a statement of this kind, or the reason why there is none."""
+    def shown(self, kind: str, proof: Step) -> Tree | str:
+        """The tree by which the checker shows a statement of this kind, or the reason why it does not."""
         if proof.tree is not None:
             return proof.tree
+        try:
+            with limited():
+                tree = self._written(kind, proof)
+                self._reader.check(tree)
+                return tree
+        except OBSTACLES as reason:
+            return str(reason)
+
+    def _written(self, kind: str, proof: Step) -> Tree:
+        """The tree of a proof, with the formulas that it reads. Raises one of the OBSTACLES."""
         writers: dict[str, Callable[[Step], Json]] = {"floor": self._floor, "rest": self._rest, "unique": self._unique}
         writers |= {"converges": self._converges, "contraction": self._contraction}
         writers |= {"positive": self._positive, "invertible": self._invertible}
-        try:
-            tree = writers[kind](proof)
-            read, written = self._read_by(tree["statement"], self._energies)
-            return {"formulas": formulas_of(self.equations, read, written), **tree}
-        except OBSTACLES as reason:
-            return f"it has no rule tree: {reason}"
+        tree = writers[kind](proof)
+        read, written = self._read_by(tree["statement"], self._energies)
+        return {"formulas": formulas_of(self.equations, read, written), **tree}
 
     @cached_property
     def _energies(self) -> list[str]:
         return [name for name, term in self.equations.own.items() if term.word == "energy"]
 
     # ------------------------------------------------------------ what the checker finds by itself
-
-    def shown(self, kind: str, proof: Step) -> Tree | str:
-        """The tree of what may be true, with as many steps as the checker takes, or the reason why it refuses it."""
-        try:
-            with limited():
-                tree = self.of(kind, proof)
-                if not isinstance(tree, str):
-                    self._reader.check(tree)
-                return tree
-        except OBSTACLES as reason:
-            return str(reason)
-
-    @cached_property
-    def stretch(self) -> Found | None:
-        """The least factor that the rule ``lipschitz`` shows for a step of the spec, None where none is below 1."""
-        found = self.shown("converges", LIPSCHITZ)
-        if isinstance(found, str):
-            return None
-        return Found(Fraction(0), Fraction(found["statement"]["rate"]), found["statement"]["sizes"])
 
     def slope(self, state: str) -> Found | None:
         """The range of the slope of a step of a state: for all sizes, or where that is wide for those of the spec."""
@@ -108,11 +95,6 @@ class Trees:
             if low > -1 and high < 1:
                 break
         return wide
-
-    def inverts(self, proof: Step) -> str:
-        """The rule by which the matrix before a gradient is invertible, else nothing."""
-        found = self.shown("invertible", proof)
-        return "" if isinstance(found, str) else str(found["rule"])
 
     def _read_by(self, statement: Json, energies: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         """The terms and lets that a statement is about."""
@@ -280,7 +262,8 @@ class Trees:
         if proof.rule == "brouwer":
             premises = [_node("damped", {"kind": "damped", "of": [name]}) for name in sorted(self._reader.free)]
         else:
-            premises = [_bare(self.of("floor", proof.premises[0]))]
+            (floor,) = proof.premises
+            premises = [_bare(floor.tree or self._written("floor", floor))]
             sizes = sizes or premises[0]["statement"]["sizes"]
         if proof.rule == "proximal":
             facts = {"kinks": self._kinks()}
@@ -378,10 +361,8 @@ def parts_of(equations: Equations, energies: Sequence[str]) -> Iterator[Part]:
             yield name, f"-({unparse(term)})" if negative else unparse(term)
 
 
-def _bare(tree: Tree | str) -> Json:
+def _bare(tree: Tree) -> Json:
     """A tree as a premise: without its formulas."""
-    if isinstance(tree, str):
-        raise NoTree(tree)
     return {name: part for name, part in tree.items() if name != "formulas"}
 
 
