@@ -6,7 +6,7 @@ It works on graphs, with exact fractions, intervals and NumPy; it neither genera
 | room | content |
 |---|---|
 | ``fields`` | the input of a proof, a force field on stacked states; its points, sizes, kinks and jumps |
-| ``enclosures`` | ranges: intervals, exact and multiprecision evaluation, growth |
+| ``enclosures`` | ranges: intervals, exact and multiprecision evaluation |
 | ``normal_form`` | tensors as sums of monomials in canonical form, within a budget |
 | ``conservativeness`` | whether a force is a gradient: prover, potentials, witnesses, loops, ties, metric descent |
 | ``claims`` | floors, equilibria, contraction, positivity, holomorphy |

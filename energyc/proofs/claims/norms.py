@@ -30,14 +30,13 @@ ROUNDING, ROOT = 1e-10, 1e-15
 
 @dataclass(frozen=True)
 class Bound:
-    """The ``square`` of a norm at most, a fraction or infinite, and which sets it follows from."""
+    """The ``square`` of a norm at most, a fraction or infinite."""
 
     square: Fraction | float
-    because: tuple[str, ...] = ()
 
     def __mul__(self, other: Bound) -> Bound:
         finite = math.inf not in (self.square, other.square)
-        return Bound(self.square * other.square if finite else math.inf, self.because + other.because)
+        return Bound(self.square * other.square if finite else math.inf)
 
     @property
     def norm(self) -> Fraction | float:
@@ -151,30 +150,30 @@ class Norms:
 
     def _by_sets(self, factor: Operand, new: set[int], gone: set[int], labels: Mapping[int, float]) -> Iterator[Bound]:
         """The norm of each matrix of a factor between the labels that it makes and those that it adds up along."""
-        for rows, columns, bound, because in self._sets(factor.node):
+        for rows, columns, bound in self._sets(factor.node):
             made, taken = ({factor.axes[k] for k in axes} for axes in (rows, columns))
-            own = Bound(bound**2, (because,))
+            own = Bound(bound**2)
             if rows and (made, taken) in ((new, gone), (gone, new)):
                 yield own
             elif not rows and taken <= new | gone:
                 yield own * _summed((new | gone) - taken, labels)
 
-    def _sets(self, node: Node) -> Iterator[tuple[Sequence[int], Sequence[int], Fraction, str]]:
-        """The axes between which the norm of a node is bounded, the bound, and why; vectors have no rows."""
+    def _sets(self, node: Node) -> Iterator[tuple[Sequence[int], Sequence[int], Fraction]]:
+        """The axes between which the norm of a node is bounded, and the bound; vectors have no rows."""
         one = Fraction(1)
         if isinstance(node, Softmax | ArgMax):
-            yield (), node.axes, one, f"the norm of {node.operator} is at most 1"
+            yield (), node.axes, one
         if not isinstance(node, Input):
             return
         if node in self.simplexes:
-            yield (), self.simplexes[node], one, f"|{node.name}| <= 1 on its simplex"
+            yield (), self.simplexes[node], one
         for part in self.structure.get(node, ()):
             if part.kind == "orthogonal":
-                yield part.rows, part.columns, one, f"the rows of {node.name} are orthonormal"
+                yield part.rows, part.columns, one
             elif part.kind == "sphere":
-                yield (), part.columns, one, f"|{node.name}| = 1"
+                yield (), part.columns, one
             elif part.kind == "norm":
-                yield part.rows, part.columns, Fraction(part.bound), f"|{node.name}| <= {part.bound:g}"
+                yield part.rows, part.columns, Fraction(part.bound)
 
     def _ones(self, factor: Operand, across: Sequence[int], labels: Mapping[int, float]) -> float:
         """How many entries of each matrix of a factor may differ from 0."""

@@ -1,4 +1,4 @@
-"""Ranges of values: intervals, exact and multiprecision evaluation of graphs, bounds of nodes, growth.
+"""Ranges of values: intervals, exact and multiprecision evaluation of graphs, bounds of nodes.
 
 Imports: ``calculus``, ``expressions``, ``fields``, ``functions``, ``ir``, ``notation``; libraries: ``mpmath``,
 ``numpy``.

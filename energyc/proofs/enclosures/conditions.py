@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Map, Node, Operand, is_mask
-from energyc.proofs.enclosures.enclosure import ABSENT, BOUNDED, Enclosure, summed, times
+from energyc.proofs.enclosures.enclosure import Enclosure, summed, times
 from energyc.proofs.enclosures.functions import mapped_range
 from energyc.proofs.enclosures.ranges import Range, exactly
 
@@ -16,10 +16,10 @@ from energyc.proofs.enclosures.ranges import Range, exactly
 REACH, HALVINGS = 64.0, 60
 #: The most cases of one product.
 CASES = 64
-HOLDS = Enclosure(exactly(1.0), BOUNDED, ABSENT, away=True, continuous=True)
+HOLDS = Enclosure(exactly(1.0), bounded=True, away=True, continuous=True)
 #: How far beyond the edge of a condition what it chooses has to be continuous for it to be so at the edge.
 BESIDE = 2.0**-20
-POSITIVE, NONNEGATIVE = (Enclosure(Range(0.0, math.inf, low_open=strict), down=BOUNDED) for strict in (True, False))
+POSITIVE, NONNEGATIVE = (Enclosure(Range(0.0, math.inf, low_open=strict)) for strict in (True, False))
 
 
 def elements_of(node: Node) -> tuple[Node, ...]:
@@ -84,8 +84,7 @@ def where(
         inside = replace(
             old,
             range=old.range.within(bound.range),
-            up=min(old.up, bound.up),
-            down=min(old.down, bound.down),
+            bounded=old.bounded or bound.bounded,
             away=old.away or bound.away,
         )
         if inside.range.low <= inside.range.high:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from energyc.mathematics.functions import ScalarFunction
-from energyc.proofs.enclosures.enclosure import ABSENT, BOUNDED, POSITIVE, SLOW, UNKNOWN, Enclosure
+from energyc.proofs.enclosures.enclosure import POSITIVE, Enclosure
 from energyc.proofs.enclosures.intervals import Interval, NoEnclosure, mapped
 from energyc.proofs.enclosures.ranges import ANY, LEAST, Range, exactly, widened
 
@@ -18,24 +18,15 @@ FAR = 30.0
 
 
 def powered(exponent: Fraction, u: Enclosure, found: Enclosure) -> Enclosure:
-    """Growth of a fixed power."""
-    p = float(exponent)
-    if p < 0:
-        bounded = BOUNDED if u.away else UNKNOWN
-        return replace(found, up=bounded, down=bounded, away=u.growth <= BOUNDED)
-    up, down = (p * g if g > ABSENT else ABSENT for g in (u.up, u.down))
-    if exponent.denominator == 1 and exponent % 2 == 0:
-        up, down = max(up, down), ABSENT
-    elif exponent.denominator > 1:
-        down = ABSENT
-    return replace(found, up=up, down=down, away=u.away)
+    """What is known of a fixed power: one below 0 is bounded where its base keeps away from 0, and the reverse."""
+    bounded, away = (u.away, u.bounded) if exponent < 0 else (u.bounded, u.away)
+    return replace(found, bounded=bounded, away=away)
 
 
 def right_of_zero(entry: ScalarFunction, u: Enclosure, found: Enclosure) -> Enclosure:
-    """Growth of a logarithm, which falls without bound at 0, or of a root."""
+    """What is known of a logarithm, which falls without bound at 0, or of a root."""
     falls = not (entry.domain is not None and entry.domain.zero)
-    up = u.up if u.up in (ABSENT, BOUNDED, UNKNOWN) else SLOW if falls else u.up / 2
-    return replace(found, up=up, down=BOUNDED if u.away or not falls else UNKNOWN, away=u.away and not falls)
+    return replace(found, bounded=u.bounded and (u.away or not falls), away=u.away and not falls)
 
 
 def mapped_range(entry: ScalarFunction, u: Range) -> Range:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from energyc.derivation.notation.recognise import normalisers
-from energyc.mathematics.calculus import Bounds, derivative
+from energyc.mathematics.calculus import Bounds
 from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import (
     ONE,
@@ -33,11 +33,8 @@ from energyc.mathematics.ir import (
 )
 from energyc.proofs.enclosures.conditions import BESIDE, by_case, elements_of, where
 from energyc.proofs.enclosures.enclosure import (
-    ABSENT,
-    BOUNDED,
     POSITIVE,
     UNIT,
-    UNKNOWN,
     Enclosure,
     entropy,
     has_one_sign,
@@ -87,10 +84,6 @@ class Enclosures:
                 self._known[node] = self._settled(node, self._enclosed(node).cut())
         return self._known[root]
 
-    def of_multiple(self, factor: Coefficient, node: Node) -> Enclosure:
-        """The enclosure of a number times a node."""
-        return times(self.number(factor), self.of(node))
-
     def range(self, root: Node) -> Range:
         """The range of a node."""
         return self.of(root).range
@@ -110,17 +103,9 @@ class Enclosures:
         """With what follows where no state is read, or none that is free: a held number, an image of a compact set."""
         reads_any, reads_free = self._reads[node]
         if not reads_any:
-            positive_part, negative_part = min(found.up, BOUNDED), min(found.down, BOUNDED)
-            return replace(
-                found, up=positive_part, down=negative_part, away=found.away or found.range.nonzero, continuous=True
-            )
+            return replace(found, bounded=True, away=found.away or found.range.nonzero, continuous=True)
         if not reads_free and found.continuous:
-            return replace(
-                found,
-                up=min(found.up, BOUNDED),
-                down=min(found.down, BOUNDED),
-                away=found.away or found.range.nonzero,
-            )
+            return replace(found, bounded=True, away=found.away or found.range.nonzero)
         return found
 
     def number(self, coefficient: Coefficient) -> Range:
@@ -148,7 +133,7 @@ class Enclosures:
             case Indicator():
                 return Enclosure(UNIT, continuous=True)
             case Position():
-                return Enclosure(ANY, BOUNDED, BOUNDED, continuous=True)
+                return Enclosure(ANY, bounded=True, continuous=True)
             case Add():
                 return self._sum(node)
             case Einsum():
@@ -162,15 +147,13 @@ class Enclosures:
             case Reduction():  # a largest entry, or the logarithm of a sum of exponentials
                 inner = self._known[node.argument]
                 own = inner.range if isinstance(node, Max) and node.guard is None else ANY
-                up, down = max(inner.up, BOUNDED), max(inner.down, BOUNDED)
-                return Enclosure(own, up, down, continuous=inner.continuous)
+                return Enclosure(own, inner.bounded, continuous=inner.continuous)
         return Enclosure()
 
     def _input(self, node: Input) -> Enclosure:
         low, high = self.ranges.get(node, (None, None))
         own = Range(-math.inf if low is None else low, math.inf if high is None else high)
-        growth = 1.0 if node in self.free else BOUNDED
-        return Enclosure(own, growth, growth, continuous=True)
+        return Enclosure(own, bounded=node not in self.free, continuous=True)
 
     def _sum(self, node: Add) -> Enclosure:
         total, powers = summed([times(self.number(c), self._known[n]) for c, n in node.terms]), polynomial(node)
@@ -226,7 +209,7 @@ class Enclosures:
         if all(self.range(node).positive for node in chosen.conditions):  # they hold
             return found
         nothing = Range(min(found.range.low, 0.0), max(found.range.high, 0.0))
-        return Enclosure(nothing, max(found.up, ABSENT), max(found.down, ABSENT)).cut()
+        return Enclosure(nothing, found.bounded).cut()
 
     def _goes_on(self, chosen: Chosen) -> bool:
         """Whether the product is continuous where its conditions hold and near there, and their edges are harmless."""
@@ -241,12 +224,12 @@ class Enclosures:
         remaining = list(factors)
         for operand in remaining:
             self.of(operand.node)
-        total = Enclosure(exactly(1.0), BOUNDED, ABSENT, away=True, continuous=True)
+        total = Enclosure(exactly(1.0), bounded=True, away=True, continuous=True)
         while remaining:
             operand = remaining.pop()
             factor = self._known[operand.node]
             if id(operand) in bounded:
-                factor = replace(factor, up=min(factor.up, BOUNDED), down=min(factor.down, BOUNDED))
+                factor = replace(factor, bounded=True)
             elif (pair := next((p for o in remaining if (p := _with_logarithm(operand, o))), None)) is not None:
                 remaining.remove(pair[1] if pair[0] is operand else pair[0])
                 factor = entropy(self._known[pair[0].node])
@@ -276,32 +259,18 @@ class Enclosures:
     def _map(self, node: Map) -> Enclosure:
         u = self._known[node.argument]
         if node.function.slope is not None:
-            return self._by_slope(node, u, Enclosure(continuous=u.continuous and self._is_smooth(node)))
+            smooth = self._is_smooth(node)
+            return Enclosure(bounded=u.bounded and smooth, continuous=u.continuous and smooth)
         entry = node.function.entry
         found = Enclosure(mapped_range(entry, u.range), continuous=u.continuous and self._stays_inside(node, entry, u))
         if entry.exponent is not None:
             return powered(entry.exponent, u, found)
         if entry.domain is not None:  # log, sqrt
             return right_of_zero(entry, u, found)
-        if u.growth <= BOUNDED:  # finite on the line, a function of the table is bounded on compact sets
+        if u.bounded:  # finite on the line, a function of the table is bounded on compact sets
             keeps_off = entry.continuous and mapped_range(entry, u.range.closed()).nonzero
-            return replace(found, up=BOUNDED, down=BOUNDED, away=keeps_off)
-        if entry.monotone:
-            rises, falls = (u.up, u.down) if entry.monotone > 0 else (u.down, u.up)
-            up, down = (BOUNDED if growth <= BOUNDED else UNKNOWN for growth in (rises, falls))
-            found = replace(found, up=up, down=down, away=entry.positive == "everywhere" and falls <= BOUNDED)
-        return self._by_slope(node, u, found)
-
-    def _by_slope(self, node: Map, u: Enclosure, found: Enclosure) -> Enclosure:
-        """By the mean value theorem ``|f(u)| <= |f(0)| + |u| sup |f'|``."""
-        if found.cut().growth < UNKNOWN:
-            return found
-        slope = derivative(self.graph, node.function, node.argument)
-        inside = set(walk([slope]))
-        if node in inside or not self._is_smooth(node):  # exp
-            return found
-        growth = u.growth + self.of(slope).growth
-        return replace(found, up=min(found.up, growth), down=min(found.down, growth))
+            return replace(found, bounded=True, away=keeps_off)
+        return found
 
     def _stays_inside(self, node: Map, entry: ScalarFunction, u: Enclosure) -> bool:
         """Whether a function of the table is finite and continuous at all that its argument can be."""
