@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from energyc.mathematics.ir import Node, walk
-from energyc.mathematics.ir.flops import step_flops
+from energyc.mathematics.ir import Node
 from energyc.mathematics.ir.interpreter import evaluate
-from energyc.mathematics.ir.text import format_graph
 from tests.ir.random_graphs import CONSTS, SIZES, RandomGraph
-from tests.ir.text_parser import parse_graph
 from tests.ir.verify import verify
 
 SEEDS = range(60)
@@ -40,23 +37,5 @@ def test_values_equal_those_of_torch(seed: int) -> None:
 
 @pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_graph_is_legal_and_reads_back(seed: int) -> None:
-    random = grown(seed)
-    roots = everything(random)
-    verify(roots.values())
-    text = format_graph(roots)
-    _, again = parse_graph(text)
-    assert format_graph(again) == text
-    verify(again.values())
-    assert step_flops(list(walk(roots.values())), SIZES) == step_flops(list(walk(again.values())), SIZES)
-
-
-@pytest.mark.abridged(every=4)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_graph_read_back_has_the_same_values(seed: int) -> None:
-    random = grown(seed)
-    _, again = parse_graph(format_graph(everything(random)))
-    before = evaluate(list(random.values), random.arrays, sizes=SIZES, values=CONSTS)
-    after = evaluate(list(again.values()), random.arrays, sizes=SIZES, values=CONSTS)
-    for a, b in zip(before, after, strict=True):
-        np.testing.assert_array_equal(a, b)
+def test_every_graph_is_legal(seed: int) -> None:
+    verify(everything(grown(seed)).values())

@@ -1,15 +1,12 @@
-"""The text form of a graph: how it looks, that it reads back, and how it refuses what it cannot read."""
+"""The text form of a graph: how it looks."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-import pytest
-
 from energyc.mathematics.ir import ONE, TRUTHS, Coefficient, Function, Graph, Guard, IndexExpr, Node
 from energyc.mathematics.ir.indexing import axis, integer
 from energyc.mathematics.ir.text import format_graph
-from tests.ir.text_parser import parse_graph
 
 CAUSAL = """\
 %0[N, D] = input state z
@@ -43,16 +40,6 @@ def test_indices_are_called_as_asked() -> None:
     assert "sum(channel) %0[t,channel] %0[t2,channel] -> [t,t2]" in text
 
 
-def test_text_reads_back_to_the_same_text() -> None:
-    _, roots = parse_graph(CAUSAL)
-    assert format_graph(roots, {roots["att"].children[0].children[0]: "a"}) == CAUSAL
-
-
-def test_a_graph_that_is_read_shares_and_simplifies_as_any() -> None:
-    graph, roots = parse_graph(CAUSAL)
-    assert causal(graph)[0] is roots["att"]
-
-
 def everything(graph: Graph) -> dict[str, Node]:
     """A node of each kind with every option it has, and names that are not words."""
     z = graph.input("layer.z'", "state", ("N", "my dim"))
@@ -79,34 +66,14 @@ def everything(graph: Graph) -> dict[str, Node]:
     }
 
 
-def test_every_kind_of_node_reads_back() -> None:
-    roots = everything(Graph())
-    text = format_graph(roots)
-    _, again = parse_graph(text)
-    assert list(again) == list(roots)
-    assert format_graph(again) == text
+def test_every_kind_of_node_has_a_text_of_its_own() -> None:
+    lines = format_graph(everything(Graph())).splitlines()
+    texts = [line.partition(" = ")[2] for line in lines if line.startswith("%")]
+    assert len({*texts}) == len(texts)
+    assert lines[-1].startswith(f"# {len(texts)} nodes: ")
 
 
 def test_names_that_would_not_read_back_are_numbers() -> None:
     energy, scores = causal(Graph())
     for name in ("a b", "", "3x", "%"):
         assert format_graph({"att": energy}, {scores: name}) == CAUSAL.replace("%a", "%2")
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("%0[N = input state z", "expected ']' before '='"),
-        ("%0[N] = wave z", "unknown kind of node: wave"),
-        ("%0[N] = map exp %7", "%7"),
-        ("%0[N] = input state z\n%1[M] = map exp %0", r"%1 has the dims \('N',\)"),
-        ("%0[N] = input state z z", "unexpected 'z' at the end"),
-        ("%0[N] = input state !", "no token: '!'"),
-        ("%0[N] = input state", "expected a name before 'the end'"),
-        ("%0[N] = indicator(n) (n < m)", "m"),
-    ],
-)
-def test_other_text_is_refused_with_the_line(line: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message) as caught:
-        parse_graph(line)
-    assert f"line {1 + line.count(chr(10))} of the graph" in str(caught.value)

@@ -44,7 +44,7 @@ class Classification:
     ``members`` has the kind of each member of a family of energies, such as ``att[0]``, where they are few.
 
     The nodes in ``forces``, potentials and certificates belong to a fork of the network's graph, so never build nodes
-    of that graph from them; the text format of :mod:`energyc.mathematics.ir.text` moves them to another graph.
+    of that graph from them.
     """
 
     kind: Kind
