@@ -351,8 +351,10 @@ class Bounds:
                 a, b, strict = self.of(larger, scope), self.of(smaller, scope), strict and not near
                 if a.high < b.low - near or (strict and a.high <= b.low):
                     return None
-                self.assume(larger, scope, b._replace(low=b.low - near, high=math.inf, above=False), strict)
-                self.assume(smaller, scope, a._replace(low=-math.inf, high=a.high + near, below=False), strict)
+                over = b._replace(low=b.low - near, high=math.inf, above=False, reads=FREE)
+                under = a._replace(low=-math.inf, high=a.high + near, below=False, reads=FREE)
+                self.assume(larger, scope, over, strict)
+                self.assume(smaller, scope, under, strict)
             return self.of(tree, scope)
         finally:
             self.assumed = before
