@@ -17,7 +17,7 @@ from energyc.proofs.conservativeness.prover import STAGES, Bilinear, Stage, _cer
 from energyc.proofs.fields.domain import jumps
 from energyc.proofs.fields.problem import ForceField, fork, transparent
 from energyc.proofs.normal_form.budget import OverBudget
-from tests.analysis import replay as checker
+from tests.analysis import replay
 from tests.drawing import SEED, draws
 from tests.ir.random_graphs import CONSTS, SIZES, RandomGraph
 
@@ -69,11 +69,11 @@ def expansion(field: ForceField, stage: Stage) -> Certificate | None:
 
 def compares(field: ForceField, certificate: Certificate, generator: np.random.Generator) -> bool:
     """False where the force has no value at the point that is drawn."""
-    values = checker._Values(field, SIZES, checker._draw(field, SIZES, generator, Fraction(1)))
-    ways = checker._directions(values)
+    values = replay._Values(field, SIZES, replay._draw(field, SIZES, generator, Fraction(1)))
+    ways = replay._directions(values)
     try:
-        exact = sum(checker._bilinear_parts(values, *ways))
-        gaps = checker._gaps_of_terms(certificate, values, ways, exact)
+        exact = sum(replay._bilinear_parts(values, *ways))
+        gaps = replay._gaps_of_terms(certificate, values, ways, exact)
         assert not [claim for claim, gap in gaps if gap > values.noise()]
     except ArithmeticError:
         return False
@@ -101,7 +101,7 @@ def check_verdicts(seeds: Iterable[int]) -> None:
         if (field := force_field(drawn)) is not None:
             for attempt in prove(field):
                 if attempt.certificate is not None:
-                    checker.check(attempt.certificate, field, np.random.default_rng(seed))
+                    replay.check(attempt.certificate, field, np.random.default_rng(seed))
 
 
 def test_an_axis_along_which_an_exponent_is_constant_counts_once() -> None:

@@ -67,7 +67,7 @@ class Rest:
         yield "brouwer", damped if roaming(self.network) else compact
 
     def _premises(self, step: Step, tree: Tree) -> tuple[Step, ...]:
-        """What a proof rests on."""
+        """The steps from which an equilibrium follows."""
         if step.rule != "brouwer":
             return step.premises
         damped = [name for premise in tree["premises"] for name in premise["statement"]["of"]]
