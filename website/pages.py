@@ -161,7 +161,8 @@ def _description(text: str) -> str:
 
 def _class(name: str) -> str:
     report = (ROOT / "tests" / "golden" / name / "check.txt").read_text(encoding="utf-8")
-    return next((line.split()[1] for line in report.splitlines() if line.startswith("  class ")), "")
+    found = re.search(r"^(?:energy:|  class) +([\w-]+)", report, re.MULTILINE)
+    return found[1] if found else ""
 
 
 def _measured(name: str) -> Iterator[str]:

@@ -195,7 +195,7 @@ def test_a_rule_that_is_not_exact(settings: tuple[str, ...], said: str, tmp_path
     flags = [word for setting in settings for word in ("--set", setting)]
     path = written(tmp_path, UNTIED)
     assert energyc(capfd, "check", path, *flags, "--format", "json").json["notes"][0] == said
-    assert f"  note            {said}\n" in energyc(capfd, "check", path, *flags).out
+    assert f"  notes   {said}\n" in energyc(capfd, "check", path, *flags).out
 
 
 def test_a_rule_that_hangs_on_what_is_undecided(tmp_path: Path, capfd: Capture) -> None:

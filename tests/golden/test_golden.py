@@ -63,7 +63,7 @@ def _first_line(node: ast.stmt) -> int:
 
 ARTEFACTS: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType(
     {
-        "check.txt": lambda source: render_check(check_source(source)),
+        "check.txt": lambda source: render_check(check_source(source), verbose=True),
         "forces.txt": lambda source: show(source, "forces"),
     }
 )

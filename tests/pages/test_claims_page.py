@@ -9,7 +9,7 @@ import pytest
 
 from energyc.language.diagnostics import Source
 from energyc.surfaces.report.check import check_source
-from energyc.surfaces.report.check_report import render_check
+from energyc.surfaces.report.check_report import claim_lines
 
 PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
 EXAMPLE = re.compile(r"```energy\n(?P<spec>.*?)```\n\n```claims\n(?P<claims>.*?)```", re.DOTALL)
@@ -17,8 +17,9 @@ EXAMPLE = re.compile(r"```energy\n(?P<spec>.*?)```\n\n```claims\n(?P<claims>.*?)
 
 def claims(spec: str) -> str:
     """The section of the report."""
-    report = render_check(check_source(Source("spec.energy", spec)))
-    return report.split("\nclaims\n")[1].split("\n\n")[0] + "\n"
+    classes = check_source(Source("spec.energy", spec)).classes
+    assert classes is not None
+    return "".join(f"{line}\n" for claim in classes.own_claims for line in claim_lines(claim))
 
 
 def verdicts(spec: str) -> dict[str, str]:

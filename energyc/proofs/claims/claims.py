@@ -15,10 +15,10 @@ from energyc.language.network import Network, Term
 from energyc.mathematics.ir import ONE, Einsum, Node, Operand, walk
 from energyc.proofs.claims import contraction, floor, positivity, rest
 from energyc.proofs.claims.adversary import Adversary
-from energyc.proofs.claims.classes import WHOLE, Claim
+from energyc.proofs.claims.classes import CONTRACTION, CONVERGES, EQUILIBRIUM, UNIQUE, WHOLE, Claim
 from energyc.proofs.claims.energy import whole_forces
 from energyc.proofs.claims.judgement import LIPSCHITZ, Judgement, Kernel, Step, at_sizes, undecided
-from energyc.proofs.claims.monotone import CONVERGES, UNIQUE, Monotone
+from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.claims.sets import of_forces, on_charts, with_spheres
 from energyc.proofs.conservativeness.classify import Classification, field_from
 from energyc.proofs.conservativeness.decide import decide
@@ -30,7 +30,6 @@ from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField
 
 SECONDS = 0.4
-EQUILIBRIUM = rest.CLAIM
 INVERTIBLE = "invertible"
 #: The rules by which P is invertible, and why.
 INVERSES = {
@@ -122,7 +121,7 @@ class Judge:
             if found is not None:
                 found = self.adversary.against_contraction(name, found)
                 contracts = found.verdict == "proved" and len(self.forces) == 1
-                yield _claim(f"a step S of {name}, all else held", contraction.CLAIM, found)
+                yield _claim(f"a step S of {name}, all else held", CONTRACTION, found)
         resting, monotone = replace(self.resting, floor=least, contracts=contracts), self.monotone
         judged = resting.judged(self.called, self.kernel, lambda: self.adversary.pushes_outward)
         judged = self.adversary.against_rest(judged)

@@ -91,6 +91,11 @@ def _verdict_json(report: TermReport | SumReport) -> dict[str, Any]:
 
 #: What claims call a network that is no layer.
 WHOLE = "the network"
+#: What is claimed of steps: that they have an equilibrium, and that they converge.
+EQUILIBRIUM = "an equilibrium exists"
+UNIQUE = "there is only one equilibrium"
+CONVERGES = "it converges"
+CONTRACTION = "contraction"
 
 
 @dataclass(frozen=True)

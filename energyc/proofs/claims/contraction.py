@@ -27,7 +27,6 @@ from energyc.proofs.fields.domain import is_elementwise
 from energyc.proofs.fields.problem import ForceField
 from energyc.proofs.fields.sampling import Array
 
-CLAIM = "contraction"
 #: Where a state is looked at for a step that expands, and how far apart the two states of a witness are.
 GRID = np.concatenate([-np.geomspace(100, 1e-3, 120), [0.0], np.geomspace(1e-3, 100, 120)])
 APART = 2.0**-16

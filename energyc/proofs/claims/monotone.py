@@ -26,9 +26,6 @@ from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField, field_of
 from energyc.proofs.fields.sampling import Array
 
-UNIQUE = "there is only one equilibrium"
-CONVERGES = "it converges"
-
 
 @dataclass(frozen=True)
 class Monotone:

@@ -16,7 +16,6 @@ from energyc.proofs.claims.sets import is_convex, roaming
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField
 
-CLAIM = "an equilibrium exists"
 NOTHING = "nothing shows one; it need not rest"
 
 

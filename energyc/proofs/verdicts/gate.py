@@ -15,8 +15,8 @@ from typing import Any, TypeGuard
 from energyc.checker.formulas import Formulas
 from energyc.checker.judge import FORMAT, ON_SETS, VERSION, Answer, judge
 from energyc.checker.syntax import NotCovered, read_spec
-from energyc.proofs.claims import claims, contraction, floor, monotone, positivity, rest
-from energyc.proofs.claims.classes import Claim
+from energyc.proofs.claims import claims, floor, positivity
+from energyc.proofs.claims.classes import CONTRACTION, CONVERGES, EQUILIBRIUM, UNIQUE, Claim
 from energyc.proofs.claims.judgement import at_sizes
 from energyc.proofs.conservativeness.classify import Classification
 from energyc.proofs.conservativeness.term_sums import TermSum
@@ -28,10 +28,10 @@ Json = dict[str, Any]
 #: The claims that have rule trees, and the kinds of their statements.
 WITH_TREES = {
     floor.CLAIM: "floor",
-    rest.CLAIM: "rest",
-    monotone.UNIQUE: "unique",
-    monotone.CONVERGES: "converges",
-    contraction.CLAIM: "contraction",
+    EQUILIBRIUM: "rest",
+    UNIQUE: "unique",
+    CONVERGES: "converges",
+    CONTRACTION: "contraction",
     positivity.CLAIM: "positive",
     claims.INVERTIBLE: "invertible",
 }

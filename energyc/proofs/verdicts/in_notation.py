@@ -13,9 +13,8 @@ from energyc.derivation.notation import Notation, left_side
 from energyc.language.network import Network, under_linear_cost
 from energyc.mathematics.functions import FUNCTIONS
 from energyc.mathematics.ir import Map, Node, walk
-from energyc.proofs.claims.claims import EQUILIBRIUM, claims_of
-from energyc.proofs.claims.classes import WHOLE, Claim, Classes, RuleReport, SumReport, TermReport
-from energyc.proofs.claims.monotone import UNIQUE
+from energyc.proofs.claims.claims import claims_of
+from energyc.proofs.claims.classes import EQUILIBRIUM, UNIQUE, WHOLE, Claim, Classes, RuleReport, SumReport, TermReport
 from energyc.proofs.conservativeness.classify import classify
 from energyc.proofs.conservativeness.descent import Descent
 from energyc.proofs.conservativeness.term_sums import TermSum

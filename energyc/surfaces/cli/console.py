@@ -75,12 +75,12 @@ class Console:
         else:
             self.write(text)
 
-    def show(self, result: Any) -> None:
-        """Write a result of the API, as JSON or as its text."""
+    def show(self, result: Any, **options: Any) -> None:
+        """Write a result of the API, as JSON or as its text, for which there may be options."""
         if self.is_json:
             self.write_json(result.to_json())
         else:
-            self.write(result.to_text(color=self.colors(sys.stdout)))
+            self.write(result.to_text(color=self.colors(sys.stdout), **options))
 
     def write(self, text: str) -> None:
         """Write text to standard output."""

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from energyc.language.diagnostics import Diagnostic, Source, render_text, summary, to_json
-from energyc.proofs.claims.classes import Classes, SumReport, TermReport
+from energyc.proofs.claims.classes import (
+    CONTRACTION,
+    CONVERGES,
+    EQUILIBRIUM,
+    UNIQUE,
+    Claim,
+    Classes,
+    RuleReport,
+    SumReport,
+    TermReport,
+)
 from energyc.surfaces.report.evidence import entries, evidence, point, sum_evidence
 from energyc.surfaces.tables import Table, Verdict, painted
 
-Paint = Callable[[str], str]
+#: The verdicts on rules, in the order of a report.
+VERDICTS = ("exact", "surrogate", "unproved", "biased", "inadmissible")
+#: The claims on convergence; the others are on energies and their matrices.
+ON_CONVERGENCE = (EQUILIBRIUM, UNIQUE, CONVERGES, CONTRACTION)
 
 
 @dataclass(frozen=True)
@@ -79,9 +92,9 @@ class CheckReport:
     def __str__(self) -> str:
         return self.to_text().rstrip("\n")
 
-    def to_text(self, *, color: bool = False) -> str:
-        """Return the report as text, without its diagnostics."""
-        return render_check(self, color)
+    def to_text(self, *, color: bool = False, verbose: bool = False) -> str:
+        """Return the report as text, without its diagnostics; ``verbose`` with formulas, potentials and witnesses."""
+        return render_check(self, color, verbose)
 
     @property
     def ok(self) -> bool:
@@ -168,81 +181,142 @@ def _claim_table(classes: Classes) -> Table:
 # ------------------------------------------------------------------ text
 
 
-def render_check(report: CheckReport, color: bool = False) -> str:
-    """Return the report as text, without its diagnostics."""
+def render_check(report: CheckReport, color: bool = False, verbose: bool = False) -> str:
+    """Return the report as text, without its diagnostics.
 
-    paint = partial(painted, color=color)
+    The ``verbose`` one has each formula, potential and witness, and a line for each rule.
+    """
+    text = CheckText(partial(painted, color=color), verbose)
+    return "\n\n".join("\n".join(part) for part in text.parts(report) if part) + "\n"
 
-    parts = [_head(report, paint)]
-    if not report.layers:
-        parts += [_states(report), _params(report), _terms(report, paint), _claims(report, paint)]
-    for layer in report.layers.values():
-        parts += [
-            _layer_head(layer, paint),
-            _states(layer),
-            _params(layer),
-            _terms(layer, paint),
-            _claims(layer, paint),
+
+@dataclass(frozen=True)
+class CheckText:
+    """The parts of a text, each a list of lines."""
+
+    paint: Callable[[str], str]
+    verbose: bool
+
+    def parts(self, report: CheckReport) -> Iterator[list[str]]:
+        """Yield the parts of the report on a network; its layers stand before what holds of the whole."""
+        if not report.layers:
+            yield [_title(report), *_facts(report)]
+            yield from self._judged(report.classes)
+        else:
+            yield [_title(report), f"  class   {self._class(report.classes)}", *_numbers(report), *_notes(report)]
+            for layer in report.layers.values():
+                copies = f", {layer.copies} copies" if layer.copies > 1 else ""
+                yield [f"layer {layer.network}{copies}", *_facts(layer)]
+                yield from self._judged(layer.classes)
+            yield self._convergence(report.classes)
+        yield self._rules(report.classes.rules if report.classes else {})
+        if not self.verbose:
+            yield ["--verbose shows formulas, potentials, the points of witnesses and a line for each rule."]
+
+    def _judged(self, classes: Classes | None) -> Iterator[list[str]]:
+        if classes is not None:
+            yield self._energy(classes)
+            yield self._convergence(classes)
+
+    def _class(self, classes: Classes | None) -> str:
+        return self.paint(classes.verdict) if classes else ""
+
+    # ------------------------------------------------------------ energy
+
+    def _energy(self, classes: Classes) -> list[str]:
+        claims = [claim for claim in classes.own_claims if claim.claim not in ON_CONVERGENCE]
+        lines = [f"energy: {self._class(classes)} ({_meaning(classes)})"]
+        lines += self._terms(classes)
+        return lines + [line for claim in claims for line in claim_lines(claim, self.paint)]
+
+    def _terms(self, classes: Classes) -> Iterator[str]:
+        width = max((len(term.name) for term in classes.terms), default=0)
+        verdicts = max((len(term.verdict) for term in classes.terms), default=0)
+        for term in classes.terms:
+            label = f"  {term.name:<{width}}  {term.kind:<6}  {self.paint(f'{term.verdict:<{verdicts}}')}"
+            yield f"{label}  {evidence(term)}".rstrip()
+            if self.verbose:
+                yield from (f"    {line}" for line in _details(term, "= " if term.kind == "energy" else "potential "))
+            yield from (f"    {line}" for line in _members(term))
+            yield from (f"    would be conservative {remedy}" for remedy in term.remedies)
+        together = classes.together
+        for group in (together, *together.parts) if together else ():
+            yield f"  {sum_evidence(group, self.paint)}"
+            if self.verbose:
+                yield from (f"    {line}" for line in (*_witness_entries(group), *_details(group, "potential ")))
+
+    # ------------------------------------------------------------ convergence
+
+    def _convergence(self, classes: Classes | None) -> list[str]:
+        claims = [claim for claim in classes.own_claims if claim.claim in ON_CONVERGENCE] if classes else []
+        if not claims:
+            return []
+        return [
+            f"convergence: {_convergence(claims)}",
+            *(line for claim in claims for line in claim_lines(claim, self.paint)),
         ]
-    parts += [_claims(report, paint)] if report.layers else []
-    parts.append(_rules(report, paint))
-    return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
+
+    # ------------------------------------------------------------ rules
+
+    def _rules(self, rules: Mapping[str, RuleReport]) -> list[str]:
+        """Return a line for each rule, or for all with one verdict for one reason."""
+        if not rules:
+            return []
+        alike: dict[tuple[str, str], list[str]] = {}
+        for name, rule in rules.items():
+            alike.setdefault((rule.verdict, name if self.verbose else _because(rule)), []).append(name)
+        rows = [(", ".join(names), rules[names[0]]) for names in alike.values()]
+        if not self.verbose:
+            rows.sort(key=lambda row: VERDICTS.index(row[1].verdict))
+        return ["rules", *(self._rule(names, rule, rules) for names, rule in rows)]
+
+    def _rule(self, names: str, rule: RuleReport, rules: Mapping[str, RuleReport]) -> str:
+        because = _because(rule)
+        if self.verbose:
+            width = max(map(len, rules))
+            return f"  {names:<{width}}  {self.paint(rule.verdict)}" + (f"  {because}" if because else "")
+        width = max(len(each.verdict) for each in rules.values())
+        return f"  {self.paint(f'{rule.verdict:<{width}}')}  {names}" + (f": {because}" if because else "")
 
 
-def _head(report: CheckReport, paint: Paint) -> Iterator[str]:
-    yield f"network {report.network}" + (f": {report.description.splitlines()[0]}" if report.description else "")
-    if report.classes:
-        yield f"  class           {paint(report.classes.verdict)}"
-    yield f"  params          {report.params:,}"
-    yield f"  flops per step  {report.flops_per_step:,}"
-    yield from (f"  note            {note}" for note in report.notes)
+def claim_lines(claim: Claim, paint: Callable[[str], str] = str) -> Iterator[str]:
+    """Yield a claim with its verdict, and its evidence below."""
+    condition = f" for {claim.condition}" if claim.condition else ""
+    yield f"  {claim.about}: {claim.claim}{condition}: {paint(claim.verdict)}"
+    if claim.evidence:
+        yield f"    {claim.evidence}"
 
 
-def _layer_head(report: CheckReport, paint: Paint) -> Iterator[str]:
-    copies = f", {report.copies} copies" if report.copies > 1 else ""
-    yield f"layer {report.network}{copies}"
-    if report.classes:
-        yield f"  class           {paint(report.classes.verdict)}"
-    yield f"  flops per step  {report.flops_per_step:,}" + (" (one copy)" if copies else "")
-    yield from (f"  note            {note}" for note in report.notes)
+def _because(rule: RuleReport) -> str:
+    of = "because of " if rule.verdict in ("biased", "unproved") else ""
+    instead = f"; use {rule.use_instead}" if rule.use_instead else ""
+    return (f"{of}{rule.why}" if rule.why else "") + instead
 
 
-def _states(report: CheckReport) -> Iterator[str]:
-    yield "states"
-    rows = []
-    for name, state in report.states.items():
-        sizes = ", ".join(f"{dim} = {size}" for dim, size in zip(state.dims, state.sizes, strict=True))
-        rows.append((f"{name}[{sizes}]" if sizes else name, f"in {state.constraint}" if state.constraint else ""))
-    yield from _columns(rows)
+def _meaning(classes: Classes) -> str:
+    """Return what the class of a network says of its force."""
+    match classes.verdict:
+        case "conservative":
+            return "the force is minus the gradient of an energy"
+        case "metric-descent":
+            return "the states descend an energy in a metric"
+        case "not-conservative":
+            return "the force is not the gradient of an energy"
+    return "whether the force is the gradient of an energy is open"
 
 
-def _params(report: CheckReport) -> Iterator[str]:
-    """The params that stay on sets: what is proved, is proved there."""
-    if report.param_sets:
-        yield "params on sets"
-        yield from _columns([(name, f"in {sets}") for name, sets in report.param_sets.items()])
-
-
-def _terms(report: CheckReport, paint: Paint) -> Iterator[str]:
-    if not report.classes:
-        return
-    yield "terms"
-    width = max(len(term.name) for term in report.classes.terms) if report.classes.terms else 0
-    verdicts = max((len(term.verdict) for term in report.classes.terms), default=0)
-    for term in report.classes.terms:
-        label = f"  {term.name:<{width}}  {term.kind:<6}  {paint(f'{term.verdict:<{verdicts}}')}"
-        yield f"{label}  {evidence(term)}".rstrip()
-        yield from (f"    {line}" for line in _details(term, "= " if term.kind == "energy" else "potential "))
-        yield from (f"    {line}" for line in _members(term))
-        yield from (f"    would be conservative {remedy}" for remedy in term.remedies)
-    together = report.classes.together
-    for group in (together, *together.parts) if together else ():
-        yield f"  {sum_evidence(group, paint)}"
-        yield from (f"    {line}" for line in (*_witness_entries(group), *_details(group, "potential ")))
+def _convergence(claims: Iterable[Claim]) -> str:
+    """Return what is proved of where steps lead."""
+    proved = {claim.claim for claim in claims if claim.verdict == "proved"}
+    if UNIQUE in proved and CONVERGES in proved:
+        return "proved, to the only equilibrium from every start"
+    known = "an equilibrium exists, " if EQUILIBRIUM in proved else ""
+    known = "there is only one equilibrium, " if UNIQUE in proved else known
+    return f"not proved ({known}energyc verify measures whether steps converge)"
 
 
 def _members(term: TermReport) -> Iterator[str]:
-    """The members of a family by their class, in a line for each class."""
+    """Yield the members of a family by their class, in a line for each class."""
     for kind in dict.fromkeys(term.members.values()):
         names = [name for name, found in term.members.items() if found == kind]
         yield f"{'each of its members' if len(set(term.members.values())) == 1 else kind}: {', '.join(names)}"
@@ -262,30 +336,37 @@ def _details(term: TermReport | SumReport, potential: str) -> Iterator[str]:
     yield from (f"tried: {step}" for step in term.tried if term.verdict == "undecided")
 
 
-def _claims(report: CheckReport, paint: Paint) -> Iterator[str]:
-    claims = report.classes.own_claims if report.classes else ()
-    if claims:
-        yield "claims"
-    for claim in claims:
-        condition = f" for {claim.condition}" if claim.condition else ""
-        yield f"  {claim.about}: {claim.claim}{condition}: {paint(claim.verdict)}"
-        if claim.evidence:
-            yield f"    {claim.evidence}"
+# ------------------------------------------------------------------ facts
 
 
-def _rules(report: CheckReport, paint: Paint) -> Iterator[str]:
-    rules = report.classes.rules if report.classes else {}
-    if not rules:
-        return
-    yield "rules"
-    width = max(map(len, rules))
-    for name, rule in rules.items():
-        of = "because of " if rule.verdict in ("biased", "unproved") else ""
-        because = f"  {of}{rule.why}" if rule.why else ""
-        instead = f"; use {rule.use_instead}" if rule.use_instead else ""
-        yield f"  {name:<{width}}  {paint(rule.verdict)}{because}{instead}"
+def _title(report: CheckReport) -> str:
+    return f"network {report.network}" + (f": {report.description.splitlines()[0]}" if report.description else "")
 
 
-def _columns(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
-    width = max((len(left) for left, _ in rows), default=0)
-    yield from (f"  {left:<{width}}  {right}".rstrip() for left, right in rows)
+def _facts(report: CheckReport) -> Iterator[str]:
+    yield from _labelled("states", _states(report))
+    yield from _labelled("on sets", (f"{name} in {sets}" for name, sets in report.param_sets.items()))
+    yield from _numbers(report)
+    yield from _notes(report)
+
+
+def _numbers(report: CheckReport) -> Iterator[str]:
+    yield from _labelled("params", [f"{report.params:,}"])
+    one = " of one copy" if report.copies > 1 else ""
+    yield from _labelled("flops", [f"{report.flops_per_step:,} a step{one}"])
+
+
+def _notes(report: CheckReport) -> Iterator[str]:
+    yield from _labelled("notes", report.notes)
+
+
+def _states(report: CheckReport) -> Iterator[str]:
+    for name, state in report.states.items():
+        sizes = ", ".join(f"{dim} = {size}" for dim, size in zip(state.dims, state.sizes, strict=True))
+        yield (f"{name}[{sizes}]" if sizes else name) + (f" in {state.constraint}" if state.constraint else "")
+
+
+def _labelled(label: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines behind a label, which stands before the first."""
+    for k, line in enumerate(lines):
+        yield f"  {'' if k else label:<8}{line}"
