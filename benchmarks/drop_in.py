@@ -3,7 +3,7 @@
 ``python -m benchmarks.drop_in lenet [--mnist FOLDER]`` trains LeNet-5 whose two hidden linear layers are Linear + ReLU
 or TEL, on MNIST's idx files or, without a folder, on scikit-learn's digits at 28 x 28. ``python -m benchmarks.drop_in
 tables`` trains one hidden layer and a linear head on scikit-learn's data, and autoencoders with two numbers in the
-middle on its manifolds. ``tel-KIND`` estimates the entropy otherwise. The protocol is in docs/results.md.
+middle on its manifolds. ``tel-KIND`` estimates the entropy otherwise. The protocol is in benchmarks/log/results.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of docs/results.md, section "Tried": each model of specs/zoo checked, verified and trained.
+"""The table of benchmarks/log/results.md, section "Tried": each model of specs/zoo checked, verified and trained.
 
     python benchmarks/models.py              # all of them, some ten minutes of processor time
     python benchmarks/models.py kuramoto llama --updates 20

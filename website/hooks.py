@@ -45,8 +45,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     page.meta.setdefault("tags", list(SUBJECTS.get(page.file.src_uri, ())))
     markdown = _CARDS.sub(lambda named: pages.cards(named[1].split()), markdown)
     markdown = _OPTIONS.sub("```energy", markdown)
-    for source, target in (("benchmarks/README.md", "benchmarks/index.md"), ("CONTRIBUTING.md", "contributing.md")):
-        markdown = markdown.replace(f"](../{source}", f"]({target}")
+    for source, target in pages.COPIED.items() if page.file.src_uri not in pages.COPIED.values() else ():
+        markdown = re.sub(rf"\]\(((?:\.\./)*)\.\./{re.escape(source)}", rf"](\g<1>{target}", markdown)
     parts = _CODE.split(markdown)
     parts[::2] = [_FORMULA.sub(_mathml, part) for part in parts[::2]]
     return "".join(parts)

@@ -19,6 +19,7 @@ SPECS = ROOT / "specs"
 #: A file of the repository -> its page.
 COPIED = {
     "benchmarks/README.md": "benchmarks/index.md",
+    "benchmarks/log/results.md": "benchmarks/log/results.md",
     "benchmarks/results/against.md": "benchmarks/results/against.md",
     "benchmarks/results/terms.md": "benchmarks/results/terms.md",
     "benchmarks/results/roofline.md": "benchmarks/results/roofline.md",

@@ -1,6 +1,6 @@
 """Kinds of model of the literature, each a spec of specs/zoo: class, gradients, fidelity, training.
 
-docs/results.md ("Tried") holds what ``check``, ``verify`` and ``train`` answered on them.
+benchmarks/log/results.md ("Tried") holds what ``check``, ``verify`` and ``train`` answered on them.
 """
 
 from __future__ import annotations
