@@ -3,9 +3,9 @@
     python -m benchmarks.gallery OUT             # what is not in OUT yet is trained there, on the data that ship
     python -m benchmarks.gallery OUT --only deq tel_digits
 
-The runs show what the systems do inside; they are shorter than those of benchmarks/log/results.md, which says how well they do.
-The figures go into specs/catalogue.json, and so do the class of each spec, its rule, its data and the remark of its
-card; the cards of docs/zoo.md are made of it.
+The runs show what the systems do inside; benchmarks/log/results.md says how well they do. The figures go into
+specs/catalogue.json, and so do the class of each spec, its rule, its data and the remark of its card; the cards of
+docs/zoo.md are made of it.
 Needs ``energyc[all]``. About an hour on one core for all of them.
 """
 
