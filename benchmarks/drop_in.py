@@ -23,8 +23,7 @@ from torch import Tensor, nn
 
 from benchmarks.runs import kept
 from energyc.pipeline import Choices, Compiled, compile_spec, instantiate
-from energyc.running.data.digits import Digits
-from energyc.running.data.idx import read_idx_folder
+from energyc.running.data.digits import Digits, read_idx_folder
 
 SPEC = Path(__file__).parents[1] / "specs" / "tel.energy"
 SEEDS = (0, 1, 2)

@@ -10,12 +10,12 @@ import pytest
 
 from energyc.language.diagnostics import SpecError, UserError
 from energyc.pipeline import Choices
-from energyc.studies.hardware import ngspice
+from energyc.studies.hardware import spice
 from energyc.studies.hardware.problem import Judgement, Problem, Sample, problem
 from tests.hardware.networks import BOXES, ELEMENTS, ROOT, batched, drawn, random_states
 from tests.hardware.nodal import leaving
 
-needs_ngspice = pytest.mark.skipif(ngspice.find_ngspice() is None, reason="ngspice is not installed")
+needs_ngspice = pytest.mark.skipif(spice.find_ngspice() is None, reason="ngspice is not installed")
 #: Agreement in volts that is asked of ngspice.
 AGREEMENT = 1e-6
 
@@ -82,7 +82,7 @@ def test_a_diode_far_backwards_follows_shockley_s_law_too(saturation: str) -> No
     found = leaving(text, {node: states[name][place] for (name, place), node in given.circuit().nodes.items()})
     force = given.net.force(batched(states), batched(given.clamps))["v"][0]
     assert list(found.values()) == pytest.approx((-force).tolist(), abs=1e-7 if saturation == "1e-6" else 1e-10)
-    if ngspice.find_ngspice() is not None:
+    if spice.find_ngspice() is not None:
         assert given.check(text).difference <= 1e-7
 
 
@@ -217,7 +217,7 @@ def test_too_many_states_are_refused_at_once() -> None:
 
 
 def test_without_ngspice_the_check_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ngspice.shutil, "which", lambda name: None)
+    monkeypatch.setattr(spice.shutil, "which", lambda name: None)
     given = NETWORKS["boxes"]()
     with pytest.raises(UserError) as caught:
         given.check(given.spice())

@@ -9,7 +9,7 @@ from energyc.language.diagnostics import UserError
 from energyc.pipeline import Choices, read, resolve
 from energyc.resources import folder
 from energyc.running.ranks.group import ALONE, Group
-from energyc.running.runs.sharing import refuse_unshared
+from energyc.running.runs.prepare import refuse_unshared
 from energyc.running.training.shares import sharing
 
 

@@ -15,8 +15,7 @@ from sklearn.datasets import load_digits
 from energyc.language.diagnostics import UserError
 from energyc.language.settings import TrainOptions
 from energyc.running.data import FieldSchema, Schema, find_adapter
-from energyc.running.data.arrays import ArraySplit, SplitDataset
-from energyc.running.data.partition import folds, held_out
+from energyc.running.data.arrays import ArraySplit, SplitDataset, folds, held_out
 from energyc.running.folder.layout import RunFolder
 from energyc.running.folder.logs import read_rows
 from energyc.running.training.division import Division

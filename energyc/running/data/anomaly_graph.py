@@ -10,14 +10,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from energyc.running.data.arrays import ArraySplit, SplitDataset, generator
+from energyc.running.data.arrays import ArraySplit, SplitDataset, generator, held_out, standardise, swamping_value
 from energyc.running.data.edges import Edges, undirected
 from energyc.running.data.errors import bad_option, malformed, wrong_size
 from energyc.running.data.graph_file import ALL, LARGEST_CELLS, AttributedGraph, read_graph
 from energyc.running.data.options import OptionReader
-from energyc.running.data.partition import held_out
 from energyc.running.data.schema import FieldSchema, Options, Schema
-from energyc.running.data.standardise import standardise, swamping_value
 
 OPTIONS = ("nodes", "edges", "inputs", "labelled", "validation", "split", "unlabelled", "relation")
 LARGEST_NODES, LARGEST_EDGES = 1 << 22, 1 << 26

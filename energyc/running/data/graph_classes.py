@@ -8,13 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from energyc.running.data.arrays import SplitDataset, check_range, generator
+from energyc.running.data.arrays import SplitDataset, check_range, generator, held_out, standardise, swamping_value
 from energyc.running.data.edges import Edges, undirected
 from energyc.running.data.errors import malformed, wrong_size
 from energyc.running.data.options import OptionReader
-from energyc.running.data.partition import held_out
 from energyc.running.data.schema import FieldSchema, Options, Schema
-from energyc.running.data.standardise import standardise, swamping_value
 from energyc.running.data.tu import REMEDY, Tables, read_tu
 
 OPTIONS = ("nodes", "inputs", "classes", "eigenvectors", "flipped")
@@ -110,7 +108,7 @@ class Padded:
         """The padded graphs at ``indices``; ``augment`` flips eigenvectors at random."""
         check_range(indices, len(self))
         flipped = self._layout.flipped if augment else Fraction(0)
-        fields = {name: self._empty(field, len(indices)) for name, field in _schema(self._layout).fields.items()}
+        fields = {name: field.zeros(len(indices)) for name, field in _schema(self._layout).fields.items()}
         for row, index in enumerate(indices):
             graph, nodes = self._graphs[index], len(self._graphs[index].features)
             fields["features"][row, :nodes] = graph.features
@@ -121,9 +119,6 @@ class Padded:
             fields["mask"][row, :nodes] = 1
             fields["label"][row] = graph.label
         return fields
-
-    def _empty(self, field: FieldSchema, count: int) -> np.ndarray:
-        return np.zeros((count, *field.shape), np.float32 if field.kind == "real" else np.int64)
 
 
 def random_signs(flipped: Fraction, shape: tuple[int, ...], *key: int) -> np.ndarray:

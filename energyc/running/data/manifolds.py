@@ -8,12 +8,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-from energyc.running.data.arrays import ArraySplit, SplitDataset
+from energyc.running.data.arrays import ArraySplit, SplitDataset, standardise
 from energyc.running.data.errors import takes_no_file
 from energyc.running.data.options import OptionReader
 from energyc.running.data.schema import FieldSchema, Options, Schema
 from energyc.running.data.shipped import sklearn_datasets
-from energyc.running.data.standardise import standardise
 
 TEST_SHARE = 0.2
 LARGEST_POINTS = 1 << 20

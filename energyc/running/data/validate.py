@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 
 from energyc.language.diagnostics import UserError
-from energyc.running.data.schema import Adapter, Dataset, FieldSchema, Options, Schema, Split, SplitName
-
-DTYPES = {"real": np.dtype(np.float32), "integer": np.dtype(np.int64)}
+from energyc.running.data.schema import DTYPES, Adapter, Dataset, FieldSchema, Options, Schema, Split, SplitName
 
 
 def read_schema(adapter: Adapter, options: Options) -> Schema:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from energyc.language.diagnostics import Option, UserError, spoken
-from energyc.running.data.portion import Portion
+from energyc.running.data.arrays import Portion
 from energyc.running.data.validate import checked_split
 from energyc.running.training.division import WHOLE, Division, Part, units_and_labels
 from energyc.running.training.network import Tensors

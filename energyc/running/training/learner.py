@@ -13,16 +13,13 @@ from torch import Tensor
 from energyc.language.diagnostics import UserError, did_you_mean, is_out_of_memory, listed
 from energyc.language.settings.train import ContractionPenalty
 from energyc.running.folder.logs import Row
-from energyc.running.training.average import Average
 from energyc.running.training.feeds import Batch, Feed
 from energyc.running.training.health import NotFinite, first_not_finite, vitals, within_gate
-from energyc.running.training.network import Gradients, learnable
-from energyc.running.training.on_sets import start_on_sets
-from energyc.running.training.optimizers import make_optimizer, set_rates, take_step
+from energyc.running.training.network import Gradients, learnable, start_on_sets
+from energyc.running.training.optimizers import Average, make_optimizer, set_rates, take_step
 from energyc.running.training.order import Order, directions, key_noise, noise_keys
-from energyc.running.training.penalty import Controller
 from energyc.running.training.precision import Precision, as_deployed, held
-from energyc.running.training.schedule import beta_factor, rate_factor
+from energyc.running.training.schedule import Controller, beta_factor, rate_factor
 from energyc.running.training.session import Session
 from energyc.running.training.shares import Measured, Regularization, averaged_regularization, merged, sharing
 from energyc.runtime import RULES, convergence_threshold

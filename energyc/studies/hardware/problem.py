@@ -24,8 +24,7 @@ from energyc.running.training.division import WHOLE, Division, Part
 from energyc.running.training.feeds import Feed
 from energyc.studies.hardware.circuit import Circuit, circuit
 from energyc.studies.hardware.ising import Ising, ising
-from energyc.studies.hardware.ngspice import operating_point
-from energyc.studies.hardware.spice import netlist
+from energyc.studies.hardware.spice import netlist, operating_point
 from energyc.version import __version__
 
 Arrays = dict[str, np.ndarray]

@@ -1,15 +1,17 @@
-"""Compare a rule in float32 and float64, with the same weights, inputs and beta (rules.md section 6)."""
+"""Rounding: a rule in float32 beside float64 with the same weights, inputs and beta, and rounded products."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from energyc.runtime import ordered_targets, prepared
-from energyc.studies.verify.compare import measure_each
+from energyc.language.diagnostics import is_out_of_memory
+from energyc.runtime import ordered_targets, prepared, with_products
+from energyc.studies.verify.compare import Measure, measure_all, measure_each
 from energyc.studies.verify.probe import Probe
 
 #: The largest acceptable error of a param.
@@ -103,3 +105,74 @@ def _ulps(net: Any, gradients: Any, probe: Probe) -> dict[str, float]:
                 step * gradients.beta * float(slope.square().mean()) ** 0.5 / (torch.finfo(net.dtype).eps * size)
             )
     return ulps
+
+
+# ------------------------------------------------------------------ rounded products
+
+#: The residual at which the exact gradient is taken.
+AT_REST = 1e-9
+
+
+@dataclass(frozen=True)
+class Phased:
+    """A gradient: beside the exact one, and the residual and the steps of the slowest sample of its free phase."""
+
+    exact: Measure
+    residual: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class ProductsCost:
+    """A rule with ``train.products`` and ``relax.products`` as set, and with products in float32.
+
+    ``beside`` compares the first gradient with the second.
+    """
+
+    settings: tuple[str, ...]
+    rule: str
+    beside: Measure
+    rounded: Phased
+    plain: Phased
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers as plain values."""
+        pair = {"rounded": self.rounded, "float32": self.plain}
+        phases = {
+            name: {"exact": p.exact.to_json(), "residual": p.residual, "steps": p.steps} for name, p in pair.items()
+        }
+        return {"settings": list(self.settings), "rule": self.rule, **self.beside.to_json(), **phases}
+
+
+def products_cost(net: Any, exact: Any, probe: Probe, rule: str) -> ProductsCost | None:
+    """Measure the rounded products of a network in float32; None where it has none.
+
+    ``exact`` is the same network in float64, in which nothing is rounded.
+    """
+    first = None if net.relax_products == "products" else net.relax_products
+    given = {"train.products": net.products, "relax.products": first}
+    settings = tuple(f"{name} = {value}" for name, value in given.items() if value not in (None, "float32"))
+    if not settings:
+        return None
+    pair = [net.gradients(probe.clamps, probe.targets, rule, allow_biased=True)]
+    with with_products(net, "float32"):
+        begun, net.relax_products = net.relax_products, None
+        try:
+            pair.append(net.gradients(probe.clamps, probe.targets, rule, allow_biased=True))
+        finally:
+            net.relax_products = begun
+    try:
+        reference = exact.gradients(probe.clamps, probe.targets, "implicit", tolerance=AT_REST).params
+    except RuntimeError as error:  # the implicit solve, where nothing is at rest
+        if is_out_of_memory(error):
+            raise
+        reference = None
+    phased = [
+        Phased(
+            Measure(math.nan, math.nan) if reference is None else measure_all(found.params, reference),
+            float(found.residual.max()),
+            int(found.steps.max()),
+        )
+        for found in pair
+    ]
+    return ProductsCost(settings, rule, measure_all(pair[0].params, pair[1].params), *phased)

@@ -27,11 +27,9 @@ from energyc.runtime import RULES, NonConvergence
 from energyc.studies.verify.fidelity import Fidelity, measure_fidelity
 from energyc.studies.verify.guarantees import WITHIN
 from energyc.studies.verify.layers import measure_layers
-from energyc.studies.verify.precision import PrecisionTable, precision_table
+from energyc.studies.verify.precision import PrecisionTable, ProductsCost, precision_table, products_cost
 from energyc.studies.verify.probe import Probe, random_probe
-from energyc.studies.verify.products import ProductsCost, products_cost
-from energyc.studies.verify.record import Record, record
-from energyc.studies.verify.samples import given_samples, samples_of
+from energyc.studies.verify.samples import Record, given_samples, record, samples_of
 from energyc.studies.verify.work import EVALUATIONS, Progress, Work, silent
 
 #: The preset whose sizes are small enough for exact solutions.
