@@ -9,7 +9,7 @@ import torch
 
 from energyc.pipeline import Choices, read, resolve
 from energyc.resources import resource
-from energyc.running.runs.threads import FEWEST, VARIABLES, operations, suited_threads
+from energyc.running.runs.target import FEWEST, VARIABLES, operations, suited_threads
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from energyc.running.data.registry import SHIPPED
 from energyc.running.loggers.chosen import names_of
 from energyc.running.loggers.protocol import Logger
 from energyc.running.ranks.group import ALONE, Group
-from energyc.running.runs.data import feeds_of
-from energyc.running.runs.data_arguments import NO_DATA, Data, DataArguments, opened
+from energyc.running.runs.data import feeds_of, opened
+from energyc.running.runs.data_arguments import NO_DATA, Data, DataArguments
 from energyc.running.runs.resolved import resolved_text
 from energyc.running.runs.saved import load_run
 from energyc.running.runs.target import compiled_for
@@ -145,7 +145,7 @@ class Prepared:
         """The schemas that a spec does not tell, by the adapters' names: of adapters of others, of other sizes."""
         inputs = (*self.network.clamps.values(), *self.network.targets.values())
         resized = {item.source[0] for item in inputs if item.source is not None and not item.fits}
-        told = {*self.given.adapters, *self.given.datasets, *resized}
+        told = {*self.given.providers, *resized}
         return {
             binding.adapter: asdict(self._schema(name, binding))
             for name, binding in self.network.bindings.items()

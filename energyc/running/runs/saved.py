@@ -27,6 +27,7 @@ from energyc.running.folder.formats import RunInfo
 from energyc.running.folder.layout import RunFolder, unreadable
 from energyc.running.folder.logs import Row, read_rows
 from energyc.running.runs.data_arguments import DIRECT, DataArguments
+from energyc.running.training.division import Division
 from energyc.running.training.network import Network
 from energyc.running.training.snapshot import restore
 
@@ -44,6 +45,11 @@ class SavedRun:
     def options(self) -> TrainOptions:
         """The options of the run."""
         return TrainOptions.from_json(self.info.get("options", {}))
+
+    @property
+    def division(self) -> Division:
+        """How its samples are divided."""
+        return Division(self.options.validation, self.options.folds, self.info.get("fold"))
 
     @property
     def rule(self) -> str:
@@ -102,23 +108,22 @@ class SavedRun:
 
         Raises UserError: E0913 for a missing path, E0934 for data that came from a program and are not given again.
         """
-        now = {*given.paths, *given.origins}
-        recorded = {name: path for name, path in self.info.get("data", {}).items() if name not in now}
+        recorded = {name: path for name, path in self.info.get("data", {}).items() if name not in given.things}
         for name, path in recorded.items():
             self._refuse_moved(name, path)
-        if (arrays := self.info.get("arrays")) and not given.has_direct:
+        if (arrays := self.info.get("arrays")) and DIRECT not in given.things:
             self._refuse_moved(None, arrays)
-            given = replace(given, arrays=arrays)
-        if given.has_direct and not given.names:
+            recorded[DIRECT] = arrays
+        if DIRECT in {**recorded, **given.things} and not given.names:
             given = replace(given, names=self.info.get("map", {}))
-        missing = {name: kind for name, kind in self.info.get("given", {}).items() if name not in now}
-        if missing and not given.has_direct:
+        missing = {name: kind for name, kind in self.info.get("given", {}).items() if name not in given.things}
+        if missing and DIRECT not in {**recorded, **given.things}:
             shown = listed(f"{name} ({kind})" for name, kind in missing.items())
             message = f"{self.folder.path} was made with data that a program gave, and they are not in the run: {shown}"
             first = next(iter(missing))
             help_text = spoken("give them again: {}", Given(None if first == DIRECT else first, "module:factory"))
             raise UserError(message, code="E0934", help=help_text)
-        return replace(given, paths={**recorded, **given.paths})
+        return replace(given, things={**recorded, **given.things})
 
     def _refuse_moved(self, name: str | None, path: str) -> None:
         """Raise UserError E0913 where nothing is at the path of a binding, or with None of the arrays of all inputs."""

@@ -136,11 +136,11 @@ class Batch:
         """Return the batch with noise among its clamps."""
         return Batch({**self.clamps, **noise}, self.targets)
 
-    def select(self, keep: Tensor) -> Batch:
-        """Return the samples where ``keep`` ([batch], bool) is true."""
+    def select(self, rows: Tensor) -> Batch:
+        """Return the samples where ``rows`` ([batch], bool) is true, or those of these numbers."""
         return Batch(
-            {name: tensor[keep] for name, tensor in self.clamps.items()},
-            {name: tensor[keep] for name, tensor in self.targets.items()},
+            {name: tensor[rows] for name, tensor in self.clamps.items()},
+            {name: tensor[rows] for name, tensor in self.targets.items()},
         )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,15 +14,15 @@ from energyc.language.diagnostics import UserError, did_you_mean, is_out_of_memo
 from energyc.language.settings.train import ContractionPenalty
 from energyc.running.folder.logs import Row
 from energyc.running.training.feeds import Batch, Feed
-from energyc.running.training.health import NotFinite, first_not_finite, vitals, within_gate
-from energyc.running.training.network import Gradients, learnable, start_on_sets
+from energyc.running.training.health import NotFinite, first_not_finite, within_gate
+from energyc.running.training.network import learnable, start_on_sets
 from energyc.running.training.optimizers import Average, make_optimizer, set_rates, take_step
 from energyc.running.training.order import Order, directions, key_noise, noise_keys
 from energyc.running.training.precision import Precision, as_deployed, held
 from energyc.running.training.schedule import Controller, beta_factor, rate_factor
 from energyc.running.training.session import Session
-from energyc.running.training.shares import Measured, Regularization, averaged_regularization, merged, sharing
-from energyc.runtime import RULES, convergence_threshold
+from energyc.running.training.shares import Measured, Regularization, averaged_regularization, merged, sharing, vitals
+from energyc.runtime import RULES, Gradients, convergence_threshold
 
 #: The number of updates between choices of an automatic beta, which costs a nudged phase and changes slowly.
 BETA_EVERY = 50
@@ -109,7 +109,7 @@ class Learner:
         every = self.options.cosine_every
         if every is None or step % every or not bool(seen.own.kept.all()):
             return {}
-        states = {"states": seen.own.states} if self.net.state_shapes else {}
+        states: dict[str, Any] = {"states": seen.own.states} if self.net.state_shapes else {}
         try:
             exact = self.net.gradients(seen.batch.clamps, seen.batch.targets, rule=EXACT, **states).params
         except RuntimeError as error:
@@ -151,7 +151,7 @@ class Learner:
         return {"beta": float(chosen) * beta_factor(self.options, step, self.total)}
 
     def _gradients(self, batch: Batch, **settings: Any) -> Gradients:
-        biased = {"allow_biased": True} if self.options.allow_biased else {}
+        biased: dict[str, Any] = {"allow_biased": True} if self.options.allow_biased else {}
         try:
             return self.net.gradients(batch.clamps, batch.targets, rule=self.rule, **biased, **settings)
         except ValueError as error:
@@ -235,7 +235,7 @@ class Learner:
             raise NotFinite(culprit)
         self.optimizer.zero_grad(set_to_none=True)
         whole = {n: moves[0][n] if len(moves) == 1 else moves[0][n] + moves[1][n] for n in self.params}
-        along = self._along_sets(whole)
+        along = self.net.project_gradients(whole)
         for name, param in self.params.items():
             param.grad = along[name]
         limit = float("inf") if self.options.clip is None else self.options.clip
@@ -244,11 +244,6 @@ class Learner:
         take_step(self.optimizer)
         self.net.project_params()
         return norm
-
-    def _along_sets(self, gradients: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """The parts of gradients along the sets of their params, which a network that has none need not know."""
-        project = getattr(self.net, "project_gradients", None)
-        return gradients if project is None else cast(Mapping[str, Tensor], project(gradients))
 
     def _steer(self, seen: Measured) -> None:
         if self.controller is not None and self.options.controlled is not None:

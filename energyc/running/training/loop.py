@@ -22,8 +22,7 @@ from energyc.running.folder import checkpoints
 from energyc.running.folder.checkpoints import Checkpoint
 from energyc.running.folder.fit import refuse_unfit_state
 from energyc.running.folder.layout import RunFolder, claimed, locked, refuse_taken
-from energyc.running.folder.logs import Row, read_rows
-from energyc.running.folder.writer import Writer
+from energyc.running.folder.logs import Row, Writer, read_rows
 from energyc.running.loggers.protocol import Run, Telling
 from energyc.running.training.diagnosis import Diagnosis
 from energyc.running.training.evaluation import (
@@ -467,4 +466,4 @@ def _check_parts(session: Session) -> None:
         raise UserError(message, code="E0503", help="add validation = 1/5, or leave out threshold = best")
     if session.options.folds is not None and session.feeds.division.fold is None:
         message = f"train.folds = {session.options.folds} asks for as many runs, and this is one"
-        raise UserError(message, code="E0503", help="energyc train makes them, and training.seeds.train_folds")
+        raise UserError(message, code="E0503", help="energyc train makes them, and training.seeds.train_each")

@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -16,15 +16,14 @@ from typing import Any
 from energyc.language.diagnostics import is_out_of_memory
 from energyc.language.network import Network
 from energyc.running.training.diagnosis import drift_warning
-from energyc.studies.verify.compare import Measure, measure_all
+from energyc.running.training.feeds import Batch
+from energyc.studies.verify.compare import Measure, Sweep, measure_all
 from energyc.studies.verify.guarantees import WITHIN, Guarantee, guarantee
-from energyc.studies.verify.limits import Laboratory, Limit
+from energyc.studies.verify.limits import Gradient, Laboratory, Limit
 from energyc.studies.verify.looseness import Looseness, looseness
-from energyc.studies.verify.probe import Probe
 from energyc.studies.verify.rest import Rest, rest
 from energyc.studies.verify.settling import Settling, last_spectrum, settling, settling_unknown
 from energyc.studies.verify.spectrum import Spectrum, slowest
-from energyc.studies.verify.sweep import Sweep
 from energyc.studies.verify.symmetry import Symmetry, symmetry
 from energyc.studies.verify.work import EVALUATIONS, Progress, Work, silent
 
@@ -139,7 +138,7 @@ class Fidelity:
 def measure_fidelity(
     exact: Any,
     configured: Any,
-    probe: Probe,
+    probe: Batch,
     rules: Sequence[str],
     *,
     verdicts: Mapping[str, str] = MappingProxyType({}),
@@ -194,7 +193,7 @@ def measure_fidelity(
     return Fidelity(fidelities, *phase, residual_sweep, lab.zero, symmetry_at_rest, tuple(work.left_out), proved)
 
 
-def _spectrum_at(exact: Any, probe: Probe, endpoint: Rest) -> Spectrum | None:
+def _spectrum_at(exact: Any, probe: Batch, endpoint: Rest) -> Spectrum | None:
     """Return the spectrum where the free phase settled, or where it ended if no sample did."""
     if endpoint.settled:
         return slowest(exact, endpoint.states, endpoint.probe.clamps, exact.relax_step)
@@ -240,7 +239,6 @@ def _measure_rule(lab: Laboratory, configured: Any, rule: str, verdict: str, wor
         return _without_measurement(rule, verdict, str(error))
     if limit is None:
         return _without_measurement(rule, verdict, f"its limit {_over(work)}")
-    overall = measure_all(limit.gradient, lab.reference)
     try:
         gradients = work.measure(f"{rule} as configured", partial(_as_configured, configured, lab.probe, rule))
     except RuntimeError as error:  # the implicit solve, where the free phase as configured is far from rest
@@ -252,22 +250,45 @@ def _measure_rule(lab: Laboratory, configured: Any, rule: str, verdict: str, wor
         if gradients is not None:
             note = divergence_note(gradients) or drift_warning(configured, gradients, lab.probe, rule)
             gradients = gradients if bool(gradients.kept.any()) else None
-    return RuleFidelity(
+    return compared(rule, verdict, limit, gradients, lab.reference, lab.each, note)
+
+
+def compared(
+    rule: str,
+    verdict: str,
+    limit: Limit,
+    configured: Any,
+    reference: Gradient,
+    each: Callable[[Gradient], dict[str, Measure]],
+    note: str,
+    each_layer: Callable[[Gradient], dict[str, Measure]] = lambda gradient: {},
+) -> RuleFidelity:
+    """Compare a rule's limit, and its gradients as configured (or None), with a reference: all, and each param."""
+    overall = measure_all(limit.gradient, reference)
+    found = RuleFidelity(
         rule,
         overall,
-        None if gradients is None else measure_all(gradients.params, lab.reference),
+        None,
         limit.law,
         fault_of(overall, limit) if verdict == EXACT else limit.breach if verdict == SURROGATE else "",
-        lab.each(limit.gradient),
-        {} if gradients is None else lab.each(gradients.params),
-        limit.sweep,
-        None if gradients is None else gradients.beta,
-        note,
-        verdict,
+        each(limit.gradient),
+        sweep=limit.sweep,
+        note=note,
+        verdict=verdict,
+        limit_layers=each_layer(limit.gradient),
+    )
+    if configured is None:
+        return found
+    return replace(
+        found,
+        configured=measure_all(configured.params, reference),
+        configured_params=each(configured.params),
+        beta=configured.beta,
+        configured_layers=each_layer(configured.params),
     )
 
 
-def _as_configured(configured: Any, probe: Probe, rule: str) -> Any:
+def _as_configured(configured: Any, probe: Batch, rule: str) -> Any:
     return configured.gradients(probe.clamps, probe.targets, rule, allow_biased=True)
 
 

@@ -13,14 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from energyc.running.training.network import assign, params_kept
+from energyc.running.training.feeds import Batch
+from energyc.running.training.network import assign, copied, params_kept
 from energyc.runtime import RULES
 from energyc.studies.verify import surrogate
-from energyc.studies.verify.compare import Measure, measure_all, measure_each
-from energyc.studies.verify.probe import Probe
-from energyc.studies.verify.rest import Rest, copied
+from energyc.studies.verify.compare import Measure, Sweep, measure_all, measure_each
+from energyc.studies.verify.rest import Rest
 from energyc.studies.verify.spectrum import Spectrum
-from energyc.studies.verify.sweep import Sweep
 from energyc.studies.verify.work import Progress, silent
 
 Gradient = Mapping[str, Tensor]
@@ -93,7 +92,7 @@ class Laboratory:
         self.net = net
         self.progress = progress
         self.detaches = detaches
-        self.probe: Probe = rest.probe
+        self.probe: Batch = rest.probe
         self.states = rest.states
         self.step = None if rest.factor == 1.0 else rest.step[0]
         self.spectrum = spectrum if rest.factor == 1.0 else None

@@ -16,10 +16,10 @@ from typing import Any
 from torch import Tensor
 
 from energyc.language.diagnostics import is_out_of_memory
+from energyc.running.training.network import copied
 from energyc.runtime import RULES
 from energyc.studies.verify.compare import Measure, measure_all
 from energyc.studies.verify.limits import Laboratory
-from energyc.studies.verify.rest import copied
 from energyc.studies.verify.work import Work
 
 RESIDUALS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-6)

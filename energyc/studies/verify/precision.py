@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from energyc.language.diagnostics import is_out_of_memory
+from energyc.running.training.feeds import Batch
 from energyc.runtime import ordered_targets, prepared, with_products
 from energyc.studies.verify.compare import Measure, measure_all, measure_each
-from energyc.studies.verify.probe import Probe
 
 #: The largest acceptable error of a param.
 LIMIT = 0.05
@@ -60,7 +60,7 @@ class PrecisionTable:
 
 
 def precision_table(
-    single: Any, double: Any, probe: Probe, rule: str = "centered-ep", without: Collection[str] = ()
+    single: Any, double: Any, probe: Batch, rule: str = "centered-ep", without: Collection[str] = ()
 ) -> PrecisionTable:
     """Compare a rule on ``single`` (float32) with ``double`` (float64), which holds the same weights.
 
@@ -89,7 +89,7 @@ def precision_table(
     )
 
 
-def _ulps(net: Any, gradients: Any, probe: Probe) -> dict[str, float]:
+def _ulps(net: Any, gradients: Any, probe: Batch) -> dict[str, float]:
     """Return step * beta * |dC/dz| in ulps of z for each state z that the cost reads, as root mean squares."""
     if gradients.beta is None:
         return {}
@@ -144,7 +144,7 @@ class ProductsCost:
         return {"settings": list(self.settings), "rule": self.rule, **self.beside.to_json(), **phases}
 
 
-def products_cost(net: Any, exact: Any, probe: Probe, rule: str) -> ProductsCost | None:
+def products_cost(net: Any, exact: Any, probe: Batch, rule: str) -> ProductsCost | None:
     """Measure the rounded products of a network in float32; None where it has none.
 
     ``exact`` is the same network in float64, in which nothing is rounded.

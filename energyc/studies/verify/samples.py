@@ -15,13 +15,11 @@ from torch import Tensor
 from energyc.language.diagnostics import UserError
 from energyc.language.network import Network
 from energyc.language.settings.train import EVAL_SAMPLES
-from energyc.running.runs.data import feeds_of
-from energyc.running.runs.data_arguments import NO_DATA, Data, DataArguments, opened
+from energyc.running.runs.data import feed_of
+from energyc.running.runs.data_arguments import NO_DATA, Data, DataArguments
 from energyc.running.runs.saved import SavedRun
-from energyc.running.training.division import WHOLE, Division
-from energyc.running.training.feeds import Feed
+from energyc.running.training.feeds import Batch, Feed
 from energyc.running.training.order import evenly_spread
-from energyc.studies.verify.probe import Probe
 
 #: The number of samples of data, fewer than for a spec since a network has its full sizes on them.
 RUN_SAMPLES = 2
@@ -38,17 +36,16 @@ class RunSamples(NamedTuple):
     the run, both are None and ``description`` is the reason.
     """
 
-    probe: Probe | None
+    probe: Batch | None
     description: str
     crowd: dict[str, Tensor] | None = None
 
 
 def samples_of(saved: SavedRun, network: Network, configured: Any, log: Record, data: Data = NO_DATA) -> RunSamples:
     """Return test samples of a run, from its own data or those that are given, for which it raises UserError."""
-    division = Division(saved.options.validation, saved.options.folds, saved.info.get("fold"))
     try:
         given = saved.data(data.read(saved.source))
-        feed = _test_feed(network, given, saved.options.seed, division)
+        feed = feed_of(network, given, saved.options.seed, division=saved.division)
     except UserError as error:
         if data:
             raise
@@ -56,26 +53,31 @@ def samples_of(saved: SavedRun, network: Network, configured: Any, log: Record, 
     limit = min((crossing.limit for crossing in log.crossings), default=math.inf)
     unsettled = _worst_unsettled(saved, feed, configured, limit) if log.loose else []
     chosen = np.array(unsettled) if unsettled else evenly_spread(len(feed), RUN_SAMPLES)
-    probe = _probe(feed, chosen)
+    probe = feed.batch(chosen)
     description = f"{len(chosen)} test sample{'s' * (len(chosen) > 1)}"
     description = f"{description} that did not settle" if unsettled else description
     return RunSamples(probe, description, feed.batch(evenly_spread(len(feed), CROWD)).clamps)
 
 
-def given_samples(network: Network, given: DataArguments, count: int = RUN_SAMPLES) -> Probe:
+def given_samples(network: Network, given: DataArguments, count: int = RUN_SAMPLES) -> Batch:
     """Return test samples of data that are given for a spec, ``count`` or as many as there are. Raises UserError."""
-    feed = _test_feed(network, given, network.train.seed, WHOLE)
-    return _probe(feed, evenly_spread(len(feed), count))
+    feed = feed_of(network, given, network.train.seed)
+    return feed.batch(evenly_spread(len(feed), count))
 
 
-def _test_feed(network: Network, given: DataArguments, seed: int, division: Division) -> Feed:
-    datasets, direct = opened(network, given, seed)
-    return Feed(feeds_of(network, datasets, division, direct), "test", "cpu", torch.float64)
+def random_probe(net: Any, *, batch: int = 4, seed: int = 0) -> Batch:
+    """Draw clamps and targets for a network: reals uniformly from [0, 1], integers uniformly from their dim."""
+    random = torch.Generator().manual_seed(seed)
 
+    def draw(shapes: Mapping[str, Any]) -> dict[str, Tensor]:
+        return {
+            name: torch.rand((batch, *shape), generator=random, dtype=torch.float64)
+            if classes is None
+            else torch.randint(classes, (batch, *shape), generator=random)
+            for name, (shape, classes) in shapes.items()
+        }
 
-def _probe(feed: Feed, chosen: np.ndarray) -> Probe:
-    batch = feed.batch(chosen)
-    return Probe(batch.clamps, batch.targets)
+    return Batch(draw(net.clamp_shapes), draw(net.target_shapes))
 
 
 def _worst_unsettled(saved: SavedRun, feed: Feed, configured: Any, limit: float) -> list[int]:

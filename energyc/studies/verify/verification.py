@@ -21,6 +21,7 @@ from energyc.running.folder.checkpoints import Checkpoint, steps
 from energyc.running.runs.data_arguments import NO_DATA, Data
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.saved import SavedRun, Which, load_run
+from energyc.running.training.feeds import Batch
 from energyc.running.training.outcome import best_by
 from energyc.running.training.run_health import Relaxation, RunHealth, run_health
 from energyc.runtime import RULES, NonConvergence
@@ -28,8 +29,7 @@ from energyc.studies.verify.fidelity import Fidelity, measure_fidelity
 from energyc.studies.verify.guarantees import WITHIN
 from energyc.studies.verify.layers import measure_layers
 from energyc.studies.verify.precision import PrecisionTable, ProductsCost, precision_table, products_cost
-from energyc.studies.verify.probe import Probe, random_probe
-from energyc.studies.verify.samples import Record, given_samples, record, samples_of
+from energyc.studies.verify.samples import Record, given_samples, random_probe, record, samples_of
 from energyc.studies.verify.work import EVALUATIONS, Progress, Work, silent
 
 #: The preset whose sizes are small enough for exact solutions.
@@ -144,7 +144,7 @@ def verify(
     return Verification(*head, fidelity, precision, measured_checkpoint, products, inputs)
 
 
-def _described(probe: Probe | None, measured: MeasuredCheckpoint | None, data: Data) -> str:
+def _described(probe: Batch | None, measured: MeasuredCheckpoint | None, data: Data) -> str:
     if measured is not None:
         return measured.samples
     if probe is None:
@@ -162,7 +162,7 @@ def _refuse_without_rest(network: Network) -> None:
 
 def _probe_run(
     saved: SavedRun, weights: Checkpoint, configured: Any, network: Network, evaluations: int, data: Data
-) -> tuple[Probe | None, MeasuredCheckpoint]:
+) -> tuple[Batch | None, MeasuredCheckpoint]:
     """Return samples of a run (None if its data cannot be opened) and a description of its checkpoint."""
     limits = {"tolerance": configured.relax_tolerance, "gate": saved.options.gate}
     rows = saved.rows()
@@ -203,7 +203,7 @@ def _measure(
     compiled: Compiled,
     exact: Any,
     configured: Any,
-    probe: Probe | None,
+    probe: Batch | None,
     trained_by: str,
     sweep_residual: bool,
     evaluations: int,
@@ -213,7 +213,7 @@ def _measure(
     network, verdicts = compiled.network, compiled.classes.rules
     if network.cost is None:
         raise UserError(f"{network.name} has no cost, so no rule has a gradient", code="E0922", help="add a cost line")
-    probe = probe or random_probe(exact, batch=SAMPLES)
+    probe = random_probe(exact, batch=SAMPLES) if probe is None else probe
     if network.layers:
         worth = {rule: verdicts[rule].verdict for rule in exact.rules}
         return measure_layers(network, exact, configured, probe, exact.rules, worth, progress), None, None
@@ -241,7 +241,7 @@ def _measure(
     return replace(fidelity, left_out=(*fidelity.left_out, *work.left_out)), table, cost
 
 
-def _fix_step(exact: Any, configured: Any, probe: Probe) -> None:
+def _fix_step(exact: Any, configured: Any, probe: Batch) -> None:
     """Where relaxations choose their steps, give both networks the one that is chosen for the probe."""
     if exact.relax_auto:
         step = exact.relax(probe.clamps).step
@@ -250,7 +250,7 @@ def _fix_step(exact: Any, configured: Any, probe: Probe) -> None:
 
 
 def _precision(
-    exact: Any, configured: Any, probe: Probe, trained_by: str, zero: tuple[str, ...]
+    exact: Any, configured: Any, probe: Batch, trained_by: str, zero: tuple[str, ...]
 ) -> PrecisionTable | None:
     """Measure rounding in the rule that trains, or in the first rule with a nudge if that is not measured.
 
@@ -268,7 +268,7 @@ def _precision(
         return None
 
 
-def _products(exact: Any, configured: Any, probe: Probe, rule: str) -> ProductsCost | None:
+def _products(exact: Any, configured: Any, probe: Batch, rule: str) -> ProductsCost | None:
     """Measure rounded products; None if there are none, or if there is no gradient to compare."""
     try:
         return products_cost(configured, exact, probe, rule)
