@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 from energyc.language.diagnostics import Given, Mapped, Option, Source, Spoken, UserError, did_you_mean, listed, spoken
 from energyc.language.resolve.bindings import Schemas
@@ -83,21 +83,6 @@ class DataArguments:
 
 
 # -------------------------------------------------------------------- as they were given
-
-
-class Data(Protocol):
-    """Data that take the place of what a spec binds; false where none were given."""
-
-    def __bool__(self) -> bool: ...
-
-    def read(self, source: Source) -> DataArguments:
-        """Return the data by the bindings and inputs of a spec. Raises UserError."""
-        ...
-
-    @property
-    def described(self) -> tuple[str, ...]:
-        """What was given, for a report."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -188,6 +173,8 @@ class ProgramData:
         return (self.data if isinstance(self.data, str) else type(self.data).__name__,)
 
 
+#: Data that take the place of what a spec binds; false where none were given.
+Data: TypeAlias = DataFlags | ProgramData
 NO_DATA = DataFlags()
 
 
