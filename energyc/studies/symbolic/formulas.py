@@ -42,62 +42,38 @@ MOST_PRODUCTS = 200_000
 Made = dict[str, Any]
 
 
+class Section:
+    """A section of a network's formulas, made when it is asked for; ``SECTIONS`` says what it holds."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name, self.__doc__ = name, SECTIONS[name]
+
+    def __get__(self, formulas: Sections | None, owner: type) -> Any:
+        if formulas is None:
+            return self
+        made = formulas.__dict__
+        if self.name not in made:
+            made[self.name] = formulas.section(self.name)
+        return made[self.name]
+
+
 class Sections(ABC):
-    """The sections of a network's formulas, by name; each is made when it is asked for."""
+    """The sections of a network's formulas, by name."""
+
+    terms = Section()
+    forces = Section()
+    vjp = Section()
+    jvp = Section()
+    updates = Section()
+    cost = Section()
+    cost_slopes = Section()
+    readouts = Section()
+    streams = Section()
+    inputs = Section()
 
     @abstractmethod
     def section(self, name: str) -> Made:
-        """A section of ``SECTIONS``. Raises UserError E0971 for what is too large."""
-
-    @cached_property
-    def terms(self) -> Made:
-        """Each energy, and each force or flow that is written as such, by its name."""
-        return self.section("terms")
-
-    @cached_property
-    def forces(self) -> Made:
-        """The force on each state."""
-        return self.section("forces")
-
-    @cached_property
-    def vjp(self) -> Made:
-        """``a dF/dz`` by each state, and ``a dF/dtheta`` by each param, for a vector ``a_z`` on each state z."""
-        return self.section("vjp")
-
-    @cached_property
-    def jvp(self) -> Made:
-        """``dF/dz v`` for each state, for a vector ``v_z`` on each state z."""
-        return self.section("jvp")
-
-    @cached_property
-    def updates(self) -> Made:
-        """``dE/dtheta`` by each param, of one sample: what equilibrium propagation contrasts."""
-        return self.section("updates")
-
-    @cached_property
-    def cost(self) -> Made:
-        """Each cost of one sample."""
-        return self.section("cost")
-
-    @cached_property
-    def cost_slopes(self) -> Made:
-        """The slope of the cost by each state, and by each param that it reads itself."""
-        return self.section("cost_slopes")
-
-    @cached_property
-    def readouts(self) -> Made:
-        """Each readout."""
-        return self.section("readouts")
-
-    @cached_property
-    def streams(self) -> Made:
-        """The streams from copy to copy of a repeat."""
-        return self.section("streams")
-
-    @cached_property
-    def inputs(self) -> Made:
-        """The values of the clamps and shared params of each layer."""
-        return self.section("inputs")
+        """Make a section of ``SECTIONS``. Raises UserError E0971 for what is too large."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -23,7 +23,7 @@ from energyc.running.training.feeds import Batch
 from energyc.runtime import RULES, noises
 from energyc.studies.verify.compare import Measure, Sweep, measure_all, measure_each
 from energyc.studies.verify.fidelity import EXACT, Fidelity, RuleFidelity, compared, divergence_note
-from energyc.studies.verify.limits import TRIAL, Gradient, Limit, contrast, converged
+from energyc.studies.verify.limits import Gradient, Laboratory, Limit, contrast, converged
 from energyc.studies.verify.settling import Settling
 from energyc.studies.verify.work import Progress
 
@@ -121,7 +121,7 @@ def by_autograd(network: Network, exact: Any, probe: Batch) -> dict[str, Tensor]
     return dict(zip(owners, slopes, strict=True))
 
 
-class AtRest:
+class AtRest(Laboratory):
     """A network of layers in float64, on which rules are tried with each layer at rest, and its exact gradient.
 
     That is ``bptt`` from the start to the rest, which takes so many ``steps``; nudged phases take twice as many.
@@ -129,7 +129,7 @@ class AtRest:
 
     def __init__(self, net: Any, probe: Batch, steps: int, nonzero: Collection[str], progress: Progress) -> None:
         self.net, self.probe, self.steps, self.progress = net, probe, steps, progress
-        self.nudge_steps: int | None = 2 * steps
+        self.nudge_steps = 2 * steps
         exact = self.at_rest("bptt").params
         self.reference: Gradient = {name: exact[name] for name in nonzero}
 
@@ -137,15 +137,6 @@ class AtRest:
         """Return the gradients of a rule with all layers at rest."""
         clamps, targets = self.probe.clamps, self.probe.targets
         return self.net.gradients(clamps, targets, rule, steps=self.steps, allow_biased=True, **settings)
-
-    def error(self, gradient: Gradient) -> float:
-        """Return the relative error against the exact gradient, over all params."""
-        return measure_all(gradient, self.reference).relative_error
-
-    def beta(self, rule: str) -> float | None:
-        """Return the strength of the nudge that ``beta = auto`` gives, the smallest of the layers'."""
-        beta: float | None = self.at_rest(rule, nudge_steps=TRIAL, beta="auto").beta
-        return beta
 
     def limit(self, rule: str) -> Limit:
         """Measure the limit of a rule by whose phases the layers are nudged, or of ``implicit``."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -67,23 +67,6 @@ class Limit:
     breach: str = ""
 
 
-class Sweepable(Protocol):
-    """The parts of a network at rest that a sweep of beta needs; its phases converge without ``nudge_steps``."""
-
-    progress: Progress
-    reference: Gradient
-    nudge_steps: int | None
-
-    def at_rest(self, rule: str, **settings: Any) -> Any:
-        """Return the gradients of a rule, started at the equilibrium."""
-
-    def error(self, gradient: Gradient) -> float:
-        """Return the relative error against the exact gradient, over all params."""
-
-    def beta(self, rule: str) -> float | None:
-        """Return the value of ``beta = auto``; None for a rule without beta."""
-
-
 class Laboratory:
     """A network in float64 at rest, with its exact gradient, on which rules are tried.
 
@@ -106,7 +89,7 @@ class Laboratory:
         self.states = rest.states
         self.step = None if rest.factor == 1.0 else rest.step[0]
         self.spectrum = spectrum if rest.factor == 1.0 else None
-        self.nudge_steps = self.steps_for(SETTLED)
+        self.nudge_steps: int | None = self.steps_for(SETTLED)
         self.tenth = max(100, self.steps_for(10) or 0)
         self.reference: Gradient = self.at_rest(REFERENCE).params
         self.nonzero = self._nonzero()
@@ -183,7 +166,7 @@ class Laboratory:
 # ---------------------------------------------------------------- contrasts
 
 
-def contrast(lab: Sweepable, rule: str, order: int) -> Limit:
+def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
     """Divide beta by 8 until the error vanishes or stops falling; the limit is the gradient with the lowest error.
 
     A beta at which nudged phases diverge gives no point, since its gradient misses samples of the exact one.
@@ -243,7 +226,7 @@ def _has_stalled(points: list[tuple[float, float]]) -> bool:
     return len(errors) == 3 and min(errors) > 1e-4 and max(errors) < 1.01 * min(errors)
 
 
-def _first_beta(lab: Sweepable, rule: str) -> float:
+def _first_beta(lab: Laboratory, rule: str) -> float:
     """Return the first beta of a sweep: one with an error above FAR at which no nudged phase diverges."""
     beta = 64 * (lab.beta(rule) or 1.0)
     for _ in range(4):
@@ -260,7 +243,7 @@ def _first_beta(lab: Sweepable, rule: str) -> float:
 # ---------------------------------------------------------------- without a nudge
 
 
-def converged(lab: Sweepable, rule: str, nudge_steps: int | None = None) -> Limit:
+def converged(lab: Laboratory, rule: str, nudge_steps: int | None = None) -> Limit:
     """Measure a rule without a small number, its own iteration converged."""
     gradient = lab.at_rest(rule, nudge_steps=nudge_steps).params
     error = lab.error(gradient)
