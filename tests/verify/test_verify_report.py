@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from energyc import load as energyc_load
 from energyc.language.diagnostics import UserError
+from energyc.running.training.feeds import Batch
 from energyc.studies.verify import (
-    Batch,
     Fidelity,
     Loose,
     Looseness,

@@ -2,7 +2,7 @@
 
 It knows arrays and their fields; networks are unknown to it.
 
-Imports: ``diagnostics``, ``extras``, ``files``, ``resources``, ``running``, ``settings``; libraries: ``numpy``,
+Imports: ``diagnostics``, ``extras``, ``files``, ``resources``, ``settings``; libraries: ``numpy``,
 ``PIL``, ``pandas``, ``scipy``, ``sklearn``.
 """
 

@@ -15,6 +15,6 @@
 It combines specs, modules, data and training; it measures and reports nothing.
 
 Imports: ``calculus``, ``conservativeness``, ``data``, ``diagnostics``, ``folder``, ``ir``, ``loggers``, ``network``,
-``pipeline``, ``plan``, ``ranks``, ``resolve``, ``runtime``, ``settings``, ``syntax``, ``targets``, ``training``,
-``verdicts``, ``version``; libraries: ``numpy``, ``torch``.
+``pipeline``, ``plan``, ``ranks``, ``resolve``, ``running``, ``runtime``, ``settings``, ``syntax``, ``targets``,
+``training``, ``verdicts``, ``version``; libraries: ``numpy``, ``torch``.
 """

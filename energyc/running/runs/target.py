@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import torch
 
 from energyc import pipeline
-from energyc.code.plan import force_flops
 from energyc.code.targets import TARGETS as WRITTEN
 from energyc.code.targets import find_target
 from energyc.language.diagnostics import Option, UserError, spoken
@@ -119,6 +118,8 @@ def suited_threads(network: Network, batch: int) -> Iterator[str | None]:
 
 def operations(network: Network) -> int:
     """The operations of one step for one sample, of all copies of layers."""
+    from energyc.code.plan import force_flops  # which a module that was found again does without
+
     copies = network.copies
     parts = [(copies.get(name, 1), layer.network) for name, layer in network.layers.items()] or [(1, network)]
     return sum(count * force_flops(pipeline.derive(part)) for count, part in parts)
