@@ -157,7 +157,7 @@ def update(net: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tenso
 def digits_of(folder: str | None) -> tuple[Split, Split]:
     """MNIST, or the digits that ship with scikit-learn; pixels in [0, 1]."""
     if folder is not None:
-        parts = [(part.images / 255.0, part.labels) for part in read_idx_folder(folder)]
+        parts = [(part.fields["image"] / 255.0, part.fields["label"]) for part in read_idx_folder(folder)]
     else:
         dataset = Digits().open({"side": 28}, None)
         batches = [dataset.split(name).batch(np.arange(len(dataset.split(name)))) for name in ("train", "test")]

@@ -60,7 +60,7 @@ def test_the_start_settles(spec: str, seed: int) -> None:
 def test_float32_carries_the_gradient(spec: str) -> None:
     """No param's centred contrast is off by more than 5%, of the transformer by more than 1%."""
     table = precision_table(loaded(spec, 0), loaded(spec, 0, torch.float64), probe(spec, 0))
-    print(table.text())
+    print(table)
     assert {row.param for row in table.rows} == set(loaded(spec, 0).params), "every param has a gradient"
     assert table.worst.error <= (CET_LIMIT if spec.startswith("cet") else LIMIT)
     assert not table.faint

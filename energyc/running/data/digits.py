@@ -72,15 +72,16 @@ def _open_idx(path: str, side: int, schema: Schema) -> SplitDataset:
     return SplitDataset(schema, path, train, test, ("the files' own split",))
 
 
-def _idx_split(path: str, part: LabelledImages, side: int) -> ArraySplit:
-    rows, columns = part.images.shape[1:]
+def _idx_split(path: str, part: ArraySplit, side: int) -> ArraySplit:
+    images, labels = part.fields["image"], part.fields["label"]
+    rows, columns = images.shape[1:]
     if (rows, columns) != (side, side):
         problem = f"its images are {rows} x {columns} pixels but the spec says side = {side}"
         sizes = {"side": rows} if rows == columns else {}
         raise wrong_size(path, problem, "" if sizes else "give square images", **sizes)
-    if int(np.max(part.labels)) >= CLASSES:
-        raise malformed(path, f"it has the label {np.max(part.labels)}", f"labels below {CLASSES}", REMEDY)
-    return ArraySplit({"image": part.images.reshape(len(part.images), -1), "label": part.labels})
+    if int(np.max(labels)) >= CLASSES:
+        raise malformed(path, f"it has the label {np.max(labels)}", f"labels below {CLASSES}", REMEDY)
+    return ArraySplit({"image": images.reshape(len(images), -1), "label": labels})
 
 
 def mnist() -> Digits:
@@ -98,16 +99,8 @@ REMEDY = (
 UINT8 = 8
 
 
-@dataclass(frozen=True)
-class LabelledImages:
-    """Images ``[N, rows, columns]`` uint8 and their labels ``[N]`` int64."""
-
-    images: np.ndarray
-    labels: np.ndarray
-
-
-def read_idx_folder(folder: str) -> tuple[LabelledImages, LabelledImages]:
-    """The training and test images in a folder of idx files; raises ``UserError``."""
+def read_idx_folder(folder: str) -> tuple[ArraySplit, ArraySplit]:
+    """The training and test images ``[N, rows, columns]`` and labels of a folder of idx files; raises ``UserError``."""
     if not Path(folder).is_dir():
         raise missing_file(folder, EXPECTED, REMEDY)
     return _labelled(Path(folder), "train"), _labelled(Path(folder), "t10k")
@@ -127,13 +120,13 @@ def read_idx(path: Path, axes: int) -> np.ndarray:
     return np.frombuffer(data, np.uint8, offset=head).reshape(shape)
 
 
-def _labelled(folder: Path, part: str) -> LabelledImages:
+def _labelled(folder: Path, part: str) -> ArraySplit:
     images = read_idx(_find(folder, f"{part}-images-idx3-ubyte"), 3)
     path = _find(folder, f"{part}-labels-idx1-ubyte")
     labels = read_idx(path, 1)
     if len(labels) != len(images):
         raise malformed(str(path), f"{len(labels)} labels for {len(images)} images", "a label for each image", REMEDY)
-    return LabelledImages(images, labels.astype(np.int64))
+    return ArraySplit({"image": images, "label": labels.astype(np.int64)})
 
 
 def _find(folder: Path, stem: str) -> Path:

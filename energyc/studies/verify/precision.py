@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from energyc.language.diagnostics import is_out_of_memory
 from energyc.running.training.feeds import Batch
 from energyc.runtime import ordered_targets, prepared, with_products
 from energyc.studies.verify.compare import Measure, measure_all, measure_each
+from energyc.studies.verify.work import solvable
 
 #: The largest acceptable error of a param.
 LIMIT = 0.05
@@ -50,13 +50,6 @@ class PrecisionTable:
     def faint(self) -> tuple[str, ...]:
         """The states with a nudge of less than an ulp a step; where the cost has no slope there is no nudge."""
         return tuple(name for name, ulps in self.nudge_ulps.items() if 0 < ulps < 1)
-
-    def text(self) -> str:
-        """Return the table as text."""
-        lines = [f"rule {self.rule}, beta {self.beta}, residual {self.residual:.1e}"]
-        lines += [f"  nudge on {name}: {ulps:.3g} ulps a step" for name, ulps in self.nudge_ulps.items()]
-        lines += [f"  {row.param:12s} error {row.error:.1e}   share {row.share:.1e}" for row in self.rows]
-        return "\n".join(lines)
 
 
 def precision_table(
@@ -161,12 +154,8 @@ def products_cost(net: Any, exact: Any, probe: Batch, rule: str) -> ProductsCost
             pair.append(net.gradients(probe.clamps, probe.targets, rule, allow_biased=True))
         finally:
             net.relax_products = begun
-    try:
-        reference = exact.gradients(probe.clamps, probe.targets, "implicit", tolerance=AT_REST).params
-    except RuntimeError as error:  # the implicit solve, where nothing is at rest
-        if is_out_of_memory(error):
-            raise
-        reference = None
+    at_rest = solvable(lambda: exact.gradients(probe.clamps, probe.targets, "implicit", tolerance=AT_REST))
+    reference = None if at_rest is None else at_rest.params
     phased = [
         Phased(
             Measure(math.nan, math.nan) if reference is None else measure_all(found.params, reference),

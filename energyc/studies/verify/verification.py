@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from energyc.language.diagnostics import Source, UserError, arithmetic, is_out_of_memory, listed, stage
+from energyc.language.diagnostics import Source, UserError, arithmetic, listed, stage
 from energyc.language.network import Network
 from energyc.language.settings import extremes
 from energyc.language.syntax import ast
@@ -30,7 +30,7 @@ from energyc.studies.verify.guarantees import WITHIN
 from energyc.studies.verify.layers import measure_layers
 from energyc.studies.verify.precision import PrecisionTable, ProductsCost, precision_table, products_cost
 from energyc.studies.verify.samples import Record, given_samples, random_probe, record, samples_of
-from energyc.studies.verify.work import EVALUATIONS, Progress, Work, silent
+from energyc.studies.verify.work import EVALUATIONS, Progress, Work, silent, solvable
 
 #: The preset whose sizes are small enough for exact solutions.
 PRESET = "verify"
@@ -237,7 +237,7 @@ def _measure(
     work = Work((exact, configured), evaluations, progress)
     table = work.measure("rounding", partial(_precision, exact, configured, probe, trained_by, fidelity.zero))
     rule = trained_by if trained_by in exact.rules else exact.rules[0]
-    cost = work.measure("rounded products", partial(_products, exact, configured, probe, rule))
+    cost = work.measure("rounded products", lambda: solvable(lambda: products_cost(configured, exact, probe, rule)))
     return replace(fidelity, left_out=(*fidelity.left_out, *work.left_out)), table, cost
 
 
@@ -260,22 +260,7 @@ def _precision(
     rule = trained_by if trained_by in exact.rules else next(nudging, None)
     if rule is None or exact.beta is None:
         return None
-    try:
-        return precision_table(configured, exact, probe, rule, zero)
-    except RuntimeError as error:  # the implicit solve, where the free phase is far from rest
-        if is_out_of_memory(error):
-            raise
-        return None
-
-
-def _products(exact: Any, configured: Any, probe: Batch, rule: str) -> ProductsCost | None:
-    """Measure rounded products; None if there are none, or if there is no gradient to compare."""
-    try:
-        return products_cost(configured, exact, probe, rule)
-    except RuntimeError as error:  # the implicit solve, where the free phase is far from rest
-        if is_out_of_memory(error):
-            raise
-        return None
+    return solvable(lambda: precision_table(configured, exact, probe, rule, zero))
 
 
 def _detaches(network: Network) -> bool:
