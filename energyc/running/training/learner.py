@@ -40,13 +40,6 @@ class Part(NamedTuple):
     gated: int
 
 
-class OwnRegularization(NamedTuple):
-    """Gradients of penalty and defence at the samples of a rank, and these samples."""
-
-    batch: Batch
-    gradients: Gradients
-
-
 class Learner:
     """The updates of a session; params, their average, optimiser and controller are its only state."""
 
@@ -210,16 +203,16 @@ class Learner:
         own = self._own_regularization(seen, indices[mine], finite[mine], step) if counts[group.rank] else None
         if group.any(own is not None and first_not_finite(self.net, *own) is not None):
             return None
-        return averaged_regularization(group, seen.params, None if own is None else own.gradients, counts)
+        return averaged_regularization(group, seen.params, None if own is None else own[1], counts)
 
-    def _own_regularization(self, seen: Measured, indices: np.ndarray, finite: Tensor, step: int) -> OwnRegularization:
-        """Return the gradients of penalty and defence at this rank's samples whose values are ``finite``."""
+    def _own_regularization(
+        self, seen: Measured, indices: np.ndarray, finite: Tensor, step: int
+    ) -> tuple[Batch, Gradients]:
+        """Return this rank's samples whose values are ``finite``, and gradients of penalty and defence at them."""
         batch, states = seen.batch.select(finite), {name: value[finite] for name, value in seen.own.states.items()}
         keys = noise_keys(self.options.seed, step, indices[finite.cpu().numpy()])
         given = {"directions": directions(keys, states)} if self.controller is not None else {}
-        return OwnRegularization(
-            batch, self._gradients(batch, states=states, steps=0, contrast=False, **given, **self._weights())
-        )
+        return batch, self._gradients(batch, states=states, steps=0, contrast=False, **given, **self._weights())
 
     def _apply(self, part: Part, factor: float) -> Tensor | None:
         """Move the params and return the norm of the whole gradient, along their sets and before clipping.

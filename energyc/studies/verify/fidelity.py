@@ -15,6 +15,8 @@ from typing import Any
 
 from energyc.language.diagnostics import is_out_of_memory
 from energyc.language.network import Network
+from energyc.mathematics.calculus import depends, is_cut
+from energyc.mathematics.ir import walk
 from energyc.running.training.diagnosis import drift_warning
 from energyc.running.training.feeds import Batch
 from energyc.studies.verify.compare import Measure, Sweep, measure_all
@@ -144,7 +146,6 @@ def measure_fidelity(
     verdicts: Mapping[str, str] = MappingProxyType({}),
     most_steps: int = 20_000,
     sweep_residual: bool = False,
-    detaches: bool = False,
     evaluations: int = EVALUATIONS,
     progress: Progress = silent,
     network: Network | None = None,
@@ -160,13 +161,13 @@ def measure_fidelity(
         verdicts: the verdict of the analysis on each rule, ``exact`` by default; only exact rules must be faithful.
         most_steps: the largest number of steps of the free phase.
         sweep_residual: whether to stop the free phase early at several residuals too.
-        detaches: whether the network uses ``detach``, which finite differences of the cost cannot account for.
         evaluations: the largest number of evaluations of the force for each measurement.
         progress: called with the name of each measurement before it starts.
         network: the network as it is typed, of which is proved what can be; nothing without it.
         within: the error of centered-ep for which the largest beta that is proved to keep to it is looked for.
     """
     work = Work((exact, configured), evaluations, progress)
+    detached = network is not None and detaches(network)
     progress(FREE_PHASE)
     endpoint = rest(exact, probe, most_steps, evaluations)
     if endpoint.cut_short:
@@ -175,14 +176,14 @@ def measure_fidelity(
     diagnosis = work.measure(
         "why samples do not settle", lambda: settling(exact, configured, probe, endpoint, spectrum)
     )
-    lab, reason = _open_laboratory(exact, endpoint, spectrum, detaches, work)
+    lab, reason = _open_laboratory(exact, endpoint, spectrum, detached, work)
     phase = (spectrum, endpoint.worst, endpoint.samples, endpoint.settled, diagnosis or settling_unknown(configured))
     if lab is None or reason:
         unmeasured = {rule: _without_measurement(rule, verdicts.get(rule, EXACT), reason) for rule in rules}
         return Fidelity(unmeasured, *phase, zero=lab.zero if lab else (), left_out=tuple(work.left_out))
     fidelities = {rule: _measure_rule(lab, configured, rule, verdicts.get(rule, EXACT), work) for rule in rules}
     residual_sweep = looseness(lab, rules, work) if sweep_residual else None
-    symmetry_at_rest = None if detaches else work.measure("the symmetry of J", lambda: _symmetry_at(exact, endpoint))
+    symmetry_at_rest = None if detached else work.measure("the symmetry of J", lambda: _symmetry_at(exact, endpoint))
     proved = None
     if network is not None:
         sweep = fidelities["centered-ep"].sweep if "centered-ep" in fidelities else None
@@ -191,6 +192,17 @@ def measure_fidelity(
             lambda: guarantee(network, exact, lab.probe, lab.states, lab.reference, sweep, within),
         )
     return Fidelity(fidelities, *phase, residual_sweep, lab.zero, symmetry_at_rest, tuple(work.left_out), proved)
+
+
+def detaches(network: Network) -> bool:
+    """Whether a term or the cost uses ``detach`` or a statistic of the batch on what depends on a state or param.
+
+    Finite differences of the cost do not see what it cuts.
+    """
+    roots = [term.node for term in network.terms.values()] + ([network.cost.node] if network.cost else [])
+    cut = {node.argument for node in walk(roots) if is_cut(node, "detach")}
+    moving = {state.node for state in network.states.values()} | {param.node for param in network.params.values()}
+    return not cut.isdisjoint(depends(cut, moving))
 
 
 def _spectrum_at(exact: Any, probe: Batch, endpoint: Rest) -> Spectrum | None:

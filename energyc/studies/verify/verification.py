@@ -14,8 +14,6 @@ from energyc.language.diagnostics import Source, UserError, arithmetic, listed, 
 from energyc.language.network import Network
 from energyc.language.settings import extremes
 from energyc.language.syntax import ast
-from energyc.mathematics.calculus import depends, is_cut
-from energyc.mathematics.ir import walk
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, parse, resolve, training_dtype
 from energyc.running.folder.checkpoints import Checkpoint, steps
 from energyc.running.runs.data_arguments import NO_DATA, Data
@@ -225,7 +223,6 @@ def _measure(
         exact.rules,
         verdicts={rule: verdicts[rule].verdict for rule in exact.rules},
         sweep_residual=sweep_residual,
-        detaches=_detaches(network),
         evaluations=evaluations,
         progress=progress,
         network=network,
@@ -261,11 +258,3 @@ def _precision(
     if rule is None or exact.beta is None:
         return None
     return solvable(lambda: precision_table(configured, exact, probe, rule, zero))
-
-
-def _detaches(network: Network) -> bool:
-    """Whether a term or the cost uses ``detach`` or a statistic of the batch on what depends on a state or param."""
-    roots = [term.node for term in network.terms.values()] + ([network.cost.node] if network.cost else [])
-    cut = {node.argument for node in walk(roots) if is_cut(node, "detach")}
-    moving = {state.node for state in network.states.values()} | {param.node for param in network.params.values()}
-    return not cut.isdisjoint(depends(cut, moving))
