@@ -51,11 +51,6 @@ def not_finite_param(params: Tensors) -> str | None:
     return _first(params, "param")
 
 
-def within_gate(residual: Tensor, gate: float) -> Tensor:
-    """Return the samples that settled, [batch] bool; one whose residual is not finite did not."""
-    return residual <= gate
-
-
 def _finite(values: Tensors) -> bool:
     return all(bool(torch.isfinite(value).all()) for value in values.values())
 

@@ -14,7 +14,7 @@ from energyc.language.diagnostics import UserError, did_you_mean, is_out_of_memo
 from energyc.language.settings.train import ContractionPenalty
 from energyc.running.folder.logs import Row
 from energyc.running.training.feeds import Batch, Feed
-from energyc.running.training.health import NotFinite, first_not_finite, within_gate
+from energyc.running.training.health import NotFinite, first_not_finite
 from energyc.running.training.network import learnable, start_on_sets
 from energyc.running.training.optimizers import Average, make_optimizer, set_rates, take_step
 from energyc.running.training.order import Order, directions, key_noise, noise_keys
@@ -171,7 +171,7 @@ class Learner:
         and they are needed most.
         """
         gate = float("inf") if self.options.gate is None else self.options.gate
-        settled = within_gate(seen.residual, gate)
+        settled = seen.residual <= gate  # not where it is not finite
         regularization = self._regularization(seen, indices, step)
         if self.options.gate is None or bool(settled.all()):
             return Part(seen, regularization, gated=0)
