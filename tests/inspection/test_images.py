@@ -23,9 +23,15 @@ from energyc.studies.inspection.decode import (
     moved_by,
     seen_images,
 )
-from energyc.studies.inspection.memories import find_memories, memory_images, row_count, strongest
+from energyc.studies.inspection.memories import (
+    find_memories,
+    find_positions,
+    memory_images,
+    row_count,
+    similarity,
+    strongest,
+)
 from energyc.studies.inspection.parts import Part
-from energyc.studies.inspection.positions import find_positions, similarity
 from tests.inspection.parts import CET, ET, TOLERANCE, params, part
 from tests.specs.test_flows import et_flow, patches
 
