@@ -19,7 +19,7 @@ from energyc.running.data.in_memory import Parts, is_array, is_samples, parts_of
 from energyc.running.data.named_arrays import held_by
 from energyc.running.references import Reference
 
-#: What the samples are called that feed clamps and targets by their own names.
+#: What the samples are called that feed clamps and targets by their own names; no binding has this name.
 DIRECT = "data"
 #: The code of what is wrong with a function that makes data.
 FACTORY = "E0931"
@@ -66,7 +66,7 @@ class DataArguments:
         """The type of what a program gave, by binding; the name of what feeds inputs directly is ``DIRECT``."""
         given = {name: thing for name, thing in self.things.items() if not isinstance(thing, str)}
         return {
-            name: type(given.train if isinstance(given, Parts) else given).__name__ for name, given in given.items()
+            name: type(thing.train if isinstance(thing, Parts) else thing).__name__ for name, thing in given.items()
         }
 
     def schemas(self, recorded: Mapping[str, Schema] | None = None) -> Schemas:
