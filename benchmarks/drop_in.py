@@ -23,8 +23,7 @@ from torch import Tensor, nn
 
 from benchmarks.runs import kept
 from energyc.pipeline import Choices, Compiled, compile_spec, instantiate
-from energyc.running.data.digits import Digits
-from energyc.running.data.idx import read_idx_folder
+from energyc.running.data.digits import Digits, read_idx_folder
 
 SPEC = Path(__file__).parents[1] / "specs" / "tel.energy"
 SEEDS = (0, 1, 2)
@@ -158,7 +157,7 @@ def update(net: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tenso
 def digits_of(folder: str | None) -> tuple[Split, Split]:
     """MNIST, or the digits that ship with scikit-learn; pixels in [0, 1]."""
     if folder is not None:
-        parts = [(part.images / 255.0, part.labels) for part in read_idx_folder(folder)]
+        parts = [(part.fields["image"] / 255.0, part.fields["label"]) for part in read_idx_folder(folder)]
     else:
         dataset = Digits().open({"side": 28}, None)
         batches = [dataset.split(name).batch(np.arange(len(dataset.split(name)))) for name in ("train", "test")]

@@ -27,7 +27,8 @@ from energyc.language.network import ConstraintSet, Network
 from energyc.mathematics.ir import ONE, Node
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import Choices, read, resolve
-from energyc.studies.verify import Probe, random_probe
+from energyc.running.training.feeds import Batch
+from energyc.studies.verify import random_probe
 from energyc.studies.verify.layers import by_autograd
 from energyc.studies.verify.reference import Kind, Reference, apart, results
 
@@ -132,7 +133,7 @@ def make(name: str) -> tuple[Reference, dict[str, float]]:
             checks["states after steps"] = max(_apart(states[n], value) for n, value in stepped.items())
             _agree("states after steps", checks["states after steps"], EXACT * 100)
     else:
-        plain = by_autograd(network, net, Probe(_torch(reference, "clamp"), _torch(reference, "target")))
+        plain = by_autograd(network, net, Batch(_torch(reference, "clamp"), _torch(reference, "target")))
         checks["gradient, autograd"] = _gradients_agree(found, {name: value.numpy() for name, value in plain.items()})
     checks["gradient, differences"] = _differences_agree(net, reference, found)
     tensors = {**given, **found}

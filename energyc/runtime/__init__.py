@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from .kernels.library import NoCompiler as NoCompiler
     from .kernels.library import built as built
     from .kernels.library import probed as probed
+    from .networks.layers import LayeredNetwork as LayeredNetwork
+    from .networks.network import EnergyNetwork as EnergyNetwork
     from .nudging.clamped import run_clamped_phase as run_clamped_phase
     from .nudging.strength import trial_nudge as trial_nudge
     from .relaxation.descent import BlockDescent as BlockDescent

@@ -37,7 +37,7 @@ OPENERS = {
     "surfaces/report/catalogue.py": "files of the installation",
     "surfaces/cli/candidates.py": "files of the installation, and specs for completion",
     "runtime/kernels/library.py": "a temporary folder of its own",
-    "studies/hardware/ngspice.py": "a temporary folder of its own",
+    "studies/hardware/spice.py": "a temporary folder of its own",
     "running/training/identity.py": "the user's data",
     "running/data/files.py": "the user's data",
     "running/data/shipped.py": "files of the installation",

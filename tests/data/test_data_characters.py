@@ -10,8 +10,7 @@ import pytest
 
 from energyc.language.diagnostics import UserError
 from energyc.running.data import find_adapter
-from energyc.running.data.alphabet import ALPHABETS, Alphabet
-from energyc.running.data.characters import shipped_text
+from energyc.running.data.characters import ALPHABETS, Alphabet, shipped_text
 
 SHAKESPEARE = Alphabet(ALPHABETS["shakespeare"])
 

@@ -19,7 +19,8 @@ from energyc.pipeline import read, resolve
 from energyc.running.data import FieldSchema, Schema
 from energyc.running.data.files import held_in, open_npz
 from energyc.running.data.named_arrays import described, fits, read_arrays, suggested
-from energyc.running.runs.data_arguments import DataFlags, of_arguments, opened
+from energyc.running.runs.data import opened
+from energyc.running.runs.data_arguments import DataFlags
 from tests.cli.run import energyc
 from tests.drawing import SEED, draws
 
@@ -161,7 +162,7 @@ def _npy() -> bytes:
 
 def _opened(path: Path, **names: str) -> Any:
     source = read(OWN)
-    given = of_arguments(source, DataFlags((str(path),), names))
+    given = DataFlags((str(path),), names).read(source)
     return opened(resolve(source, schemas=given.schemas()), given, 0)
 
 
@@ -305,10 +306,10 @@ def test_two_data_lines_take_an_npz_for_both(tmp_path: Path) -> None:
     text = OWN.replace("clamp x[I]", "data a = table(inputs = 6)\ndata b = table(inputs = 6)\nclamp x[I] = a.x")
     source = read(text)
     np.savez(tmp_path / "mine.npz", X=X, y=Y)
-    given = of_arguments(source, DataFlags((str(tmp_path / "mine.npz"),)))
+    given = DataFlags((str(tmp_path / "mine.npz"),)).read(source)
     network = resolve(source, schemas=given.schemas())
     with pytest.raises(UserError, match="perhaps map="):
         opened(network, given, 0)
     opened(network, replace(given, names={"x": "X", "label": "y"}), 0)
     with pytest.raises(UserError, match="does not say whether it is the data a or b"):
-        of_arguments(source, DataFlags((str(tmp_path / "mine.csv"),)))
+        DataFlags((str(tmp_path / "mine.csv"),)).read(source)

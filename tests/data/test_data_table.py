@@ -12,8 +12,7 @@ from sklearn.datasets import load_diabetes, load_wine
 
 from energyc.language.diagnostics import UserError
 from energyc.running.data import Dataset, find_adapter
-from energyc.running.data.arrays import fixed_split
-from energyc.running.data.standardise import standardise
+from energyc.running.data.arrays import fixed_split, standardise
 from tests.drawing import SEED
 
 ROWS = np.round(np.random.RandomState(0).randn(40, 4) * [1, 10, 0.1, 5] + [0, 3, 7, -2], 3)

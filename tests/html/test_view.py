@@ -18,9 +18,9 @@ from energyc.running.folder.layout import RunFolder
 from energyc.running.folder.logs import read_relaxations
 from energyc.running.runs.prepare import reopen
 from energyc.running.runs.saved import load_run
+from energyc.running.training.evaluation import SAMPLES
 from energyc.running.training.feeds import Feed
 from energyc.running.training.order import evenly_spread
-from energyc.running.training.relaxations import SAMPLES
 from energyc.running.training.snapshot import restore
 from energyc.surfaces.report.run_facts import run_facts
 from energyc.surfaces.report.view import view

@@ -14,11 +14,24 @@ from energyc.running.data.masked_images import MaskedImages
 from energyc.running.data.patterns import Patterns
 from energyc.running.training.feeds import Feeds
 from energyc.studies.inspection import memories as memories_module
-from energyc.studies.inspection.decode import centres, find_decoders, force_images, moved_by
-from energyc.studies.inspection.memories import find_memories, memory_images, row_count, strongest
+from energyc.studies.inspection.decode import (
+    answered_images,
+    centres,
+    find_decoders,
+    force_images,
+    image_inputs,
+    moved_by,
+    seen_images,
+)
+from energyc.studies.inspection.memories import (
+    find_memories,
+    find_positions,
+    memory_images,
+    row_count,
+    similarity,
+    strongest,
+)
 from energyc.studies.inspection.parts import Part
-from energyc.studies.inspection.pixels import answered_images, image_inputs, seen_images
-from energyc.studies.inspection.positions import find_positions, similarity
 from tests.inspection.parts import CET, ET, TOLERANCE, params, part
 from tests.specs.test_flows import et_flow, patches
 

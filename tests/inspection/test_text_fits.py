@@ -21,9 +21,8 @@ from matplotlib.transforms import Bbox
 from energyc.running.training.precision import Precision
 from energyc.studies.hardware.study import Row
 from energyc.studies.inspection.traces import Trace
-from energyc.studies.verify.compare import Measure
+from energyc.studies.verify.compare import Measure, Sweep
 from energyc.studies.verify.looseness import Loose, Looseness
-from energyc.studies.verify.sweep import Sweep
 from energyc.surfaces.charts.canvas import draw_charts
 from energyc.surfaces.charts.learning import health_charts, learning_charts, seed_charts
 from energyc.surfaces.report import relaxation, sweep_plots, tiles, trace_curves

@@ -17,7 +17,8 @@ import energyc
 from energyc import pipeline
 from energyc.language.network import Network
 from energyc.proofs.verdicts.admission import available
-from energyc.studies.verify import Probe, measure_fidelity, random_probe
+from energyc.running.training.feeds import Batch
+from energyc.studies.verify import measure_fidelity, random_probe
 from tests.drawing import share
 
 MODELS = Path(__file__).parents[2] / "specs" / "zoo"
@@ -111,7 +112,7 @@ def test_class(name: str) -> None:
     assert pipeline.classify(network(name)).verdict == CLASSES[name]
 
 
-def cost_at_rest(net: Any, probe: Probe, start: dict[str, Tensor]) -> float:
+def cost_at_rest(net: Any, probe: Batch, start: dict[str, Tensor]) -> float:
     """The mean cost at the equilibrium next to ``start``, in float64."""
     states = start
     for _ in range(40):

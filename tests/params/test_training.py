@@ -20,7 +20,7 @@ from energyc.language.settings.train import OPTIMIZERS
 from energyc.pipeline import Choices, emit, resolve
 from energyc.running.training.feeds import Feeds
 from energyc.running.training.loop import train
-from energyc.running.training.on_sets import off_sets
+from energyc.running.training.network import off_sets
 from energyc.running.training.precision import Precision, held
 from energyc.running.training.session import Session
 from tests.emit.test_text import lint

@@ -6,14 +6,21 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import safetensors.torch
 import torch
 
-from energyc.running.ranks.group import ALONE
+from benchmarks.sharded import Counted, cet_counts, thick_counts
+from energyc.language.diagnostics import UserError
+from energyc.pipeline import Choices, read, resolve
+from energyc.resources import folder
+from energyc.running.ranks.group import ALONE, Group
+from energyc.running.runs.prepare import refuse_unshared
 from energyc.running.training.loop import train
+from energyc.running.training.shares import sharing
 from tests.ranks.cases import CASES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,3 +86,65 @@ def test_a_run_that_one_rank_stopped_resumes_with_fewer(alone: Path, tmp_path: P
     assert done.returncode == 0, done.stderr[-3000:]
     found = differences(alone, tmp_path)
     assert max(found.values()) <= TOLERANCE, found
+
+
+# ------------------------------------------------------------------ a divided network (docs/ranks.md)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("counts", [thick_counts, cet_counts])
+def test_two_ranks_reach_what_the_whole_network_does(counts: Callable[[], list[Counted]]) -> None:
+    torch.manual_seed(0)
+    for counted in counts():
+        assert counted.counted == counted.expected, counted
+        assert counted.difference <= TOLERANCE, counted
+
+
+# ------------------------------------------------------------------ shares, and which group measures
+
+
+class Pretended(Group):
+    """A rank of three."""
+
+    size = 3
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 10, 11, 12])
+def test_shares_are_consecutive_and_at_most_one_apart(count: int) -> None:
+    shares = Pretended().shares(count)
+    assert [k for share in shares for k in range(count)[share]] == list(range(count))
+    lengths = [len(range(count)[share]) for share in shares]
+    assert max(lengths) - min(lengths) <= 1 and lengths == sorted(lengths, reverse=True)
+
+
+def test_fewer_samples_than_ranks_are_measured_by_each() -> None:
+    group = Pretended()
+    assert sharing(group, 2) is ALONE and sharing(group, 3) is group
+
+
+def test_a_process_alone_has_all_the_same() -> None:
+    rows = torch.arange(6.0).reshape(3, 2)
+    assert torch.equal(ALONE.gathered(rows, [3]), rows)
+    assert ALONE.collected("x") == ["x"] and ALONE.announced(1) == 1 and ALONE.any(True) and not ALONE.any(False)
+    assert ALONE.first_of(None) is None and torch.equal(ALONE.summed([rows])[0], rows)
+
+
+@pytest.mark.parametrize(
+    ("spec", "overrides", "code", "message"),
+    [
+        ("hopfield", {"train.batch": "32"}, "E0502", "train.batch = 32 is the batch of all 3 ranks together"),
+        ("hopfield", {"train.batch": "33", "relax.step": "auto"}, "E0519", "depend on each other: relax.step = auto"),
+        (
+            "tel",
+            {"train.batch": "33"},
+            "E0519",
+            "3 ranks cannot share a batch of tel, where samples depend on each other",
+        ),
+    ],
+)
+def test_what_ranks_cannot_share(spec: str, overrides: dict[str, str], code: str, message: str) -> None:
+    network = resolve(read(str(folder("specs") / f"{spec}.energy")), Choices(overrides=dict(overrides)))
+    with pytest.raises(UserError, match=message) as refused:
+        refuse_unshared(network, network.train, Pretended())
+    assert refused.value.code == code
+    refuse_unshared(network, network.train, ALONE)

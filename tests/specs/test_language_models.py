@@ -49,7 +49,7 @@ def test_float32_carries_the_gradient(name: str, preset: str | None) -> None:
     """No param is off by more than 5%."""
     single, double = loaded(name, preset, 0), loaded(name, preset, 0, torch.float64)
     table = precision_table(single, double, random_probe(single, batch=2), RULE[name])
-    print(table.text())
+    print(table)
     assert not table.faint
     assert table.worst.error < 0.05
 

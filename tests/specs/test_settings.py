@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from energyc.pipeline import Choices, Compiled, compile_spec, instantiate
-from energyc.studies.verify import Probe, precision_table, random_probe
+from energyc.running.training.feeds import Batch
+from energyc.studies.verify import precision_table, random_probe
 from energyc.studies.verify.precision import LIMIT
 from tests.specs.judging import SPECS
 
@@ -32,13 +33,13 @@ def loaded(spec: str, seed: int, dtype: torch.dtype = torch.float32) -> Any:
     return instantiate(made(spec), "cpu", dtype, seed)
 
 
-def probe(spec: str, seed: int) -> Probe:
+def probe(spec: str, seed: int) -> Batch:
     """A small batch; pixels of images in [-1, 1], half of the clamped ones hidden."""
     drawn = random_probe(loaded(spec, 0), batch=2, seed=seed)
     if not spec.startswith("cet"):
         return drawn
     clean = 2 * drawn.targets["t"] - 1
-    return Probe({"x": clean * (drawn.clamps["x"] > 0.5)}, {"t": clean})
+    return Batch({"x": clean * (drawn.clamps["x"] > 0.5)}, {"t": clean})
 
 
 @pytest.mark.abridged(every=4)
@@ -59,7 +60,7 @@ def test_the_start_settles(spec: str, seed: int) -> None:
 def test_float32_carries_the_gradient(spec: str) -> None:
     """No param's centred contrast is off by more than 5%, of the transformer by more than 1%."""
     table = precision_table(loaded(spec, 0), loaded(spec, 0, torch.float64), probe(spec, 0))
-    print(table.text())
+    print(table)
     assert {row.param for row in table.rows} == set(loaded(spec, 0).params), "every param has a gradient"
     assert table.worst.error <= (CET_LIMIT if spec.startswith("cet") else LIMIT)
     assert not table.faint

@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 import energyc
-from energyc.studies.verify import Probe, random_probe
+from energyc.running.training.feeds import Batch
+from energyc.studies.verify import random_probe
 from tests.specs.judging import SPECS
 
 SETTINGS = {"relax.tolerance": 1e-13, "relax.steps": 2000, "relax.max_steps": 20000, "nudge.steps": 4000}
 
 
-def ista(params: Mapping[str, Tensor], probe: Probe, steps: int) -> Tensor:
+def ista(params: Mapping[str, Tensor], probe: Batch, steps: int) -> Tensor:
     """The code after so many steps of 1/5."""
     hidden, x = probe.clamps["hidden"][:, None], probe.clamps["x"]
     level = x.sum((2, 3)) / (1 - probe.clamps["hidden"]).sum((1, 2))[:, None]

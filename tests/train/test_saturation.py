@@ -11,7 +11,7 @@ import torch
 import energyc
 from energyc.pipeline import read, resolve
 from energyc.resources import shipped
-from energyc.running.runs.bounds import state_bounds
+from energyc.running.runs.prepare import state_bounds
 from energyc.running.training.feeds import Batch
 from energyc.running.training.run_health import RunHealth
 from energyc.running.training.saturation import Bounds, Saturating, Saturation, cost_slopes, saturation

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import energyc
 from energyc.running.runs.saved import load_run
-from energyc.running.training.average import Average
+from energyc.running.training.optimizers import Average
 from tests.cli.run import energyc as run
 
 SPEC = """network averaged

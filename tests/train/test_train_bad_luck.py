@@ -19,7 +19,7 @@ from energyc.running.folder.logs import read_rows
 from energyc.running.training.evaluation import evaluate
 from energyc.running.training.feeds import Feeds
 from energyc.running.training.loop import Training, train
-from energyc.running.training.seeds import train_seeds
+from energyc.running.training.seeds import train_each
 from energyc.running.training.session import Session
 from tests.train.test_train_resume import start, wait_for_rows
 from tests.train.tiny import TinyData, make_session
@@ -221,10 +221,10 @@ def test_several_processes_resume_a_run_at_once(tmp_path: Path) -> None:
 def test_seeds_are_locked_as_a_whole(tmp_path: Path) -> None:
     def make(seed: int, path: Path) -> Session:
         with pytest.raises(UserError, match="is being trained by"):
-            train_seeds(make, [0], tmp_path / "run", resume=True)
+            train_each(make, [0], tmp_path / "run", resume=True)
         return make_session(path, {**SETTINGS, "seed": seed})
 
-    train_seeds(make, [0, 1], tmp_path / "run")
+    train_each(make, [0, 1], tmp_path / "run")
     assert not list((tmp_path / "run").rglob(LOCK))
 
 

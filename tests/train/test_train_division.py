@@ -15,15 +15,14 @@ from sklearn.datasets import load_digits
 from energyc.language.diagnostics import UserError
 from energyc.language.settings import TrainOptions
 from energyc.running.data import FieldSchema, Schema, find_adapter
-from energyc.running.data.arrays import ArraySplit, SplitDataset
-from energyc.running.data.partition import folds, held_out
+from energyc.running.data.arrays import ArraySplit, SplitDataset, folds, held_out
 from energyc.running.folder.layout import RunFolder
 from energyc.running.folder.logs import read_rows
 from energyc.running.training.division import Division
 from energyc.running.training.evaluation import evaluate
 from energyc.running.training.feeds import Feed, Feeds
 from energyc.running.training.loop import train
-from energyc.running.training.seeds import read_summary, train_folds
+from energyc.running.training.seeds import read_summary, train_each
 from energyc.running.training.session import Session
 from tests.train.tiny import TinyNet, make_session
 
@@ -235,7 +234,7 @@ def test_folds(tmp_path: Path) -> None:
     def make(fold: int, path: Path) -> Session:
         return divided_session(path, Division(folds=3, fold=fold), folds=3)
 
-    summary = train_folds(make, 3, tmp_path / "folds")
+    summary = train_each(make, range(3), tmp_path / "folds", kind="fold")
     assert summary["folds"] == [0, 1, 2] and "seeds" not in summary
     assert read_summary(tmp_path / "folds") == summary
     tests = [json.loads((tmp_path / "folds" / f"fold-{k}" / "run.json").read_text())["fold"] for k in range(3)]
@@ -247,7 +246,7 @@ def test_folds(tmp_path: Path) -> None:
     assert [int(n) for n in summary["final"].get("samples", {"values": []})["values"]] == []
     rows = read_rows(RunFolder(tmp_path / "folds" / "fold-1").metrics)
     assert rows[0]["samples"] in (23, 24)
-    again = train_folds(make, 3, tmp_path / "folds", resume=True)
+    again = train_each(make, range(3), tmp_path / "folds", kind="fold", resume=True)
     assert again["final"] == summary["final"]
 
 

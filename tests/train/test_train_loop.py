@@ -22,7 +22,7 @@ from energyc.running.training.evaluation import evaluate
 from energyc.running.training.loop import train
 from energyc.running.training.outcome import Diverged, Interrupted
 from energyc.running.training.progress import BarReporter, PlainReporter, Reporter, make_reporter
-from energyc.running.training.seeds import read_summary, train_seeds
+from energyc.running.training.seeds import read_summary, train_each
 from energyc.running.training.session import Session
 from energyc.surfaces.report.held_out_text import summary_table
 from tests.train.tiny import TinyNet, make_session
@@ -254,7 +254,7 @@ def test_seeds(tmp_path: Path) -> None:
         return make_session(path, {"steps": 20, "seed": seed})
 
     lines = io.StringIO()
-    summary = train_seeds(make, [0, 1, 2], out, reporter=PlainReporter(Console(file=lines, width=200)))
+    summary = train_each(make, [0, 1, 2], out, reporter=PlainReporter(Console(file=lines, width=200)))
     for seed in (0, 1, 2):
         assert f"tiny (centered-ep), seed {seed}: step 20/20" in lines.getvalue()
     cost = summary["final"]["cost"]
@@ -272,7 +272,7 @@ def test_seeds(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="several seeds") as caught:
         load_run(out)
     assert "seed-1" in str(caught.value.help)
-    again = train_seeds(make, [0, 1, 2], out, resume=True)
+    again = train_each(make, [0, 1, 2], out, resume=True)
     assert again["final"] == summary["final"] and again["best"] == summary["best"]
 
 
@@ -305,13 +305,13 @@ def test_interrupted_seeds_go_on(tmp_path: Path) -> None:
 
     out = tmp_path / "stopped"
     with pytest.raises(Interrupted) as caught:
-        train_seeds(stopping, [0, 1, 2], out)
+        train_each(stopping, [0, 1, 2], out)
     assert caught.value.out == out / "seed-1" and caught.value.step == 18
     assert caught.value.help.endswith(f"--resume {out}")
     (out / "seed-2").mkdir()
     (out / "seed-2" / "metrics.jsonl").touch()  # as a kill before the first checkpoint leaves it
-    resumed = train_seeds(make, read_summary(out)["seeds"], out, resume=True)
-    whole = train_seeds(make, [0, 1, 2], tmp_path / "whole")
+    resumed = train_each(make, read_summary(out)["seeds"], out, resume=True)
+    whole = train_each(make, [0, 1, 2], tmp_path / "whole")
     assert resumed["final"] == whole["final"] and resumed["best"] == whole["best"]
 
 

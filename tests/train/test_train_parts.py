@@ -19,8 +19,7 @@ from energyc.running.training.learner import Learner
 from energyc.running.training.network import Tensors, learnable
 from energyc.running.training.optimizers import make_optimizer, pack, set_rates, take_step, unpack
 from energyc.running.training.order import Order, evenly_spread, key_noise
-from energyc.running.training.penalty import Controller
-from energyc.running.training.schedule import rate_factor
+from energyc.running.training.schedule import Controller, rate_factor
 from tests.train.tiny import TinyData, TinyNet, make_session
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from energyc.language.diagnostics import UserError
 from energyc.running.training.feeds import Feed
 from energyc.running.training.loop import train
-from energyc.running.training.seeds import train_seeds
+from energyc.running.training.seeds import train_each
 from energyc.surfaces.charts import smoothed
 from energyc.surfaces.charts.canvas import draw_charts
 from energyc.surfaces.charts.learning import health_charts, learning_charts
@@ -135,7 +135,7 @@ def test_smoothing_against_plain_means() -> None:
 
 
 def test_seeds_and_nothing(tmp_path: Path, figures: dict[str, Figure]) -> None:
-    train_seeds(lambda seed, path: make_session(path, {**SETTINGS, "seed": seed}), [3, 4], tmp_path / "many")
+    train_each(lambda seed, path: make_session(path, {**SETTINGS, "seed": seed}), [3, 4], tmp_path / "many")
     assert plot_run(tmp_path / "many").paths == [tmp_path / "many" / "pictures" / "seeds.png"]
     assert "mean of 2 seeds" in {line.get_label() for line in figures["seeds"].axes[0].lines}
     with pytest.raises(UserError, match="not a run folder"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from energyc.language.network import Network
 from energyc.resources import folder
 from energyc.running.runs import target
 from energyc.running.runs.load import load
+from energyc.running.runs.target import FEWEST, VARIABLES, operations, suited_threads
 from energyc.runtime.kernels.triton_functions import has_triton
 from energyc.surfaces.doctor.trial import SPEC
 from tests.emit.kernels import needs_compiler
@@ -148,3 +150,39 @@ def test_a_run_is_loaded_as_it_was_trained(tmp_path: Path, monkeypatch: pytest.M
     assert run.load(target="torch").target == "torch"
     monkeypatch.setenv("ENERGYC_TARGET", "torch")
     assert run.load().target == "torch"
+
+
+# ------------------------------------------------------------------ how many threads
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for variable in VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two")
+def test_a_small_step_has_one_thread_and_a_large_one_all() -> None:
+    small = network("hopfield")
+    enough = -(-FEWEST // operations(small))
+    with suited_threads(small, enough) as note:
+        assert note is None and torch.get_num_threads() == 2
+    with suited_threads(small, enough - 1) as note:
+        assert note is not None and note.startswith("one thread of 2") and torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("two")
+def test_what_the_environment_says_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    with suited_threads(network("hopfield"), 1) as note:
+        assert note is None and torch.get_num_threads() == 2
+
+
+def test_the_operations_of_layers_count_for_each_copy() -> None:
+    one, two = (operations(network("cem", L=str(copies))) for copies in (1, 2))
+    assert two == 2 * one

@@ -19,39 +19,9 @@ from energyc.language.settings import TrainOptions
 from energyc.running.data.schema import FieldSchema, Schema
 from energyc.running.training.feeds import Feeds
 from energyc.running.training.session import Session
-from energyc.runtime.equations.records import Answers
+from energyc.runtime.equations.records import Answers, Gradients, Relaxed
 
 Tensors = dict[str, Tensor]
-
-
-@dataclass(frozen=True)
-class Relaxed:
-    """The result of ``relax``."""
-
-    states: Tensors
-    residual: Tensor
-    steps: Tensor
-    trace: Tensors
-
-
-@dataclass(frozen=True)
-class Gradients:
-    """The result of ``gradients``."""
-
-    net: TinyNet
-    params: Tensors
-    cost: Tensor
-    states: Tensors
-    residual: Tensor
-    steps: Tensor
-    kept: Tensor
-    health: Tensors
-    beta: float = 0.5
-
-    def assign(self) -> None:
-        """Write into .grad."""
-        for name, value in self.params.items():
-            self.net.params[name].grad = value
 
 
 class TinyNet(nn.Module):
@@ -142,11 +112,15 @@ class TinyNet(nn.Module):
         params = {"W": pull.T @ x, "b": pull.sum(0)}
         residual, steps = torch.zeros(len(rest)), torch.full((len(rest),), 10)
         frozen = torch.zeros(len(rest), dtype=torch.bool)
-        return Gradients(self, params, cost, {"y": rest}, residual, steps, ~frozen, {"frozen": frozen})
+        owners = {"W": self.W, "b": self.b}
+        return Gradients(params, cost, {"y": rest}, residual, steps, 0.5, ~frozen, owners, {"frozen": frozen})
 
     def project_params(self) -> None:
         with torch.no_grad():
             self.b.clamp_(-1, 1)
+
+    def project_gradients(self, gradients: Tensors) -> Tensors:
+        return gradients
 
     def first_bad_term(self, states: Tensors, clamps: Tensors) -> str | None:
         return None if bool(torch.isfinite(self.energy(states, clamps)).all()) else "spring"

@@ -14,9 +14,8 @@ from energyc.pipeline import Choices, read, resolve
 from energyc.proofs.claims.derivatives import Form, ranges_of_directions
 from energyc.proofs.claims.energy import whole_energy
 from energyc.proofs.claims.monotone import Monotone
-from energyc.studies.verify import Guarantee, verify
+from energyc.studies.verify import Guarantee, random_probe, verify
 from energyc.studies.verify.guarantees import SHORTER
-from energyc.studies.verify.probe import random_probe
 from energyc.studies.verify.verification import SAMPLES
 from tests.cli.run import energyc as energyc_command
 from tests.drawing import seeds

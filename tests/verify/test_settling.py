@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 import energyc
-from energyc.studies.verify import Probe, Sweep, measure_fidelity, random_probe, verify
+from energyc.running.training.feeds import Batch
+from energyc.studies.verify import Sweep, measure_fidelity, random_probe, verify
 from energyc.studies.verify.limits import Laboratory, breach
 from energyc.studies.verify.looseness import looseness
 from energyc.studies.verify.rest import rest
@@ -48,19 +49,19 @@ def turning(matrix: list[list[float]], dtype: torch.dtype = torch.float64, **set
     return net
 
 
-def zero(batch: int = 2) -> Probe:
+def zero(batch: int = 2) -> Batch:
     """Inputs at 0, slightly off, so that 0 itself is not where the state starts."""
-    return Probe({"x": torch.full((batch, 2), 1e-3, dtype=torch.float64)}, {})
+    return Batch({"x": torch.full((batch, 2), 1e-3, dtype=torch.float64)}, {})
 
 
-def judged(net: Any, probe: Probe) -> Settling:
+def judged(net: Any, probe: Batch) -> Settling:
     """As ``verify`` does it."""
     found = rest(net, probe, 4000)
     states, clamps = (found.states, found.probe.clamps) if found.settled else (found.last, probe.clamps)
     return settling(net, net, probe, found, slowest(net, states, clamps, net.relax_step))
 
 
-def at_rest(net: Any, probe: Probe, largest: int = 1500) -> Spectrum:
+def at_rest(net: Any, probe: Batch, largest: int = 1500) -> Spectrum:
     """The spectrum at the equilibrium of the first sample."""
     found = rest(net, probe, 4000)
     at = spectrum(net, found.states, found.probe.clamps, net.relax_step, largest=largest)
@@ -115,7 +116,7 @@ def test_the_spectrum_of_block_descent_is_that_of_its_sweeps(largest: int) -> No
     net = energyc.load(PAIR, rules=["centered-ep", "implicit"], dtype=torch.float64)
     with torch.no_grad():
         net.params["c"].copy_(torch.tensor([1.0, 5.0, -9.0]))
-    probe = Probe({"x": torch.full((1, 3), 0.5, dtype=torch.float64)}, {})
+    probe = Batch({"x": torch.full((1, 3), 0.5, dtype=torch.float64)}, {})
     found, at = rest(net, probe, 4000), at_rest(net, probe, largest)
     assert at.move == "sweep" and at.step_radius == pytest.approx(0.81, rel=1e-6)
     assert at.stable_factor is None and settling(net, net, probe, found, at).causes == ()
@@ -136,7 +137,7 @@ def test_sweeps_that_leave_are_not_told_to_take_smaller_steps() -> None:
     with torch.no_grad():
         net.params["c"].fill_(11.0)
     states = {name: torch.zeros(1, 3, dtype=torch.float64) for name in ("a", "b")}
-    probe = Probe({"x": states["a"]}, {})
+    probe = Batch({"x": states["a"]}, {})
     at = spectrum(net, states, probe.clamps, net.relax_step)
     seen = settling(net, net, probe, rest(net, probe, 4000), at)
     assert at is not None and at.step_radius == pytest.approx(1.21, rel=1e-6)
@@ -183,7 +184,7 @@ def test_the_largest_stable_step_is_that_of_the_eigenvalues(largest: int) -> Non
 def test_arnoldi_is_said_to_estimate() -> None:
     real, imaginary = torch.ones(20, dtype=torch.float64), torch.linspace(0, 3, 20, dtype=torch.float64)
     net = ring(real, imaginary, 0.5)
-    probe = Probe({"x": torch.full((1, 40), 0.1, dtype=torch.float64)}, {})
+    probe = Batch({"x": torch.full((1, 40), 0.1, dtype=torch.float64)}, {})
     found = rest(net, probe, 4000)
     assert found.settled
     at = spectrum(net, found.states, probe.clamps, net.relax_step, largest=1)
@@ -194,7 +195,7 @@ def test_arnoldi_is_said_to_estimate() -> None:
 
 def test_the_spectrum_is_that_of_the_slowest_sample() -> None:
     net = turning([[0.9, 0.0], [0.0, 0.9]])
-    probe = Probe({"x": torch.tensor([[2.0, 2.0], [0.01, 0.01]], dtype=torch.float64)}, {})
+    probe = Batch({"x": torch.tensor([[2.0, 2.0], [0.01, 0.01]], dtype=torch.float64)}, {})
     found = rest(net, probe, 4000)
     each = [spectrum(net, found.states, found.probe.clamps, net.relax_step, k) for k in range(2)]
     assert each[0] is not None and each[1] is not None and each[0].step_radius < each[1].step_radius - 0.02
@@ -227,7 +228,7 @@ def test_nudged_phases_are_as_long_as_the_slowest_sample_needs() -> None:
     paces = []
     for first in order:
         rows = [first, *(k for k in order if k != first)]
-        turned = Probe({n: v[rows] for n, v in probe.clamps.items()}, {n: v[rows] for n, v in probe.targets.items()})
+        turned = Batch({n: v[rows] for n, v in probe.clamps.items()}, {n: v[rows] for n, v in probe.targets.items()})
         found = measure_fidelity(net, net, turned, rules)
         assert found.passed and found.spectrum is not None
         paces.append(found.spectrum.step_radius)
@@ -293,7 +294,7 @@ def test_a_real_part_above_zero_wants_a_lower_gain() -> None:
 def test_a_slow_network_is_told_how_many_steps_it_needs() -> None:
     net = turning([[0.9, 0.0], [0.0, 0.9]])
     net.relax_max_steps = 60
-    probe = Probe({"x": torch.full((2, 2), 0.01, dtype=torch.float64)}, {})
+    probe = Batch({"x": torch.full((2, 2), 0.01, dtype=torch.float64)}, {})
     found = judged(net, probe)
     assert found.residual > 1e-4
     needed = int(found.helps[0].rsplit("=", 1)[1].rstrip(")"))
@@ -329,7 +330,7 @@ def scaled(matrix: list[list[float]], step: float) -> Settling:
     with torch.no_grad():
         net.params["R"].copy_(torch.tensor(matrix))
     factors = torch.tensor([[0.1, 0.1], [1.0, 1.0]], dtype=torch.float64)
-    return judged(net, Probe({**zero().clamps, "a": factors}, {}))
+    return judged(net, Batch({**zero().clamps, "a": factors}, {}))
 
 
 @pytest.mark.slow
@@ -363,7 +364,7 @@ def test_without_a_fixed_point_verify_says_so() -> None:
 @pytest.mark.slow
 def test_verify_tells_biased_rules_from_exact_ones() -> None:
     net = turning([[0.5, -1.5], [0.7, 0.1]])
-    probe = Probe({"x": torch.tensor([[0.5, -0.2], [0.1, 0.9]], dtype=torch.float64)}, {})
+    probe = Batch({"x": torch.tensor([[0.5, -0.2], [0.1, 0.9]], dtype=torch.float64)}, {})
     found = measure_fidelity(net, net, probe, ["vf", "aep", "tracking-aep"], verdicts={"vf": "biased"})
     assert found.passed
     assert [rule.verdict for rule in found.rules.values()] == ["biased", "exact", "exact"]
@@ -550,7 +551,7 @@ def test_a_kink_and_an_energy_without_a_floor_are_named(energy: str, cause: str)
         "force turn on z[d] = tanh(", f"energy more = sum[d](4 * {energy})\nforce turn on z[d] = 0 * tanh("
     )
     net = energyc.load(text, rules=["implicit"], settings={"relax.proximal": "off"}, dtype=torch.float64)
-    probe = Probe({"x": torch.linspace(0.5, 2.0, 8, dtype=torch.float64).reshape(4, 2)}, {})
+    probe = Batch({"x": torch.linspace(0.5, 2.0, 8, dtype=torch.float64).reshape(4, 2)}, {})
     told = judged(net, probe)
     assert any(cause in why for why in told.why) and told.helps
     assert "a lower gain" not in " ".join(told.helps)

@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 
 from energyc import load as energyc_load
 from energyc.language.diagnostics import UserError
+from energyc.running.training.feeds import Batch
 from energyc.studies.verify import (
     Fidelity,
     Loose,
     Looseness,
     Measure,
     PrecisionTable,
-    Probe,
     RuleFidelity,
     Settling,
     Spectrum,
@@ -129,7 +129,7 @@ def test_nudged_phases_that_all_diverge_are_said() -> None:
 
     def found(steep: list[float]) -> RuleFidelity:
         rows = torch.tensor(steep, dtype=torch.float64)[:, None].expand(2, 3)
-        return measure_fidelity(net, net, Probe({"x": x, "steep": rows}, {}), ["centered-ep"]).rules["centered-ep"]
+        return measure_fidelity(net, net, Batch({"x": x, "steep": rows}, {}), ["centered-ep"]).rules["centered-ep"]
 
     both, one = found([3.0, 3.0]), found([0.1, 3.0])
     assert both.passed and both.configured is None
@@ -141,7 +141,7 @@ def test_nudged_phases_that_all_diverge_are_said() -> None:
 def test_nudged_phases_that_diverge_in_the_limit_give_no_gradient_of_zero() -> None:
     """As it would be were every sample lost at every beta."""
     net = energyc_load(HILL, rules=["centered-ep", "implicit"], dtype=torch.float64)
-    probe = Probe({name: torch.ones(2, 3, dtype=torch.float64) for name in ("x", "steep")}, {})
+    probe = Batch({name: torch.ones(2, 3, dtype=torch.float64) for name in ("x", "steep")}, {})
     plain = net.gradients
     net.gradients = lambda *given, **more: plain(*given, **more)._replace(kept=torch.zeros(2, dtype=torch.bool))
     found = measure_fidelity(net, net, probe, ["centered-ep"]).rules["centered-ep"]

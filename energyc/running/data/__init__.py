@@ -2,14 +2,23 @@
 
 It knows arrays and their fields; networks are unknown to it.
 
-Imports: ``diagnostics``, ``extras``, ``files``, ``resources``, ``running``, ``settings``; libraries: ``numpy``,
+Imports: ``diagnostics``, ``extras``, ``files``, ``resources``, ``settings``; libraries: ``numpy``,
 ``PIL``, ``pandas``, ``scipy``, ``sklearn``.
 """
 
 from energyc.language.settings import Call
-from energyc.running.data.describe import describe
 from energyc.running.data.registry import DATA, Registry, find_adapter, register_data
-from energyc.running.data.schema import Adapter, Dataset, FieldSchema, Options, OptionValue, Schema, Split, SplitName
+from energyc.running.data.schema import (
+    Adapter,
+    Dataset,
+    FieldSchema,
+    Options,
+    OptionValue,
+    Schema,
+    Split,
+    SplitName,
+    describe,
+)
 from energyc.running.data.validate import check_batch, checked_split, open_dataset, read_schema
 
 __all__ = [

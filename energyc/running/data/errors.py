@@ -39,11 +39,6 @@ def _found(path: str) -> str:
     return kind_of(mode) if mode and os.access(path, os.R_OK) else "not found or not readable"
 
 
-def folder_not_file(path: str, expected: str, remedy: str) -> UserError:
-    """A folder where a file is expected."""
-    return UserError(f"{path}: a folder; expected {expected}", code="E0913", help=remedy)
-
-
 def malformed(path: str, problem: str, expected: str, remedy: str) -> UserError:
     """A file that exists but does not have the expected content."""
     return UserError(f"{path}: {problem}; expected {expected}", code="E0914", help=remedy)

@@ -17,7 +17,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import numpy as np
 
 from energyc.language.diagnostics import is_out_of_memory
-from energyc.running.data.errors import folder_not_file, malformed, missing_file
+from energyc.running.data.errors import malformed, missing_file
 
 LARGEST_FILE = 2 << 30  # bytes of a file, after unpacking
 _PIECE = 1 << 20  # bytes read at once
@@ -38,9 +38,7 @@ class Held:
 
 def check_regular(path: Path, expected: str, remedy: str) -> None:
     """Raise ``UserError`` unless ``path`` is a regular file: opening a pipe or a device may block for ever."""
-    if path.is_dir():
-        raise folder_not_file(str(path), expected, remedy)
-    if not path.exists():
+    if path.is_dir() or not path.exists():
         raise missing_file(str(path), expected, remedy)
     if not path.is_file():
         raise malformed(str(path), "a pipe, socket or device, not a regular file", expected, remedy)

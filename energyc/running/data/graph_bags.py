@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from energyc.running.data.arrays import SplitDataset, check_range
+from energyc.running.data.arrays import SplitDataset, check_range, held_out, stacked
 from energyc.running.data.errors import bad_option, wrong_size
 from energyc.running.data.graph_classes import (
     DRAWN,
@@ -22,7 +22,6 @@ from energyc.running.data.graph_classes import (
     read_graphs,
 )
 from energyc.running.data.options import OptionReader
-from energyc.running.data.partition import held_out
 from energyc.running.data.schema import FieldSchema, Options, Schema
 
 OPTIONS = ("graphs", "nodes", "edges", "inputs", "classes", "eigenvectors", "flipped")
@@ -185,13 +184,7 @@ class Bags:
                 shape = (self.budget.graphs, self.budget.eigenvectors or 0)
                 signs = random_signs(self.budget.flipped, shape, seed, epoch, int(index))
                 sample["eigenvectors"] = sample["eigenvectors"] * signs.astype(np.float32)[sample["graph"]]
-        fields = _schema(self.budget).fields
-        return {
-            name: np.stack([sample[name] for sample in joined])
-            if joined
-            else np.zeros((0, *field.shape), np.float32 if field.kind == "real" else np.int64)
-            for name, field in fields.items()
-        }
+        return stacked(_schema(self.budget), joined)
 
 
 def union(graphs: Sequence[Piece], budget: Budget) -> dict[str, np.ndarray]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from energyc.language.diagnostics import Spoken, UserError
-from energyc.running.data.arrays import SplitDataset, fixed_split
+from energyc.running.data.arrays import ArraySplit, Portion, SplitDataset, as_promised, fixed_split, stacked
 from energyc.running.data.schema import Dataset, FieldSchema, Schema, Split
 from energyc.running.data.validate import check_batch
 
@@ -119,7 +119,7 @@ def dataset_of(name: str, schema: Schema, parts: Parts, origin: str | None = Non
             message = f"{name}: one sample cannot be both trained on and held out"
             raise _wrong(message, "give held-out samples with test=")
         rows = fixed_split(len(splits["train"]), float(HELD_OUT))
-        splits["train"], splits["test"] = (_Rows(splits["train"], part) for part in rows)
+        splits["train"], splits["test"] = (Portion((splits["train"],), part) for part in rows)
         notes["no test part was given: a fixed random fifth of the samples is held out"] = None
     origin = origin or f"given by the program: {type(parts.train).__name__}"
     return SplitDataset(schema, origin, splits["train"], splits["test"], tuple(notes), splits.get("validation"))
@@ -133,7 +133,7 @@ def _split(name: str, schema: Schema, value: Any, notes: dict[str, None]) -> Spl
     if isinstance(value, tuple) and all(map(is_array, value)):
         value = _in_order(name, schema, value)
     if isinstance(value, Mapping):
-        return _ArraySplit.of(name, schema, value, notes)
+        return _array_split(name, schema, value, notes)
     if is_samples(value):
         return _SampleSplit.of(name, schema, value, notes)
     raise _refused(name, value)
@@ -157,54 +157,34 @@ def _in_order(name: str, schema: Schema, values: Sequence[Any]) -> dict[str, Any
 # -------------------------------------------------------------------- arrays
 
 
-@dataclass(frozen=True)
-class _ArraySplit:
-    """Arrays by field, of the shapes and kinds of a schema; uint8 in a real field is scaled to [0, 1] in batches."""
-
-    fields: Mapping[str, np.ndarray]
-    reals: frozenset[str]
-
-    @staticmethod
-    def of(name: str, schema: Schema, values: Mapping[str, Any], notes: dict[str, None]) -> _ArraySplit:
-        """Arrays of a user, checked. Raises UserError."""
-        missing = [field for field in schema.fields if field not in values]
-        if missing:
-            said = f"{name}: there is no {missing[0]} among {', '.join(map(str, values)) or 'nothing'}"
-            raise _wrong(said, _by_name(list(schema.fields)))
-        _note_unread([field for field in values if field not in schema.fields], notes)
-        places = {field: f"{name}: {field}" for field in schema.fields}
-        given = {field: _array(place, values[field]) for field, place in places.items()}
-        shared = _shared(schema, given)
-        arrays = {
-            field: _fitted(places[field], given[field], about, notes, batch=field not in shared)
-            for field, about in schema.fields.items()
-        }
-        if shared:
-            notes[f"every sample has the same {', '.join(shared)}"] = None
-            count = next(len(array) for field, array in arrays.items() if field not in shared)
-            arrays |= {field: np.broadcast_to(arrays[field], (count, *arrays[field].shape)) for field in shared}
-        lengths = {field: len(array) for field, array in arrays.items()}
-        if len(set(lengths.values())) > 1:
-            shown = ", ".join(f"{field} {count}" for field, count in lengths.items())
-            raise _wrong(
-                f"{name}: the arrays differ in their number of samples: {shown}", "samples are paired by number"
-            )
-        if not all(lengths.values()):
-            raise _wrong(f"{name} has no sample", "give at least one")
-        split = _ArraySplit(arrays, frozenset(f for f, about in schema.fields.items() if about.kind == "real"))
-        checked = Schema({f: about for f, about in schema.fields.items() if arrays[f].dtype != np.uint8})
-        check_batch(name, checked, arrays, len(split))
-        return split
-
-    def __len__(self) -> int:
-        """The number of samples."""
-        return len(next(iter(self.fields.values())))
-
-    def batch(
-        self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
-    ) -> dict[str, np.ndarray]:
-        """The samples at ``indices``; ``seed``, ``epoch`` and ``augment`` have no effect."""
-        return {name: _scaled(values[indices], name in self.reals) for name, values in self.fields.items()}
+def _array_split(name: str, schema: Schema, values: Mapping[str, Any], notes: dict[str, None]) -> ArraySplit:
+    """Arrays of a user by field, checked, of the shapes and kinds of a schema. Raises UserError."""
+    missing = [field for field in schema.fields if field not in values]
+    if missing:
+        said = f"{name}: there is no {missing[0]} among {', '.join(map(str, values)) or 'nothing'}"
+        raise _wrong(said, _by_name(list(schema.fields)))
+    _note_unread([field for field in values if field not in schema.fields], notes)
+    places = {field: f"{name}: {field}" for field in schema.fields}
+    given = {field: _array(place, values[field]) for field, place in places.items()}
+    shared = _shared(schema, given)
+    arrays = {
+        field: _fitted(places[field], given[field], about, notes, batch=field not in shared)
+        for field, about in schema.fields.items()
+    }
+    if shared:
+        notes[f"every sample has the same {', '.join(shared)}"] = None
+        count = next(len(array) for field, array in arrays.items() if field not in shared)
+        arrays |= {field: np.broadcast_to(arrays[field], (count, *arrays[field].shape)) for field in shared}
+    lengths = {field: len(array) for field, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{field} {count}" for field, count in lengths.items())
+        raise _wrong(f"{name}: the arrays differ in their number of samples: {shown}", "samples are paired by number")
+    if not all(lengths.values()):
+        raise _wrong(f"{name} has no sample", "give at least one")
+    split = ArraySplit(arrays, exact=True)
+    checked = Schema({f: about for f, about in schema.fields.items() if arrays[f].dtype != np.uint8})
+    check_batch(name, checked, arrays, len(split))
+    return split
 
 
 # -------------------------------------------------------------------- samples
@@ -251,12 +231,7 @@ class _SampleSplit:
             for number in map(int, indices):
                 seeded(*key, number)
                 rows.append(self._sample(number, {}))
-        batch = {
-            field: np.stack([row[field] for row in rows])
-            if rows
-            else np.zeros((0, *about.shape), np.float32 if about.kind == "real" else np.int64)
-            for field, about in self.schema.fields.items()
-        }
+        batch = stacked(self.schema, rows)
         check_batch(self.name, self.schema, batch, len(rows), indices)
         return batch
 
@@ -274,7 +249,7 @@ class _SampleSplit:
             field: _fitted(f"{place}: {field}", _array(f"{place}: {field}", values[field]), about, notes, batch=False)
             for field, about in self.schema.fields.items()
         }
-        return {field: _scaled(value, self.schema.fields[field].kind == "real") for field, value in fitted.items()}
+        return {field: as_promised(value, exact=True) for field, value in fitted.items()}
 
     def _by_field(self, place: str, sample: Any) -> Mapping[str, Any]:
         names = list(self.schema.fields)
@@ -292,24 +267,6 @@ class _SampleSplit:
             message = f"{place} is {_count(len(values))}; a sample has {_count(len(names))}: {', '.join(names)}"
             raise _wrong(message, f"return a tuple {order} or a dict by these names")
         return dict(zip(names, values, strict=True))
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Some of the samples of a split."""
-
-    split: Split
-    rows: np.ndarray
-
-    def __len__(self) -> int:
-        """The number of samples."""
-        return len(self.rows)
-
-    def batch(
-        self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
-    ) -> dict[str, np.ndarray]:
-        """The samples at ``indices`` of these."""
-        return self.split.batch(self.rows[indices], seed=seed, epoch=epoch, augment=augment)
 
 
 def _generator() -> AbstractContextManager[Callable[..., None]]:
@@ -403,10 +360,6 @@ def _to_fit(own: tuple[int, ...], field: FieldSchema) -> str:
 
 def _what(place: str) -> str:
     return place.rpartition(": ")[2]
-
-
-def _scaled(values: np.ndarray, real: bool) -> np.ndarray:
-    return values.astype(np.float32) / np.float32(255) if real and values.dtype == np.uint8 else values
 
 
 def _count(number: int) -> str:

@@ -11,8 +11,7 @@ import numpy as np
 from energyc.language.diagnostics import Mapped, UserError, listed, near, spoken
 from energyc.running.data.errors import malformed
 from energyc.running.data.files import Held, held_in, open_npz
-from energyc.running.data.schema import FieldSchema, Schema
-from energyc.running.data.validate import DTYPES
+from energyc.running.data.schema import DTYPES, FieldSchema, Schema
 
 #: The most arrays that a message names.
 MOST_NAMED = 12

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -34,18 +34,6 @@ REMEDY = spoken(
 LEAST_SIDE = 8  # a smaller image has nothing to complete
 ROWS, COLUMNS = 3, 4  # a picture's tiles; one tile of each row is kept for the test
 SMALLEST, LARGEST = 0.45, 0.9  # side of a crop as a share of its tile's shorter edge
-
-
-class Source(Protocol):
-    """Samples as squares of pictures."""
-
-    def __len__(self) -> int:
-        """The number of samples."""
-        ...
-
-    def square(self, index: int) -> tuple[Image, Box]:
-        """The picture that holds the sample, and the sample's square in it."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -106,6 +94,10 @@ class Crops:
         """The picture and the crop's square."""
         left, top, right, bottom = (float(edge) for edge in self.boxes[index])
         return self.pictures[int(self.numbers[index])], (left, top, right, bottom)
+
+
+#: Samples as squares of pictures.
+Source: TypeAlias = Files | Stack | Crops
 
 
 def centre_square(width: int, height: int) -> Box:

@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 
 from energyc.language.diagnostics import UserError
-from energyc.running.data.schema import Adapter, Dataset, FieldSchema, Options, Schema, Split, SplitName
-
-DTYPES = {"real": np.dtype(np.float32), "integer": np.dtype(np.int64)}
+from energyc.running.data.schema import DTYPES, Adapter, Dataset, FieldSchema, Options, Schema, Split, SplitName
 
 
 def read_schema(adapter: Adapter, options: Options) -> Schema:
@@ -39,21 +37,19 @@ def read_schema(adapter: Adapter, options: Options) -> Schema:
 def open_dataset(adapter: Adapter, options: Options, path: str | None, *, seed: int) -> Dataset:
     """The dataset that an adapter opens; raises ``UserError`` where it cannot, or opens one of another schema."""
     with _running(adapter, "open"):
-        dataset = adapter.open(options, path, seed=seed)
-        absent = [name for name in ("schema", "origin", "notes", "split") if not hasattr(dataset, name)]
-        if absent:
-            raise _contract(adapter, f"open() returned {type(dataset).__name__}, which has no {absent[0]}")
+        dataset = check_dataset(adapter.open(options, path, seed=seed), adapter)
         if dataset.schema != read_schema(adapter, options):
             raise _contract(adapter, "the dataset that it opened has another schema than schema() gives")
-        return check_dataset(dataset, adapter)
+        return dataset
 
 
 def check_dataset(dataset: Dataset, owner: object = None) -> Dataset:
-    """The same dataset; raises ``UserError`` where it, or its ``owner`` by it, breaks the protocol of a dataset."""
+    """The same dataset; raises ``UserError`` where it, or the adapter that opened it, breaks the protocol of one."""
+    what = "it" if owner is None else f"open() returned {type(dataset).__name__}, which"
     owner = dataset if owner is None else owner
     absent = [name for name in ("schema", "origin", "notes", "split") if not hasattr(dataset, name)]
     if absent:
-        raise _contract(owner, f"it has no {absent[0]}")
+        raise _contract(owner, f"{what} has no {absent[0]}")
     with _running(owner, "split"):
         for part in ("train", "test"):
             split = dataset.split(part)

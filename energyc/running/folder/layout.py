@@ -34,11 +34,29 @@ _LARGEST_JSON = 64 << 20
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+class Place:
+    """A file or a folder of a run, by its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, folder: RunFolder, owner: type) -> SafePath:
+        return folder / self.name
+
+
 @dataclass(frozen=True)
 class RunFolder:
-    """The paths in the folder of a run."""
+    """The paths in the folder of a run, or in that of several seeds or folds, which has a ``summary`` of its own."""
 
     path: Path
+
+    info = Place("run.json")
+    metrics = Place("metrics.jsonl")
+    timings = Place("timings.jsonl")
+    relaxations = Place("relaxations.jsonl")
+    checkpoints = Place("checkpoints")
+    pictures = Place("pictures")
+    summary = Place("summary.json")
 
     def __truediv__(self, name: str) -> SafePath:
         """A file of the run, whose content may come from anywhere."""
@@ -49,41 +67,6 @@ class RunFolder:
         for name in SafePath(self.path).names(".*.new"):
             with suppress(OSError):
                 (self / name).remove()
-
-    @property
-    def info(self) -> SafePath:
-        """``run.json``."""
-        return self / "run.json"
-
-    @property
-    def metrics(self) -> SafePath:
-        """``metrics.jsonl``, which is reproducible."""
-        return self / "metrics.jsonl"
-
-    @property
-    def timings(self) -> SafePath:
-        """``timings.jsonl``, which is not reproducible."""
-        return self / "timings.jsonl"
-
-    @property
-    def relaxations(self) -> SafePath:
-        """``relaxations.jsonl``, which is reproducible."""
-        return self / "relaxations.jsonl"
-
-    @property
-    def checkpoints(self) -> SafePath:
-        """The folder of the checkpoints."""
-        return self / "checkpoints"
-
-    @property
-    def pictures(self) -> SafePath:
-        """The folder of the pictures."""
-        return self / "pictures"
-
-    @property
-    def summary(self) -> SafePath:
-        """``summary.json`` of a folder of several seeds or folds."""
-        return self / "summary.json"
 
     @property
     def of_several(self) -> bool:

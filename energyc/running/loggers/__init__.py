@@ -2,8 +2,7 @@
 
 | module | content |
 |---|---|
-| ``protocol`` | ``Logger``: what a run tells, in four methods |
-| ``telling`` | ``Telling``: the loggers of a run, of which one that fails is left out |
+| ``protocol`` | ``Logger``: what a run tells, in four methods; ``Telling``: the loggers of a run |
 | ``tensorboard_log`` | event files in the run folder |
 | ``chosen`` | the loggers that ``--log`` names |
 

@@ -6,16 +6,15 @@
 | ``prepare`` | a spec, or a run that resumes, with its module, its options and its data: a session for ``train`` |
 | ``data_arguments`` | what was given as data, from Python or on the command line |
 | ``data`` | what feeds each clamp and target |
-| ``bounds`` | the bounds of states, by which a run tells which units are saturated |
 | ``resolved`` | the text of the spec in the folder |
 | ``target`` | what the phases of a run are carried out by |
-| ``saved``, ``recorded`` | reading the folder of a run; whether it is of the spec that is in it |
-| ``load``, ``run`` | ``energyc.load``; ``energyc.train``, ``energyc.resume`` |
+| ``saved`` | reading the folder of a run; whether it is of the spec that is in it |
+| ``load`` | the network of a spec or of a run as a module |
 | ``sample`` | text from a language model |
 
 It combines specs, modules, data and training; it measures and reports nothing.
 
 Imports: ``calculus``, ``conservativeness``, ``data``, ``diagnostics``, ``folder``, ``ir``, ``loggers``, ``network``,
-``pipeline``, ``plan``, ``ranks``, ``resolve``, ``runtime``, ``settings``, ``syntax``, ``targets``, ``training``,
-``verdicts``, ``version``; libraries: ``numpy``, ``torch``.
+``pipeline``, ``plan``, ``ranks``, ``resolve``, ``running``, ``runtime``, ``settings``, ``syntax``, ``targets``,
+``training``, ``verdicts``, ``version``; libraries: ``numpy``, ``torch``.
 """

@@ -2,90 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, TypeAlias, TypeGuard
 
 from energyc.language.diagnostics import Given, Mapped, Option, Source, Spoken, UserError, did_you_mean, listed, spoken
-from energyc.language.network import Binding, Network
 from energyc.language.resolve.bindings import Schemas
 from energyc.language.syntax import ast
 from energyc.pipeline import parse
-from energyc.running.data import Adapter, Dataset, Schema, find_adapter, open_dataset, read_schema
-from energyc.running.data.errors import WrongSize
-from energyc.running.data.factory import called, made_by, names_factory
-from energyc.running.data.in_memory import Parts, dataset_of, is_array, is_samples, parts_of
-from energyc.running.data.named_arrays import described, held_by, lacking, read_arrays, shown, suggested
-from energyc.running.data.validate import check_dataset
-from energyc.running.runs.data import field_of
-from energyc.running.training.feeds import Field
+from energyc.running import references
+from energyc.running.data import Dataset, Schema, find_adapter, read_schema
+from energyc.running.data.in_memory import Parts, is_array, is_samples, parts_of
+from energyc.running.data.named_arrays import held_by
+from energyc.running.references import Reference
 
-#: What the samples are called that feed clamps and targets by their own names.
+#: What the samples are called that feed clamps and targets by their own names; no binding has this name.
 DIRECT = "data"
+#: The code of what is wrong with a function that makes data.
+FACTORY = "E0931"
 #: A binding, or None for all of the data, and what was given for it.
 Item = tuple[str | None, Any]
 
 
 @dataclass(frozen=True)
 class DataArguments:
-    """Data by binding: paths, adapters, opened datasets, samples; and samples for inputs by their own names.
+    """What was given by binding: the path of a file, an adapter, an opened dataset, or samples as ``Parts``.
 
-    ``adapters_of`` are the names of the adapters of all bindings of the spec. What feeds inputs by their own names is
-    ``direct``, or the npz at ``arrays``; ``names`` are the arrays of inputs that are named otherwise there.
+    ``adapters_of`` are the names of the adapters of all bindings of the spec. Under ``DIRECT`` is what feeds inputs by
+    their own names, samples or the path of an npz; ``names`` are the arrays of inputs that are named otherwise there.
     """
 
     adapters_of: Mapping[str, str] = field(default_factory=dict)
-    paths: Mapping[str, str] = field(default_factory=dict)
-    adapters: Mapping[str, Adapter] = field(default_factory=dict)
-    datasets: Mapping[str, Dataset] = field(default_factory=dict)
-    samples: Mapping[str, Parts] = field(default_factory=dict)
-    direct: Parts | None = None
-    arrays: str | None = None
+    things: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def has_direct(self) -> bool:
-        """Whether something feeds inputs by their own names."""
-        return self.direct is not None or self.arrays is not None
+    def paths(self) -> dict[str, str]:
+        """The paths by binding."""
+        return {name: thing for name, thing in self.things.items() if isinstance(thing, str) and name != DIRECT}
+
+    @property
+    def arrays(self) -> str | None:
+        """The path of the npz that feeds inputs by their own names."""
+        direct = self.things.get(DIRECT)
+        return direct if isinstance(direct, str) else None
+
+    @property
+    def direct(self) -> Parts | None:
+        """The samples that feed inputs by their own names."""
+        direct = self.things.get(DIRECT)
+        return direct if isinstance(direct, Parts) else None
+
+    @property
+    def providers(self) -> dict[str, Any]:
+        """The adapters and opened datasets by binding."""
+        return {name: thing for name, thing in self.things.items() if not isinstance(thing, str | Parts)}
 
     @property
     def origins(self) -> dict[str, str]:
         """The type of what a program gave, by binding; the name of what feeds inputs directly is ``DIRECT``."""
-        things = {**self.adapters, **self.datasets, **{name: parts.train for name, parts in self.samples.items()}}
-        direct = {} if self.direct is None else {DIRECT: self.direct.train}
-        return {name: type(thing).__name__ for name, thing in {**things, **direct}.items()}
+        given = {name: thing for name, thing in self.things.items() if not isinstance(thing, str)}
+        return {
+            name: type(thing.train if isinstance(thing, Parts) else thing).__name__ for name, thing in given.items()
+        }
 
     def schemas(self, recorded: Mapping[str, Schema] | None = None) -> Schemas:
         """The schema of an adapter by its name: as it was given or recorded, else that of the registry's."""
-        datasets = {self.adapters_of[name]: dataset.schema for name, dataset in self.datasets.items()}
-        adapters = {self.adapters_of[name]: adapter for name, adapter in self.adapters.items()}
+        given = {self.adapters_of[name]: thing for name, thing in self.providers.items()}
 
         def schema(name: str, options: Mapping[str, Any]) -> Schema:
-            known = datasets.get(name) or (recorded or {}).get(name)
-            return known or read_schema(adapters.get(name) or find_adapter(name), options)
+            own = given.get(name)
+            if is_dataset(own):
+                return own.schema
+            return (recorded or {}).get(name) or read_schema(own or find_adapter(name), options)
 
         return schema
 
 
 # -------------------------------------------------------------------- as they were given
-
-
-class Data(Protocol):
-    """Data that take the place of what a spec binds; false where none were given."""
-
-    def __bool__(self) -> bool: ...
-
-    def read(self, source: Source) -> DataArguments:
-        """Return the data by the bindings and inputs of a spec. Raises UserError."""
-        ...
-
-    @property
-    def described(self) -> tuple[str, ...]:
-        """What was given, for a report."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -112,8 +109,23 @@ class DataFlags:
         return DataFlags(data, names)
 
     def read(self, source: Source) -> DataArguments:
-        """Return the data by the bindings and inputs of a spec. Raises UserError."""
-        return of_arguments(source, self)
+        """Return what the values name, each perhaps after ``binding=``: paths, and what factories return.
+
+        Raises UserError.
+        """
+        if not self:
+            return DataArguments()
+        adapters = adapters_of(source)
+        items: list[Item] = []
+        for argument in self.data:
+            name, equals, text = argument.partition("=")
+            binding, text = (name, text) if equals and name in adapters else (None, argument)
+            if not text:
+                message = f"--data {argument or repr(argument)} gives no path"
+                raise UserError(message, code="E0903", help=_help(adapters))
+            factory = Reference("--data", text, FACTORY)
+            items.append((binding, factory.made(is_made=is_adapter) if factory.is_one else text))
+        return _sorted_out(adapters, items, _inputs_of(source), self.names)
 
     @property
     def described(self) -> tuple[str, ...]:
@@ -135,7 +147,25 @@ class ProgramData:
 
     def read(self, source: Source) -> DataArguments:
         """Return the data by the bindings and inputs of a spec. Raises UserError."""
-        return of_program(source, self.data, self.test, self.validation, self.names)
+        adapters = adapters_of(source)
+        return _sorted_out(adapters, list(self._items(adapters)), _inputs_of(source), self.names)
+
+    def _items(self, adapters: Mapping[str, str]) -> Iterator[Item]:
+        """Yield the data with what is held out beside them. Raises UserError."""
+        data, held = self.data, {"test": self.test, "validation": self.validation}
+        if data is None:
+            if any(part is not None for part in held.values()):
+                help_text = "give the training samples too: data=..."
+                raise UserError("test= is given without data=", code="E0932", help=help_text)
+        elif not isinstance(data, Mapping) or not data or not set(data) <= set(adapters):
+            yield None, _with(data, *held.values())
+        else:
+            for name, part in held.items():
+                if part is not None and not (isinstance(part, Mapping) and set(part) <= set(data)):
+                    message = f"{name} is {type(part).__name__}, and data is by binding"
+                    raise UserError(message, code="E0932", help=f"give {name}={{binding: ...}}")
+            for name, value in data.items():
+                yield name, _with(value, *((part or {}).get(name) for part in held.values()))
 
     @property
     def described(self) -> tuple[str, ...]:
@@ -143,51 +173,12 @@ class ProgramData:
         return (self.data if isinstance(self.data, str) else type(self.data).__name__,)
 
 
+#: Data that take the place of what a spec binds; false where none were given.
+Data: TypeAlias = DataFlags | ProgramData
 NO_DATA = DataFlags()
 
 
-# -------------------------------------------------------------------- reading
-
-
-def of_arguments(source: Source, flags: DataFlags) -> DataArguments:
-    """The values of ``--data``: paths and names of factories, each perhaps after ``binding=``. Raises UserError."""
-    if not flags:
-        return DataArguments()
-    adapters = adapters_of(source)
-    items: list[Item] = []
-    for argument in flags.data:
-        name, equals, text = argument.partition("=")
-        binding, text = (name, text) if equals and name in adapters else (None, argument)
-        if not text:
-            raise UserError(f"--data {argument or repr(argument)} gives no path", code="E0903", help=_help(adapters))
-        items.append((binding, made_by(text) if names_factory(text) else text))
-    return _sorted_out(adapters, items, _inputs_of(source), flags.names)
-
-
-def of_program(
-    source: Source,
-    data: Any,
-    test: Any = None,
-    validation: Any = None,
-    names: Mapping[str, str] = MappingProxyType({}),
-) -> DataArguments:
-    """The ``data`` of ``energyc.train``, and its ``map`` as ``names``. Raises UserError."""
-    if data is None:
-        if test is not None or validation is not None:
-            raise UserError(
-                "test= is given without data=", code="E0932", help="give the training samples too: data=..."
-            )
-        return _sorted_out(adapters_of(source), [], _inputs_of(source), names)
-    adapters = adapters_of(source)
-    if not isinstance(data, Mapping) or not data or not set(data) <= set(adapters):
-        return _sorted_out(adapters, [(None, _with(data, test, validation))], _inputs_of(source), names)
-    for name, part in (("test", test), ("validation", validation)):
-        if part is not None and not (isinstance(part, Mapping) and set(part) <= set(data)):
-            message = f"{name} is {type(part).__name__}, and data is by binding"
-            raise UserError(message, code="E0932", help=f"give {name}={{binding: ...}}")
-    held = [(part or {}) for part in (test, validation)]
-    items = [(name, _with(value, *(part.get(name) for part in held))) for name, value in data.items()]
-    return _sorted_out(adapters, items, _inputs_of(source), names)
+# -------------------------------------------------------------------- sorting
 
 
 def _with(value: Any, test: Any, validation: Any) -> Any:
@@ -213,42 +204,34 @@ def _sorted_out(
     inputs: Collection[str] = (),
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> DataArguments:
-    """Data by their kinds, with the arrays of ``inputs`` by ``names`` that differ."""
+    """Data by their bindings, with the arrays of ``inputs`` by ``names`` that differ."""
     _refuse_other_names(names, inputs)
-    paths: dict[str, str] = {}
-    arrays: str | None = None
-    found: dict[str, dict[str, Any]] = {"adapters": {}, "datasets": {}, "samples": {}}
-    direct: Parts | None = None
-    for binding, value in items:
-        value = called(value, getattr(value, "__name__", "data")) if not isinstance(value, str | PathLike) else value
-        if binding is None and isinstance(value, str | PathLike) and _feeds_inputs(adapters, value, inputs, names):
-            _refuse_twice(DIRECT, {DIRECT: None} if arrays is not None else {})
-            arrays = str(Path(value).absolute())
-            continue
-        if isinstance(value, str | PathLike):
-            name = binding or _only_binding(adapters, fspath(value))
-            _refuse_twice(name, paths)
-            paths[name] = str(Path(value).absolute())
-            continue
-        if isinstance(value, Mapping) and value and binding is None and set(value) <= set(adapters):  # of a factory
-            part = _sorted_out(adapters, list(value.items()))
-            paths |= part.paths
-            found = {kind: {**own, **getattr(part, kind)} for kind, own in found.items()}
-            continue
-        kind, thing = _kind(value)
-        if kind != "samples":
-            name = binding or _only_binding(adapters, f"the {type(thing).__name__}")
-            _refuse_twice(name, found[kind])
-            found[kind][name] = thing
-        elif binding is not None:
-            _refuse_twice(binding, found[kind])
-            found[kind][binding] = thing
+    things: dict[str, Any] = {}
+    for binding, given in items:
+        if isinstance(given, str | PathLike):
+            feeds_inputs = binding is None and _feeds_inputs(adapters, given, inputs, names)
+            name = DIRECT if feeds_inputs else binding or _only_binding(adapters, fspath(given))
+            thing: Any = str(Path(given).absolute())
         else:
-            _refuse_twice(DIRECT, {} if direct is None else {DIRECT: direct})
-            direct = thing
-    if direct is not None and arrays is not None:
-        _refuse_twice(DIRECT, {DIRECT: direct})
-    return DataArguments(adapters, paths, **found, direct=direct, arrays=arrays, names=names)
+            value = _called(given)
+            if isinstance(value, Mapping) and value and binding is None and set(value) <= set(adapters):  # of a factory
+                things |= _sorted_out(adapters, list(value.items())).things
+                continue
+            thing = _thing(value)
+            feeds_inputs = binding is None and isinstance(thing, Parts)
+            name = DIRECT if feeds_inputs else binding or _only_binding(adapters, f"the {type(thing).__name__}")
+        if name in things:
+            help_text = spoken("give {} once for each binding", Option("data"))
+            raise UserError(f"{name} is given twice", code="E0903", help=help_text)
+        things[name] = thing
+    return DataArguments(adapters, things, names)
+
+
+def _called(value: Any) -> Any:
+    """What a function without arguments returns; data that are not a function are returned as they are."""
+    if not callable(value) or is_adapter(value):
+        return value
+    return references.called(value, getattr(value, "__name__", "data"), FACTORY)
 
 
 def _refuse_other_names(names: Mapping[str, str], inputs: Collection[str]) -> None:
@@ -278,25 +261,29 @@ def _misspells(text: str) -> bool:
     return bool(equals) and name.isidentifier() and not Path(text).exists()
 
 
-def _refuse_twice(name: str, given: Mapping[str, Any]) -> None:
-    if name in given:
-        help_text = spoken("give {} once for each binding", Option("data"))
-        raise UserError(f"{name} is given twice", code="E0903", help=help_text)
+def is_adapter(thing: Any) -> bool:
+    """Whether an object, which may also be callable, is an adapter; a class of adapters is called."""
+    return hasattr(thing, "schema") and hasattr(thing, "open") and not isinstance(thing, type)
 
 
-def _kind(value: Any) -> tuple[str, Any]:
-    """``adapters``, ``datasets`` or ``samples``, and the value itself. Raises UserError where it is not data."""
+def is_dataset(thing: Any) -> TypeGuard[Dataset]:
+    """Whether an object is an opened dataset."""
+    return isinstance(getattr(thing, "schema", None), Schema) and hasattr(thing, "split")
+
+
+def _thing(value: Any) -> Any:
+    """An adapter or a dataset as it is, anything else as samples. Raises UserError where it is not data."""
     if callable(getattr(value, "schema", None)) and callable(getattr(value, "open", None)):
-        return "adapters", value
-    if isinstance(getattr(value, "schema", None), Schema) and hasattr(value, "split"):
-        return "datasets", value
+        return value
+    if is_dataset(value):
+        return value
     if isinstance(value, Parts):
-        if isinstance(value.train, str | PathLike) or _kind(value.train)[0] != "samples":
+        if isinstance(value.train, str | PathLike) or not isinstance(_thing(value.train), Parts):
             message = f"{_shown(value.train)} has a test part of its own"
             raise UserError(message, code="E0932", help="leave out test= and validation=")
-        return "samples", value
+        return value
     if isinstance(value, Mapping) or is_array(value) or is_samples(value) or hasattr(value, "__iter__"):
-        return "samples", parts_of(value)
+        return parts_of(value)
     help_text = "give a dict of arrays, a torch Dataset, an adapter or a path"
     raise UserError(f"the data are {type(value).__name__}, which is not data", code="E0932", help=help_text)
 
@@ -320,135 +307,3 @@ def _help(adapters: Mapping[str, str]) -> str:
     if not adapters:
         return "the spec has no data line; an npz with an array for each input feeds them by their names"
     return spoken(f"write {' or '.join(['{}'] * len(adapters))}", *(Given(name) for name in adapters))
-
-
-# -------------------------------------------------------------------- opening
-
-
-def opened(network: Network, given: DataArguments, seed: int) -> tuple[dict[str, Dataset], dict[str, Field]]:
-    """The datasets of the bindings, and the fields that feed clamps and targets directly. Raises UserError."""
-    datasets: dict[str, Dataset] = {}
-    given, fed = _placed(network, given)
-    inputs = {**network.clamps, **network.targets}
-    read = {item.source[0] for name, item in inputs.items() if item.source is not None and name not in fed}
-    for name, binding in network.bindings.items():
-        if not fed or name in read:
-            datasets[name] = _open(network, name, binding, given, seed)
-    if given.direct is not None:
-        schema = Schema({field: field_of(network, inputs[field]) for _, field in fed.values()})
-        datasets[DIRECT] = dataset_of(DIRECT, schema, given.direct, given.arrays)
-    _refuse_other_fields(network, datasets, fed)
-    return datasets, fed
-
-
-def _refuse_other_fields(network: Network, datasets: Mapping[str, Dataset], fed: Mapping[str, Field]) -> None:
-    """Raise UserError E0915 where the fields of opened data are not those that the network was compiled for."""
-    for name, item in {**network.clamps, **network.targets}.items():
-        if item.source is None or name in fed or not item.fits:
-            continue
-        binding, field = item.source
-        wanted, found = field_of(network, item), datasets[binding].schema.fields.get(field)
-        if found is None or not found.fills(wanted):
-            message = f"{binding}.{field}, which feeds {name}, is {found}, and the network was compiled for {wanted}"
-            raise UserError(message, code="E0915", help="give the data that the run was made with")
-
-
-def _placed(network: Network, given: DataArguments) -> tuple[DataArguments, dict[str, Field]]:
-    """Samples without a binding feed inputs by their names, or are the fields of the only binding."""
-    inputs = {**network.clamps, **network.targets}
-    wanted = wanted_by(network)
-    if given.arrays is not None:
-        arrays, unread = read_arrays(given.arrays, wanted, given.names)
-        given = replace(given, direct=Parts(arrays, unread=unread))
-    elif given.direct is not None and given.names:
-        given = replace(given, direct=given.direct.mapped(given.names, inputs))
-    if given.direct is None:
-        if given.names:
-            idle = spoken("{} feeds nothing: no data are given without a binding", Mapped(given.names))
-            raise UserError(idle, code="E0903", help=spoken("give them: {}", Given(None, "mine.npz")))
-        return given, {}
-    names = _names(given.direct.train)
-    fields = {item.source[1] for item in inputs.values() if item.source is not None}
-    if names is None:
-        return given, {name: (DIRECT, name) for name in inputs}
-    known_fields = fields if len(network.bindings) == 1 else set()
-    by_input, by_field = set(names) & set(inputs), set(names) & known_fields
-    if by_input and len(by_input) >= len(by_field):
-        if (unknown := [name for name in names if name not in inputs]) and by_input != set(inputs):
-            lack = listed(name for name in inputs if name not in names)
-            message = f"the data have {listed(map(str, unknown))}, which feeds nothing, and lack {lack}"
-            raise UserError(message, code="E0932", help=f"the inputs are {described(wanted)}")
-        return given, {name: (DIRECT, name) for name in inputs if name in names}
-    if by_field:
-        (binding,) = network.bindings
-        return replace(given, samples={binding: given.direct}, direct=None), {}
-    known = f"the inputs are {listed(inputs)}" + (f", the fields {listed(sorted(fields))}" if fields else "")
-    raise UserError(
-        f"the data have {listed(map(str, names)) or 'no names'}, which feed nothing: {known}",
-        code="E0932",
-        help="give a dict of arrays: {" + ", ".join(f'"{name}": ...' for name in inputs) + "}",
-    )
-
-
-def _names(samples: Any) -> list[str] | None:
-    """The names in some samples: the keys of arrays, or of the first sample; None where there are none."""
-    if isinstance(samples, Mapping):
-        return list(samples)
-    if is_samples(samples) and not isinstance(samples, tuple) and not is_array(samples):
-        try:
-            first = samples[0]
-        except Exception:  # reported with its sample when it is opened
-            return None
-        return list(first) if isinstance(first, Mapping) else None
-    return None
-
-
-def _open(network: Network, name: str, binding: Binding, given: DataArguments, seed: int) -> Dataset:
-    if name in given.samples:
-        inputs = (*network.clamps.values(), *network.targets.values())
-        read = [item for item in inputs if item.source is not None and item.source[0] == name]
-        schema = Schema({item.source[1]: field_of(network, item) for item in read if item.source is not None})
-        return dataset_of(name, schema, given.samples[name])
-    if name in given.datasets:
-        return check_dataset(given.datasets[name])
-    adapter, path = given.adapters.get(name) or find_adapter(binding.adapter), given.paths.get(name)
-    try:
-        return open_dataset(adapter, binding.options, path, seed=seed)
-    except WrongSize as error:
-        raise _to_be_set(binding, error) from None
-    except UserError as error:
-        if path is None or error.code not in ("E0913", "E0914"):
-            raise
-        raise _or_own(network, binding, path, error) from None
-
-
-def _to_be_set(binding: Binding, error: WrongSize) -> UserError:
-    """The error for data of other sizes, with what sets these: a dim that is an option, or the option itself."""
-    if not error.sizes:
-        return error
-    dims = {dim: size for option, size in error.sizes.items() if (dim := binding.dims.get(option))}
-    options = {f"{binding.name}.{option}": n for option, n in error.sizes.items() if option not in binding.dims}
-    flags = " ".join(f"--set {name}={size}" for name, size in {**dims, **options}.items())
-    keywords = ", ".join(f"{name}={given!r}" for name, given in (("dims", dims), ("settings", options)) if given)
-    help_text = Spoken(f"give {flags}{error.otherwise}", f"give {keywords}{error.otherwise}")
-    return UserError(error.message, code=error.code, help=help_text)
-
-
-def _or_own(network: Network, binding: Binding, path: str, error: UserError) -> UserError:
-    """The error of an adapter for a file; of an npz whose arrays fit the inputs, what would feed these."""
-    wanted = wanted_by(network)
-    own = f"an npz of your own has an array for each input: {described(wanted)}"
-    if not (held := held_by(path)):
-        return error if Path(path).exists() else UserError(error.message, code=error.code, help=f"{error.help}; {own}")
-    if set(suggested(wanted, held, {})) | (set(held) & set(wanted.fields)) >= set(wanted.fields):
-        return lacking(path, [name for name in wanted.fields if name not in held], held, wanted, {})
-    return UserError(
-        error.message,
-        code=error.code,
-        help=f"it holds {shown(held)}; {own}; for {binding.adapter}, {error.help}",
-    )
-
-
-def wanted_by(network: Network) -> Schema:
-    """The fields that the inputs of a network want, by the inputs' names."""
-    return Schema({name: field_of(network, item) for name, item in {**network.clamps, **network.targets}.items()})

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from energyc.language.diagnostics import Option, Source, UserError, spoken
-from energyc.language.network import Binding, Network
+from energyc.language.diagnostics import Option, Source, UserError, listed, spoken
+from energyc.language.network import Binding, ConstraintSet, Network
 from energyc.language.settings import TrainOptions, extremes
+from energyc.mathematics.calculus import adjoint
+from energyc.mathematics.ir import Input, Node, walk
 from energyc.pipeline import Choices, Compiled, instantiate, resolve, training_dtype
 from energyc.proofs.conservativeness.edges import steep_edges
 from energyc.proofs.verdicts.admission import refuse_biased
@@ -18,15 +20,14 @@ from energyc.running.data.registry import SHIPPED
 from energyc.running.loggers.chosen import names_of
 from energyc.running.loggers.protocol import Logger
 from energyc.running.ranks.group import ALONE, Group
-from energyc.running.runs.bounds import state_bounds
-from energyc.running.runs.data import feeds_of
-from energyc.running.runs.data_arguments import NO_DATA, Data, DataArguments, opened
+from energyc.running.runs.data import feeds_of, opened
+from energyc.running.runs.data_arguments import NO_DATA, Data, DataArguments
 from energyc.running.runs.resolved import resolved_text
 from energyc.running.runs.saved import load_run
-from energyc.running.runs.sharing import refuse_unshared
 from energyc.running.runs.target import compiled_for
 from energyc.running.training.division import Division, Part
 from energyc.running.training.feeds import Feeds, Field
+from energyc.running.training.saturation import Bounds
 from energyc.running.training.scores import check_installed
 from energyc.running.training.session import Session
 from energyc.version import __version__
@@ -144,7 +145,7 @@ class Prepared:
         """The schemas that a spec does not tell, by the adapters' names: of adapters of others, of other sizes."""
         inputs = (*self.network.clamps.values(), *self.network.targets.values())
         resized = {item.source[0] for item in inputs if item.source is not None and not item.fits}
-        told = {*self.given.adapters, *self.given.datasets, *resized}
+        told = {*self.given.providers, *resized}
         return {
             binding.adapter: asdict(self._schema(name, binding))
             for name, binding in self.network.bindings.items()
@@ -223,3 +224,63 @@ def reopen(
     return Prepared(
         saved.source, Choices(), network, compiled, options, datasets, given, direct, run_device, origin, fold, note
     )
+
+
+# ------------------------------------------------------------------ ranks
+
+
+def refuse_unshared(network: Network, options: TrainOptions, group: Group) -> None:
+    """Raise UserError for a batch that does not divide, and for samples that depend on the others of their batch."""
+    if group.size == 1:
+        return
+    batch, size = options.batch, group.size
+    if batch % size:
+        message = f"train.batch = {batch} is the batch of all {size} ranks together, and {size} does not divide it"
+        raise UserError(message, code="E0502", help=f"train.batch = {size * max(1, round(batch / size))}")
+    parts = [network, *(layer.network for layer in network.layers.values())]
+    for part in parts:
+        coupled = listed(part.batch_mates) or ("relax.step = auto" if part.relax.step is None else "")
+        if coupled:
+            message = f"{size} ranks cannot share a batch of {part.name}, where samples depend on each other: {coupled}"
+            raise UserError(message, code="E0519", help="train it in one process")
+
+
+# ------------------------------------------------------------------ bounds of states
+
+
+def state_bounds(network: Network) -> dict[str, Bounds]:
+    """Return the bounds of the states that have such, those of a layer by ``LAYER.STATE``."""
+    return {
+        name: Bounds(low, high, _is_compared(network, read))
+        for name, bounded, read in _constrained(network)
+        for low, high in _ends(bounded)
+    }
+
+
+def _constrained(network: Network) -> Iterator[tuple[str, ConstraintSet, Node | None]]:
+    """Yield each state with a set, and the node by which the network around it reads its units as they are."""
+    for name, state in network.states.items():
+        if state.constraint is not None:
+            yield name, state.constraint, state.node
+    for layer in network.layers.values():
+        read = {quantity.node: layer.outputs.get(name) for name, quantity in layer.network.readouts.items()}
+        for name, state in layer.network.states.items():
+            if state.constraint is not None:
+                yield f"{layer.name}.{name}", state.constraint, read.get(state.node)
+
+
+def _ends(bounded: ConstraintSet) -> Iterator[tuple[float | None, float | None]]:
+    """Yield the bounds of a set; nothing for a set without bounds."""
+    if bounded.kind == "box":
+        yield bounded.low, bounded.high
+    elif bounded.kind in ("nonnegative", "simplex"):
+        yield 0.0, None
+
+
+def _is_compared(network: Network, units: Node | None) -> bool:
+    """Whether the cost compares units with a target: its slope by them reads no param that would mix them."""
+    if units is None or network.cost is None:
+        return False
+    slopes = adjoint(network.graph, {network.cost.node: network.graph.constant(1)}, [units], strict=False)
+    read = walk(list(slopes.values()))
+    return bool(slopes) and not any(isinstance(node, Input) and node.kind == "param" for node in read)

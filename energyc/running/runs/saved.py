@@ -1,8 +1,12 @@
-"""Read a run folder, for ``energyc.load("runs/x")``, ``eval``, ``verify`` and ``--resume``."""
+"""Read a run folder, for ``energyc.load("runs/x")``, ``eval``, ``verify`` and ``--resume``.
+
+What ``run.json`` records of the network is compared with the spec beside it before anything of it is used: the params
+and their shapes, what feeds each clamp and target, and the names of terms, layers and data.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,17 +16,18 @@ import torch
 from numpy.typing import NDArray
 
 from energyc.language.diagnostics import Given, Source, UserError, listed, spoken
+from energyc.language.network import DataInput
 from energyc.language.network import Network as Resolved
 from energyc.language.settings import TrainOptions
 from energyc.pipeline import Choices, resolve
 from energyc.running.data import FieldSchema, Schema
 from energyc.running.folder.checkpoints import Checkpoint, load_best, load_last
-from energyc.running.folder.fit import refuse_unfit_params
+from energyc.running.folder.fit import refuse, refuse_unfit_params
 from energyc.running.folder.formats import RunInfo
 from energyc.running.folder.layout import RunFolder, unreadable
 from energyc.running.folder.logs import Row, read_rows
 from energyc.running.runs.data_arguments import DIRECT, DataArguments
-from energyc.running.runs.recorded import refuse_other_record
+from energyc.running.training.division import Division
 from energyc.running.training.network import Network
 from energyc.running.training.snapshot import restore
 
@@ -40,6 +45,11 @@ class SavedRun:
     def options(self) -> TrainOptions:
         """The options of the run."""
         return TrainOptions.from_json(self.info.get("options", {}))
+
+    @property
+    def division(self) -> Division:
+        """How its samples are divided."""
+        return Division(self.options.validation, self.options.folds, self.info.get("fold"))
 
     @property
     def rule(self) -> str:
@@ -98,23 +108,22 @@ class SavedRun:
 
         Raises UserError: E0913 for a missing path, E0934 for data that came from a program and are not given again.
         """
-        now = {*given.paths, *given.origins}
-        recorded = {name: path for name, path in self.info.get("data", {}).items() if name not in now}
+        recorded = {name: path for name, path in self.info.get("data", {}).items() if name not in given.things}
         for name, path in recorded.items():
             self._refuse_moved(name, path)
-        if (arrays := self.info.get("arrays")) and not given.has_direct:
+        if (arrays := self.info.get("arrays")) and DIRECT not in given.things:
             self._refuse_moved(None, arrays)
-            given = replace(given, arrays=arrays)
-        if given.has_direct and not given.names:
+            recorded[DIRECT] = arrays
+        if DIRECT in {**recorded, **given.things} and not given.names:
             given = replace(given, names=self.info.get("map", {}))
-        missing = {name: kind for name, kind in self.info.get("given", {}).items() if name not in now}
-        if missing and not given.has_direct:
+        missing = {name: kind for name, kind in self.info.get("given", {}).items() if name not in given.things}
+        if missing and DIRECT not in {**recorded, **given.things}:
             shown = listed(f"{name} ({kind})" for name, kind in missing.items())
             message = f"{self.folder.path} was made with data that a program gave, and they are not in the run: {shown}"
             first = next(iter(missing))
             help_text = spoken("give them again: {}", Given(None if first == DIRECT else first, "module:factory"))
             raise UserError(message, code="E0934", help=help_text)
-        return replace(given, paths={**recorded, **given.paths})
+        return replace(given, things={**recorded, **given.things})
 
     def _refuse_moved(self, name: str | None, path: str) -> None:
         """Raise UserError E0913 where nothing is at the path of a binding, or with None of the arrays of all inputs."""
@@ -160,3 +169,61 @@ def load_run(path: Path | str) -> SavedRun:
             help=f"give one of them: {names}",
         )
     return SavedRun(folder, folder.read_info())
+
+
+# ------------------------------------------------------------------ run.json beside the spec
+
+
+def refuse_other_record(info: RunInfo, network: Resolved) -> None:
+    """Raise UserError E0514, with the first thing that is wrong, if ``run.json`` is not of this network.
+
+    Only what it records is compared: a run of an older version may have recorded less.
+    """
+    refuse(_wrong(info, network), "run.json")
+
+
+def _wrong(info: RunInfo, network: Resolved) -> Iterator[str]:
+    name = info.get("network", network.name)
+    if name != network.name:
+        yield f"it is of the network {name}"
+    if "params" in info:
+        yield from _wrong_params(info["params"], network)
+    if "bindings" in info:
+        fed = info["bindings"]
+        yield from _wrong_bindings("clamps", fed.get("clamps", {}), network.clamps)
+        yield from _wrong_bindings("targets", fed.get("targets", {}), network.targets)
+    for kind, names in (("energies", network.energies), ("forces", network.forces), ("layers", network.layers)):
+        if kind in info:
+            yield from _other_names(kind, info[kind], names)  # type: ignore[literal-required]
+    yield from _unknown_data(info, network)
+
+
+def _wrong_params(saved: Mapping[str, Sequence[int]], network: Resolved) -> Iterator[str]:
+    yield from _other_names("params", saved, network.params)
+    for name, param in network.params.items():
+        shape = [network.extents[dim] for dim in param.node.dims]
+        if list(saved[name]) != shape:
+            yield f"{name} {list(saved[name])} instead of {shape}"
+
+
+def _wrong_bindings(kind: str, saved: Mapping[str, Sequence[str]], inputs: Mapping[str, DataInput]) -> Iterator[str]:
+    """Data that a program gave by the names of inputs may feed any of them."""
+    yield from _other_names(kind, saved, inputs)
+    for name, item in inputs.items():
+        if saved[name][0] != DIRECT and tuple(saved[name]) != item.source:
+            fed = "nothing" if item.source is None else ".".join(item.source)
+            yield f"{name} is fed by {'.'.join(saved[name])} instead of {fed}"
+
+
+def _unknown_data(info: RunInfo, network: Resolved) -> Iterator[str]:
+    known = {*network.bindings, DIRECT}
+    for kind in ("data", "given"):
+        unknown = sorted(info.get(kind, {}).keys() - known)  # type: ignore[attr-defined]
+        if unknown:
+            yield f"there are no data {', '.join(unknown)}"
+
+
+def _other_names(kind: str, saved: Iterable[str], names: Iterable[str]) -> Iterator[str]:
+    differing = sorted(set(saved) ^ set(names))
+    if differing:
+        yield f"its {kind} differ in {', '.join(differing)}"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 from energyc.language.diagnostics import is_out_of_memory, listed
 from energyc.running.training.feeds import Batch, Feed
 from energyc.running.training.learner import Learner
-from energyc.running.training.network import Tensors
 from energyc.running.training.order import evenly_spread, key_noise
 from energyc.running.training.session import Session
 from energyc.runtime import (
@@ -28,18 +27,6 @@ from energyc.runtime import (
 SAMPLES = 64
 #: The share of the nudge's displacement above which a drift is reported.
 LARGE = 0.1
-
-
-class Samples(Protocol):
-    """Clamps and targets of some samples."""
-
-    @property
-    def clamps(self) -> Tensors:
-        """The clamps by name."""
-
-    @property
-    def targets(self) -> Tensors:
-        """The targets by name."""
 
 
 class Diagnosis:
@@ -92,7 +79,7 @@ class Diagnosis:
 
 
 @torch.no_grad()
-def drift(net: Any, gradients: Any, samples: Samples, rule: str) -> float:
+def drift(net: Any, gradients: Any, samples: Batch, rule: str) -> float:
     """Return how far a state moves without a nudge, relative to how far the nudge moves it: the largest of all states.
 
     It is 0 for rules whose two nudged phases share the drift.
@@ -110,7 +97,7 @@ def drift(net: Any, gradients: Any, samples: Samples, rule: str) -> float:
     return max((drifted / (abs(gradients.beta) * moved) for moved, drifted in pairs if moved > 0), default=0.0)
 
 
-def drift_warning(net: Any, gradients: Any, samples: Samples, rule: str) -> str:
+def drift_warning(net: Any, gradients: Any, samples: Batch, rule: str) -> str:
     """Return a warning about a large drift, or an empty string."""
     share = drift(net, gradients, samples, rule)
     return "" if share <= LARGE else str(causes.drifting(share))

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from energyc.language.diagnostics import UserError
-from energyc.running.data.partition import folds, held_out
+from energyc.running.data.arrays import folds, held_out
 from energyc.running.data.schema import Split
 
 Part: TypeAlias = Literal["train", "validation", "test"]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from energyc.language.diagnostics import Option, UserError, spoken
-from energyc.running.data.portion import Portion
+from energyc.running.data.arrays import Portion
 from energyc.running.data.validate import checked_split
 from energyc.running.training.division import WHOLE, Division, Part, units_and_labels
 from energyc.running.training.network import Tensors
@@ -136,11 +136,11 @@ class Batch:
         """Return the batch with noise among its clamps."""
         return Batch({**self.clamps, **noise}, self.targets)
 
-    def select(self, keep: Tensor) -> Batch:
-        """Return the samples where ``keep`` ([batch], bool) is true."""
+    def select(self, rows: Tensor) -> Batch:
+        """Return the samples where ``rows`` ([batch], bool) is true, or those of these numbers."""
         return Batch(
-            {name: tensor[keep] for name, tensor in self.clamps.items()},
-            {name: tensor[keep] for name, tensor in self.targets.items()},
+            {name: tensor[rows] for name, tensor in self.clamps.items()},
+            {name: tensor[rows] for name, tensor in self.targets.items()},
         )
 
 

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import torch
 from torch import Tensor
 
 from energyc.running.training.feeds import Batch
-from energyc.running.training.network import Gradients, Network, Tensors
-
-
-class Vital(Protocol):
-    """The rows of the samples of an update: ``kept`` [samples], and ``health`` of each, [samples]."""
-
-    @property
-    def kept(self) -> Tensor:
-        """The samples that took part."""
-
-    @property
-    def health(self) -> Tensors:
-        """Measurements by name."""
+from energyc.running.training.network import Network, Tensors
+from energyc.runtime import Gradients
 
 
 class NotFinite(Exception):
@@ -62,36 +49,6 @@ def not_finite_state(net: Network, batch: Batch, states: Tensors, cost: Tensor) 
 def not_finite_param(params: Tensors) -> str | None:
     """Return the first param that is not finite."""
     return _first(params, "param")
-
-
-def within_gate(residual: Tensor, gate: float) -> Tensor:
-    """Return the samples that settled, [batch] bool; one whose residual is not finite did not."""
-    return residual <= gate
-
-
-def vitals(seen: Vital, used: Vital | None, regularization: Tensors) -> dict[str, float | int | None]:
-    """Return the health of a row, from all samples ``seen`` and those whose contrast was ``used`` (None for none).
-
-    ``regularization`` has what penalty and defence measured of each sample.
-    Counts: ``frozen`` by rounding, ``dropped`` because their nudged phases diverged. Means over the samples with finite
-    values, None without any: ``penalty_value`` |J_nc w|^2 / dim, ``contraction_value`` the factor of a step along the
-    slowest mode, ``defence_value`` |step F|^2 / |z|^2, ``snapshot`` the nudged step taken, ``leakage`` of a circle of
-    nudges, ``clamped`` the residual of a clamped phase.
-    """
-    values = {f"{key}_value": value for key, value in regularization.items()}
-    values |= {
-        key: used.health[key] for key in ("snapshot", "leakage", "clamped") if used is not None and key in used.health
-    }
-    counts = {
-        "frozen": int(seen.health["frozen"].sum()),
-        "dropped": 0 if used is None else int((~used.kept).sum()),
-    }
-    return {**counts, **{name: _mean(value.double()) for name, value in values.items()}}
-
-
-def _mean(values: Tensor) -> float | None:
-    known = values[torch.isfinite(values)]
-    return float(known.mean()) if len(known) else None
 
 
 def _finite(values: Tensors) -> bool:

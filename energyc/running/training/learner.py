@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,19 +13,16 @@ from torch import Tensor
 from energyc.language.diagnostics import UserError, did_you_mean, is_out_of_memory, listed
 from energyc.language.settings.train import ContractionPenalty
 from energyc.running.folder.logs import Row
-from energyc.running.training.average import Average
 from energyc.running.training.feeds import Batch, Feed
-from energyc.running.training.health import NotFinite, first_not_finite, vitals, within_gate
-from energyc.running.training.network import Gradients, learnable
-from energyc.running.training.on_sets import start_on_sets
-from energyc.running.training.optimizers import make_optimizer, set_rates, take_step
+from energyc.running.training.health import NotFinite, first_not_finite
+from energyc.running.training.network import learnable, start_on_sets
+from energyc.running.training.optimizers import Average, make_optimizer, set_rates, take_step
 from energyc.running.training.order import Order, directions, key_noise, noise_keys
-from energyc.running.training.penalty import Controller
 from energyc.running.training.precision import Precision, as_deployed, held
-from energyc.running.training.schedule import beta_factor, rate_factor
+from energyc.running.training.schedule import Controller, beta_factor, rate_factor
 from energyc.running.training.session import Session
-from energyc.running.training.shares import Measured, Regularization, averaged_regularization, merged, sharing
-from energyc.runtime import RULES, convergence_threshold
+from energyc.running.training.shares import Measured, Regularization, averaged_regularization, merged, sharing, vitals
+from energyc.runtime import RULES, Gradients, convergence_threshold
 
 #: The number of updates between choices of an automatic beta, which costs a nudged phase and changes slowly.
 BETA_EVERY = 50
@@ -41,13 +38,6 @@ class Part(NamedTuple):
     used: Measured | None
     regularization: Regularization | None
     gated: int
-
-
-class OwnRegularization(NamedTuple):
-    """Gradients of penalty and defence at the samples of a rank, and these samples."""
-
-    batch: Batch
-    gradients: Gradients
 
 
 class Learner:
@@ -112,7 +102,7 @@ class Learner:
         every = self.options.cosine_every
         if every is None or step % every or not bool(seen.own.kept.all()):
             return {}
-        states = {"states": seen.own.states} if self.net.state_shapes else {}
+        states: dict[str, Any] = {"states": seen.own.states} if self.net.state_shapes else {}
         try:
             exact = self.net.gradients(seen.batch.clamps, seen.batch.targets, rule=EXACT, **states).params
         except RuntimeError as error:
@@ -154,7 +144,7 @@ class Learner:
         return {"beta": float(chosen) * beta_factor(self.options, step, self.total)}
 
     def _gradients(self, batch: Batch, **settings: Any) -> Gradients:
-        biased = {"allow_biased": True} if self.options.allow_biased else {}
+        biased: dict[str, Any] = {"allow_biased": True} if self.options.allow_biased else {}
         try:
             return self.net.gradients(batch.clamps, batch.targets, rule=self.rule, **biased, **settings)
         except ValueError as error:
@@ -181,7 +171,7 @@ class Learner:
         and they are needed most.
         """
         gate = float("inf") if self.options.gate is None else self.options.gate
-        settled = within_gate(seen.residual, gate)
+        settled = seen.residual <= gate  # not where it is not finite
         regularization = self._regularization(seen, indices, step)
         if self.options.gate is None or bool(settled.all()):
             return Part(seen, regularization, gated=0)
@@ -213,16 +203,16 @@ class Learner:
         own = self._own_regularization(seen, indices[mine], finite[mine], step) if counts[group.rank] else None
         if group.any(own is not None and first_not_finite(self.net, *own) is not None):
             return None
-        return averaged_regularization(group, seen.params, None if own is None else own.gradients, counts)
+        return averaged_regularization(group, seen.params, None if own is None else own[1], counts)
 
-    def _own_regularization(self, seen: Measured, indices: np.ndarray, finite: Tensor, step: int) -> OwnRegularization:
-        """Return the gradients of penalty and defence at this rank's samples whose values are ``finite``."""
+    def _own_regularization(
+        self, seen: Measured, indices: np.ndarray, finite: Tensor, step: int
+    ) -> tuple[Batch, Gradients]:
+        """Return this rank's samples whose values are ``finite``, and gradients of penalty and defence at them."""
         batch, states = seen.batch.select(finite), {name: value[finite] for name, value in seen.own.states.items()}
         keys = noise_keys(self.options.seed, step, indices[finite.cpu().numpy()])
         given = {"directions": directions(keys, states)} if self.controller is not None else {}
-        return OwnRegularization(
-            batch, self._gradients(batch, states=states, steps=0, contrast=False, **given, **self._weights())
-        )
+        return batch, self._gradients(batch, states=states, steps=0, contrast=False, **given, **self._weights())
 
     def _apply(self, part: Part, factor: float) -> Tensor | None:
         """Move the params and return the norm of the whole gradient, along their sets and before clipping.
@@ -238,7 +228,7 @@ class Learner:
             raise NotFinite(culprit)
         self.optimizer.zero_grad(set_to_none=True)
         whole = {n: moves[0][n] if len(moves) == 1 else moves[0][n] + moves[1][n] for n in self.params}
-        along = self._along_sets(whole)
+        along = self.net.project_gradients(whole)
         for name, param in self.params.items():
             param.grad = along[name]
         limit = float("inf") if self.options.clip is None else self.options.clip
@@ -247,11 +237,6 @@ class Learner:
         take_step(self.optimizer)
         self.net.project_params()
         return norm
-
-    def _along_sets(self, gradients: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """The parts of gradients along the sets of their params, which a network that has none need not know."""
-        project = getattr(self.net, "project_gradients", None)
-        return gradients if project is None else cast(Mapping[str, Tensor], project(gradients))
 
     def _steer(self, seen: Measured) -> None:
         if self.controller is not None and self.options.controlled is not None:

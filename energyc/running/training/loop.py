@@ -22,22 +22,26 @@ from energyc.running.folder import checkpoints
 from energyc.running.folder.checkpoints import Checkpoint
 from energyc.running.folder.fit import refuse_unfit_state
 from energyc.running.folder.layout import RunFolder, claimed, locked, refuse_taken
-from energyc.running.folder.logs import Row, read_rows
-from energyc.running.folder.writer import Writer
-from energyc.running.loggers.protocol import Run
-from energyc.running.loggers.telling import Telling
+from energyc.running.folder.logs import Row, Writer, read_rows
+from energyc.running.loggers.protocol import Run, Telling
 from energyc.running.training.diagnosis import Diagnosis
-from energyc.running.training.evaluation import Evaluation, Stopped, check_names, evaluate_split, is_better
+from energyc.running.training.evaluation import (
+    Evaluation,
+    Stopped,
+    check_names,
+    evaluate_split,
+    is_better,
+    relaxation_row,
+)
 from energyc.running.training.feeds import Feed
 from energyc.running.training.health import NotFinite, not_finite_param
 from energyc.running.training.identity import made_of, refuse_other, run_info
 from energyc.running.training.learner import Learner
 from energyc.running.training.numbers import shown
 from energyc.running.training.outcome import Diverged, Interrupted, Numbers, Outcome, ending_of
-from energyc.running.training.penalty import Controller
 from energyc.running.training.progress import Reporter
-from energyc.running.training.relaxations import relaxation_row
 from energyc.running.training.run_health import Relaxation, RunHealth, run_health
+from energyc.running.training.schedule import Controller
 from energyc.running.training.session import Session
 from energyc.running.training.signals import Signals
 from energyc.running.training.snapshot import restore, take
@@ -462,4 +466,4 @@ def _check_parts(session: Session) -> None:
         raise UserError(message, code="E0503", help="add validation = 1/5, or leave out threshold = best")
     if session.options.folds is not None and session.feeds.division.fold is None:
         message = f"train.folds = {session.options.folds} asks for as many runs, and this is one"
-        raise UserError(message, code="E0503", help="energyc train makes them, and training.seeds.train_folds")
+        raise UserError(message, code="E0503", help="energyc train makes them, and training.seeds.train_each")

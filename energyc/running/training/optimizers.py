@@ -1,8 +1,14 @@
-"""Torch's optimisers over the params of a spec, with a named group and a rate for each param."""
+"""Torch's optimisers over the params of a spec, with a named group and a rate for each param; and the moving average.
+
+The exponential moving average of the params is evaluated and kept beside them (Polyak and Juditsky 1992). After update
+n, ``average <- d average + (1 - d) params`` with ``d = min(train.ema, (1 + n) / (10 + n))``: the decay is smaller in
+the first updates, so that a short run is not an average of where it began.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -11,6 +17,7 @@ from torch import Tensor
 
 from energyc.language.diagnostics import UserError, did_you_mean, listed
 from energyc.language.settings.train import OPTIMIZERS, TrainOptions
+from energyc.running.training.network import Network, assign, copied, learnable, params_kept
 
 _CLASSES: Mapping[str, Callable[..., torch.optim.Optimizer]] = MappingProxyType(
     {
@@ -124,3 +131,36 @@ def unpack(optimizer: torch.optim.Optimizer, packed: Mapping[str, Tensor]) -> No
         owner, _, key = name.rpartition(".")
         param = params[owner]
         optimizer.state[param][key] = tensor.clone() if tensor.ndim == 0 else tensor.to(param.device, copy=True)
+
+
+# ------------------------------------------------------------------ the moving average
+
+
+class Average:
+    """The average of a network's params, on their sets: ``values`` by their names."""
+
+    def __init__(self, net: Network, decay: float) -> None:
+        self.net, self.decay = net, decay
+        self.values = copied(learnable(net))
+
+    @torch.no_grad()
+    def follow(self, update: int) -> None:
+        """Take the params after update ``update``, counted from 1, into the average."""
+        decay = min(self.decay, (1 + update) / (10 + update))
+        for name, param in learnable(self.net).items():
+            self.values[name].lerp_(param, 1 - decay)
+        with self.in_place():
+            self.net.project_params()
+            self.values = copied(learnable(self.net))
+
+    def take(self, values: Mapping[str, Tensor]) -> None:
+        """Go on from the average of a checkpoint."""
+        assign(self.values, values)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Give the network its average within this context."""
+        params = learnable(self.net)
+        with params_kept(params):
+            assign(params, self.values)
+            yield

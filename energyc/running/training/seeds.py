@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from energyc.language.diagnostics import UserError
 from energyc.language.settings.train import ALWAYS_MEASURED
@@ -23,50 +23,23 @@ MakeSession = Callable[[int, Path], Session]
 Summary = dict[str, Any]
 
 
-def train_seeds(
-    make: MakeSession,
-    seeds: Sequence[int],
-    out: Path,
-    *,
-    resume: bool = False,
-    reporter: Reporter | None = None,
-    group: Group = ALONE,
-) -> Summary:
-    """Train once for each seed into ``out/seed-N``; ``make(seed, folder)`` builds the session and its network.
-
-    Writes and returns the summary, ``{"seeds", "final": {name: {"mean", "deviation", "values"}}, "best": ...}``, with
-    sample deviations (n - 1). With ``resume`` finished seeds are skipped quickly and an unfinished one is continued.
-    The ranks of ``group`` take the seeds in turn, each run for itself. Raises what ``train`` raises.
-    """
-    return _train_all("seed", make, seeds, out, resume, reporter, group)
-
-
-def train_folds(
-    make: MakeSession,
-    count: int,
-    out: Path,
-    *,
-    resume: bool = False,
-    reporter: Reporter | None = None,
-    group: Group = ALONE,
-) -> Summary:
-    """Cross-validate: train once for each of ``count`` folds into ``out/fold-N``, with that fold as the test.
-
-    ``make(fold, folder)`` builds the session, whose feeds have the ``Division`` with that fold. The summary is that of
-    ``train_seeds`` with ``"folds"`` in place of ``"seeds"``. Raises what ``train`` raises.
-    """
-    return _train_all("fold", make, range(count), out, resume, reporter, group)
-
-
-def _train_all(
-    kind: str,
+def train_each(
     make: MakeSession,
     numbers: Sequence[int],
     out: Path,
-    resume: bool,
-    reporter: Reporter | None,
-    group: Group,
+    *,
+    kind: Literal["seed", "fold"] = "seed",
+    resume: bool = False,
+    reporter: Reporter | None = None,
+    group: Group = ALONE,
 ) -> Summary:
+    """Train once for each seed into ``out/seed-N``, or into ``out/fold-N`` for each fold, which is the test of its run.
+
+    ``make(number, folder)`` builds the session and its network; that of a fold has feeds with its ``Division``. Writes
+    and returns the summary, ``{"seeds" or "folds", "final": {name: {"mean", "deviation", "values"}}, "best": ...}``,
+    with sample deviations (n - 1). With ``resume`` finished runs are skipped quickly, an unfinished one is continued.
+    The ranks of ``group`` take the numbers in turn, each run for itself. Raises what ``train`` raises.
+    """
     with (locked(out) if resume else claimed(out)) if group.is_first else nullcontext():
         if group.is_first:
             with writing(out, None):

@@ -12,7 +12,8 @@ from torch import Tensor
 from energyc.running.ranks.group import ALONE, Group
 from energyc.running.training.feeds import Batch
 from energyc.running.training.health import first_not_finite, states_finite
-from energyc.running.training.network import Gradients, Network, Tensors
+from energyc.running.training.network import Network, Tensors
+from energyc.runtime import Gradients
 
 
 @dataclass(frozen=True)
@@ -94,3 +95,28 @@ def average(group: Group, means: Tensors, count: int, total: int) -> None:
     """Replace each mean over ``count`` samples of this rank by that over the ``total`` of all."""
     shares = [mean * (max(1, count) / max(1, total)) for mean in means.values()]
     means.update(zip(means, group.summed(shares), strict=True))
+
+
+def vitals(seen: Measured, used: Measured | None, regularization: Tensors) -> dict[str, float | int | None]:
+    """Return the health of a row, from all samples ``seen`` and those whose contrast was ``used`` (None for none).
+
+    ``regularization`` has what penalty and defence measured of each sample.
+    Counts: ``frozen`` by rounding, ``dropped`` because their nudged phases diverged. Means over the samples with finite
+    values, None without any: ``penalty_value`` |J_nc w|^2 / dim, ``contraction_value`` the factor of a step along the
+    slowest mode, ``defence_value`` |step F|^2 / |z|^2, ``snapshot`` the nudged step taken, ``leakage`` of a circle of
+    nudges, ``clamped`` the residual of a clamped phase.
+    """
+    values = {f"{key}_value": value for key, value in regularization.items()}
+    values |= {
+        key: used.health[key] for key in ("snapshot", "leakage", "clamped") if used is not None and key in used.health
+    }
+    counts = {
+        "frozen": int(seen.health["frozen"].sum()),
+        "dropped": 0 if used is None else int((~used.kept).sum()),
+    }
+    return {**counts, **{name: _mean(value.double()) for name, value in values.items()}}
+
+
+def _mean(values: Tensor) -> float | None:
+    known = values[torch.isfinite(values)]
+    return float(known.mean()) if len(known) else None

@@ -16,16 +16,14 @@ from energyc.language.diagnostics import Option, UserError, arithmetic, spoken
 from energyc.language.network import Network
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import Choices, emit, instantiate, resolve
-from energyc.running.runs.data import feeds_of
-from energyc.running.runs.data_arguments import NO_DATA, Data, opened
+from energyc.running.runs.data import feed_of
+from energyc.running.runs.data_arguments import NO_DATA, Data
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.saved import load_run
-from energyc.running.training.division import WHOLE, Division, Part
-from energyc.running.training.feeds import Feed
+from energyc.running.training.division import WHOLE, Part
 from energyc.studies.hardware.circuit import Circuit, circuit
 from energyc.studies.hardware.ising import Ising, ising
-from energyc.studies.hardware.ngspice import operating_point
-from energyc.studies.hardware.spice import netlist
+from energyc.studies.hardware.spice import netlist, operating_point
 from energyc.version import __version__
 
 Arrays = dict[str, np.ndarray]
@@ -165,12 +163,11 @@ def problem(
     if saved is not None:
         step = saved.load_into(net, "best", notify).step
         label = f"the run {saved.folder.path.name} after {step} updates"
-        division = Division(saved.options.validation, saved.options.folds, saved.info.get("fold"))
-        seed = saved.options.seed
+        division, seed = saved.division, saved.options.seed
     if clamps is not None or not network.clamps:
         return Problem(network, net, _checked(network, clamps or {}), label)
-    datasets, direct = opened(network, given if saved is None else saved.data(given), seed)
-    feed = Feed(feeds_of(network, datasets, division, direct), sample.split, "cpu", torch.float64)
+    data_of = given if saved is None else saved.data(given)
+    feed = feed_of(network, data_of, seed, split=sample.split, division=division)
     if not 0 <= sample.number < len(feed):
         message = f"there is no sample {sample.number}: the {sample.split} split has {len(feed)}"
         raise UserError(message, code="E0964", help=spoken(f"give {{}} to {len(feed) - 1}", Option("sample", 0)))

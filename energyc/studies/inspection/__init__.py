@@ -5,10 +5,8 @@
 | ``parts`` | what relaxes: the network, or each copy of each layer; its states step by step, values of its nodes |
 | ``traces`` | energy terms and states over the steps |
 | ``attention`` | the softmaxes that terms are made of, and their weights |
-| ``pixels`` | which tensors are images, and which readouts are compared with one |
-| ``decode`` | the linear maps that take a tensor to pixels |
-| ``memories`` | params whose rows are compared with such a tensor, through the map |
-| ``positions`` | the similarity of position biases |
+| ``decode`` | which tensors are images, which readouts are compared with one, linear maps of others to pixels |
+| ``memories`` | params whose rows are compared with such a tensor, through the map; position biases |
 
 All is found in the structure of a spec, none by the name of one. What a spec does not have is a ``Nothing`` with the
 reason. It draws nothing.

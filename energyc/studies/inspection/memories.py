@@ -1,4 +1,8 @@
-"""Memories as images: params whose rows are compared with a tensor that is, or is mapped to, an image, or are one."""
+"""Params that can be looked at: memories as images, and position biases.
+
+The rows of memories are compared with a tensor that is, or is mapped to, an image, or are one. A position bias has a
+vector of its own for each place of a state.
+"""
 
 from __future__ import annotations
 
@@ -136,3 +140,54 @@ def _cropped(images: np.ndarray) -> np.ndarray:
     if not len(rows):
         return images
     return images[:, :, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+
+
+# ------------------------------------------------------------------ position biases
+
+
+@dataclass(frozen=True)
+class Positions:
+    """A param of the dims of a state; along ``places`` no param mixes its entries, along the other axes one does."""
+
+    param: str
+    state: str
+    places: tuple[int, ...]
+
+
+def find_positions(network: Network) -> list[Positions]:
+    """Return the params that add a vector to each place of a state."""
+    mixed = _mixed(network)
+    found = []
+    for state, declared in network.states.items():
+        dims = declared.node.dims
+        places = tuple(axis for axis, dim in enumerate(dims) if dim not in mixed)
+        if 0 < len(places) < len(dims):
+            found += [Positions(name, state, places) for name, p in network.params.items() if p.node.dims == dims]
+    return found
+
+
+def _mixed(network: Network) -> set[str]:
+    """The dims along which a product sums a param with what has a value for each sample."""
+    mixed: set[str] = set()
+    for node in walk(network.roots):
+        if isinstance(node, Einsum):
+            sides = {param: set[int]() for param in (True, False)}
+            for operand in node.operands:
+                is_param = isinstance(operand.node, Input) and operand.node.kind == "param" and operand.node.dims
+                if is_param or operand.node.batched:
+                    sides[bool(is_param)] |= set(operand.axes)
+            rows = any(len(o.node.dims) > 1 and not o.node.batched for o in node.operands)
+            if rows and sides[True] - sides[False]:
+                mixed |= {node.labels[k] for k in sides[True] & sides[False] & set(node.contracted)}
+    return mixed
+
+
+def similarity(part: Part, positions: Positions) -> np.ndarray:
+    """Return the cosine between the vectors of each two places: [*places, *places]; 0 for a vector of zero."""
+    array = part.net.params[positions.param].detach().cpu().double().numpy()
+    array = np.moveaxis(array, positions.places, range(len(positions.places)))
+    places = array.shape[: len(positions.places)]
+    vectors = array.reshape(math.prod(places), -1)
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+    return np.asarray((unit @ unit.T).reshape(*places, *places))

@@ -10,7 +10,7 @@
 | ``elements`` | an element of a node as an expression |
 | ``quantities`` | what is told of a network: terms, forces, Jacobian products, updates, costs |
 | ``formulas`` | these as expressions for all sizes, and written out at small ones |
-| ``source``, ``printer`` | a Python file that defines them |
+| ``source`` | a Python file that defines them |
 
 Imports: ``derive``, ``diagnostics``, ``expressions``, ``functions``, ``ir``, ``network``, ``notation``, ``pipeline``,
 ``version``; libraries: ``numpy``, ``sympy``.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import sympy
-from sympy import Expr, Symbol
+from sympy import Expr, IndexedBase, Symbol
 
 from energyc.derivation.notation import Notation, of_network
 from energyc.language.diagnostics import UserError
@@ -30,74 +29,16 @@ from energyc.mathematics.ir import (
     walk,
 )
 from energyc.pipeline import Choices, resolve
-from energyc.studies.symbolic import display
 from energyc.studies.symbolic.elements import Elements
 from energyc.studies.symbolic.functions import repeats
-from energyc.studies.symbolic.quantities import SECTIONS, Quantities, Side, Sides
+from energyc.studies.symbolic.quantities import SECTIONS, Quantities, Sections, Side, Sides
 from energyc.studies.symbolic.ranges import Symbolic, Written
 from energyc.studies.symbolic.symbols import Symbols, Tensor, element
 
 #: Products above which a section is not written out: SymPy makes some ten thousand a second.
 MOST_PRODUCTS = 200_000
-Made = dict[str, Any]
-
-
-class Sections(ABC):
-    """The sections of a network's formulas, by name; each is made when it is asked for."""
-
-    @abstractmethod
-    def section(self, name: str) -> Made:
-        """A section of ``SECTIONS``. Raises UserError E0971 for what is too large."""
-
-    @cached_property
-    def terms(self) -> Made:
-        """Each energy, and each force or flow that is written as such, by its name."""
-        return self.section("terms")
-
-    @cached_property
-    def forces(self) -> Made:
-        """The force on each state."""
-        return self.section("forces")
-
-    @cached_property
-    def vjp(self) -> Made:
-        """``a dF/dz`` by each state, and ``a dF/dtheta`` by each param, for a vector ``a_z`` on each state z."""
-        return self.section("vjp")
-
-    @cached_property
-    def jvp(self) -> Made:
-        """``dF/dz v`` for each state, for a vector ``v_z`` on each state z."""
-        return self.section("jvp")
-
-    @cached_property
-    def updates(self) -> Made:
-        """``dE/dtheta`` by each param, of one sample: what equilibrium propagation contrasts."""
-        return self.section("updates")
-
-    @cached_property
-    def cost(self) -> Made:
-        """Each cost of one sample."""
-        return self.section("cost")
-
-    @cached_property
-    def cost_slopes(self) -> Made:
-        """The slope of the cost by each state, and by each param that it reads itself."""
-        return self.section("cost_slopes")
-
-    @cached_property
-    def readouts(self) -> Made:
-        """Each readout."""
-        return self.section("readouts")
-
-    @cached_property
-    def streams(self) -> Made:
-        """The streams from copy to copy of a repeat."""
-        return self.section("streams")
-
-    @cached_property
-    def inputs(self) -> Made:
-        """The values of the clamps and shared params of each layer."""
-        return self.section("inputs")
+#: The sections that are shown, and what stands before the name of an entry.
+SHOWN = {"terms": "", "forces": "F_", "cost": ""}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +56,7 @@ class Formulas(Sections):
     root: Network | None = None
     path: tuple[str, ...] = ()
 
-    def section(self, name: str) -> Made:
+    def section(self, name: str) -> dict[str, Any]:
         """Expressions with free indices."""
         return {key: self._expression(side) for key, side in self._sides[name].items()}
 
@@ -171,10 +112,10 @@ class Formulas(Sections):
 
     def __repr__(self) -> str:
         """Terms, forces and costs; what else there is."""
-        return display.text(self)
+        return text(self)
 
     def _repr_latex_(self) -> str:
-        return display.latex(self)
+        return latex(self)
 
     # ------------------------------------------------------------ names
 
@@ -269,7 +210,7 @@ class WrittenOut(Sections):
         """The size of every dim."""
         return self.network.extents
 
-    def section(self, name: str) -> Made:
+    def section(self, name: str) -> dict[str, Any]:
         """Expressions, matrices and arrays of entries."""
         sides = self._quantities.section(name)
         self._check_size(name)
@@ -385,3 +326,64 @@ def _arrays(network: Network, values: Mapping[str, Any]) -> dict[str, np.ndarray
 def _too_deep(network: Network) -> UserError:
     message = f"the formulas of {network.name} are nested too deeply for SymPy"
     return UserError(message, code="E0971", help="leave the lets as names: .inlined writes all of them out")
+
+
+# ------------------------------------------------------------------ as text, and as LaTeX in a notebook
+
+
+def text(formulas: Formulas) -> str:
+    """Equations, a line each, and what else there is."""
+    others = [name for name in SECTIONS if name not in SHOWN]
+    return "\n".join([*_lines(formulas), f"also: {', '.join(others)}, symbols, .inlined, .at(sizes)"])
+
+
+def _lines(formulas: Formulas) -> Iterator[str]:
+    yield formulas.network.name
+    yield from (f"  {left} = {right}" for left, right in equations(formulas))
+    for name, layer in formulas.layers.items():
+        yield f"layer {name}"
+        yield from list(_lines(layer))[1:]
+
+
+def latex(formulas: Formulas) -> str:
+    """Aligned equations."""
+    return "$$\\begin{aligned}\n" + " \\\\\n".join(_rows(formulas)) + "\n\\end{aligned}$$"
+
+
+def _rows(formulas: Formulas) -> Iterator[str]:
+    yield from (f"{sympy.latex(left)} &= {sympy.latex(right)}" for left, right in equations(formulas))
+    for name, layer in formulas.layers.items():
+        yield rf"\text{{layer}}\ & {sympy.latex(Symbol(name))}"
+        yield from _rows(layer)
+
+
+def equations(formulas: Formulas) -> Iterator[tuple[Expr, Expr]]:
+    """The equations that are shown, then the definitions of the names that they use."""
+    sections = {section: getattr(formulas, section) for section in SHOWN}
+    for section, prefix in SHOWN.items():
+        for name, right in sections[section].items():
+            yield _left(prefix + name, formulas.indices[section][name]), right
+    used = _used([right for section in sections.values() for right in section.values()], formulas.definitions)
+    yield from ((left, right) for left, right in formulas.definitions.items() if left in used)
+
+
+def _left(name: str, indices: tuple[Symbol, ...]) -> Expr:
+    return IndexedBase(name)[indices] if indices else Symbol(name)
+
+
+def _used(shown: Iterable[Expr], definitions: Mapping[Expr, Expr]) -> set[Expr]:
+    """The names that some expressions use, by themselves or through other names."""
+    lefts = {_label(left): left for left in definitions}
+    used: set[Expr] = set()
+    pending = list(shown)
+    while pending:
+        found = {lefts[atom] for atom in pending.pop().atoms(Symbol) if atom in lefts} - used
+        used |= found
+        pending += [definitions[left] for left in found]
+    return used
+
+
+def _label(left: Expr) -> Symbol:
+    """The symbol of a tensor, or that of an entry of one."""
+    label: Symbol = left.base.label if isinstance(left, sympy.Indexed) else left
+    return label

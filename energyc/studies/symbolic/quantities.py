@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 from energyc.derivation.derive import Derivation, derive
 from energyc.derivation.notation import Notation
@@ -27,6 +29,40 @@ SECTIONS: Mapping[str, str] = MappingProxyType(
         "inputs": "what the clamps and shared params of each layer are",
     }
 )
+
+
+class Section:
+    """A section of a network's formulas, made when it is asked for; ``SECTIONS`` says what it holds."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name, self.__doc__ = name, SECTIONS[name]
+
+    def __get__(self, formulas: Sections | None, owner: type) -> Any:
+        if formulas is None:
+            return self
+        made = formulas.__dict__
+        if self.name not in made:
+            made[self.name] = formulas.section(self.name)
+        return made[self.name]
+
+
+class Sections(ABC):
+    """The sections of a network's formulas, by name."""
+
+    terms = Section()
+    forces = Section()
+    vjp = Section()
+    jvp = Section()
+    updates = Section()
+    cost = Section()
+    cost_slopes = Section()
+    readouts = Section()
+    streams = Section()
+    inputs = Section()
+
+    @abstractmethod
+    def section(self, name: str) -> dict[str, Any]:
+        """Make a section of ``SECTIONS``. Raises UserError E0971 for what is too large."""
 
 
 @dataclass(frozen=True)

@@ -7,35 +7,25 @@ Imports: ``calculus``, ``claims``, ``diagnostics``, ``folder``, ``ir``, ``module
 ``safetensors``, ``scipy``, ``torch``.
 """
 
-from energyc.studies.verify.compare import Measure
+from energyc.studies.verify.compare import Measure, Sweep
 from energyc.studies.verify.fidelity import Fidelity, RuleFidelity, measure_fidelity
-from energyc.studies.verify.guarantees import Guarantee, Nudged
+from energyc.studies.verify.guarantees import Guarantee
 from energyc.studies.verify.looseness import Loose, Looseness
-from energyc.studies.verify.precision import PrecisionRow, PrecisionTable, precision_table
-from energyc.studies.verify.probe import Probe, random_probe
-from energyc.studies.verify.products import Phased, ProductsCost
-from energyc.studies.verify.record import Above, Crossing, Record, record
-from energyc.studies.verify.samples import given_samples
+from energyc.studies.verify.precision import PrecisionTable, ProductsCost, precision_table
+from energyc.studies.verify.samples import Record, given_samples, random_probe, record
 from energyc.studies.verify.settling import Settling
 from energyc.studies.verify.spectrum import Spectrum, spectrum
-from energyc.studies.verify.sweep import Sweep
 from energyc.studies.verify.symmetry import Symmetry
 from energyc.studies.verify.verification import MeasuredCheckpoint, Verification, verify
 
 __all__ = [
-    "Above",
-    "Crossing",
     "Fidelity",
     "Guarantee",
     "Loose",
     "Looseness",
     "Measure",
     "MeasuredCheckpoint",
-    "Nudged",
-    "Phased",
-    "PrecisionRow",
     "PrecisionTable",
-    "Probe",
     "ProductsCost",
     "Record",
     "RuleFidelity",

@@ -7,24 +7,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from energyc.language.diagnostics import is_out_of_memory
 from energyc.language.network import Network
+from energyc.mathematics.calculus import depends, is_cut
+from energyc.mathematics.ir import walk
 from energyc.running.training.diagnosis import drift_warning
-from energyc.studies.verify.compare import Measure, measure_all
+from energyc.running.training.feeds import Batch
+from energyc.studies.verify.compare import Measure, Sweep, measure_all
 from energyc.studies.verify.guarantees import WITHIN, Guarantee, guarantee
-from energyc.studies.verify.limits import Laboratory, Limit
+from energyc.studies.verify.limits import Gradient, Laboratory, Limit
 from energyc.studies.verify.looseness import Looseness, looseness
-from energyc.studies.verify.probe import Probe
 from energyc.studies.verify.rest import Rest, rest
 from energyc.studies.verify.settling import Settling, last_spectrum, settling, settling_unknown
 from energyc.studies.verify.spectrum import Spectrum, slowest
-from energyc.studies.verify.sweep import Sweep
 from energyc.studies.verify.symmetry import Symmetry, symmetry
 from energyc.studies.verify.work import EVALUATIONS, Progress, Work, silent
 
@@ -139,13 +140,12 @@ class Fidelity:
 def measure_fidelity(
     exact: Any,
     configured: Any,
-    probe: Probe,
+    probe: Batch,
     rules: Sequence[str],
     *,
     verdicts: Mapping[str, str] = MappingProxyType({}),
     most_steps: int = 20_000,
     sweep_residual: bool = False,
-    detaches: bool = False,
     evaluations: int = EVALUATIONS,
     progress: Progress = silent,
     network: Network | None = None,
@@ -161,13 +161,13 @@ def measure_fidelity(
         verdicts: the verdict of the analysis on each rule, ``exact`` by default; only exact rules must be faithful.
         most_steps: the largest number of steps of the free phase.
         sweep_residual: whether to stop the free phase early at several residuals too.
-        detaches: whether the network uses ``detach``, which finite differences of the cost cannot account for.
         evaluations: the largest number of evaluations of the force for each measurement.
         progress: called with the name of each measurement before it starts.
         network: the network as it is typed, of which is proved what can be; nothing without it.
         within: the error of centered-ep for which the largest beta that is proved to keep to it is looked for.
     """
     work = Work((exact, configured), evaluations, progress)
+    detached = network is not None and detaches(network)
     progress(FREE_PHASE)
     endpoint = rest(exact, probe, most_steps, evaluations)
     if endpoint.cut_short:
@@ -176,14 +176,14 @@ def measure_fidelity(
     diagnosis = work.measure(
         "why samples do not settle", lambda: settling(exact, configured, probe, endpoint, spectrum)
     )
-    lab, reason = _open_laboratory(exact, endpoint, spectrum, detaches, work)
+    lab, reason = _open_laboratory(exact, endpoint, spectrum, detached, work)
     phase = (spectrum, endpoint.worst, endpoint.samples, endpoint.settled, diagnosis or settling_unknown(configured))
     if lab is None or reason:
         unmeasured = {rule: _without_measurement(rule, verdicts.get(rule, EXACT), reason) for rule in rules}
         return Fidelity(unmeasured, *phase, zero=lab.zero if lab else (), left_out=tuple(work.left_out))
     fidelities = {rule: _measure_rule(lab, configured, rule, verdicts.get(rule, EXACT), work) for rule in rules}
     residual_sweep = looseness(lab, rules, work) if sweep_residual else None
-    symmetry_at_rest = None if detaches else work.measure("the symmetry of J", lambda: _symmetry_at(exact, endpoint))
+    symmetry_at_rest = None if detached else work.measure("the symmetry of J", lambda: _symmetry_at(exact, endpoint))
     proved = None
     if network is not None:
         sweep = fidelities["centered-ep"].sweep if "centered-ep" in fidelities else None
@@ -194,7 +194,18 @@ def measure_fidelity(
     return Fidelity(fidelities, *phase, residual_sweep, lab.zero, symmetry_at_rest, tuple(work.left_out), proved)
 
 
-def _spectrum_at(exact: Any, probe: Probe, endpoint: Rest) -> Spectrum | None:
+def detaches(network: Network) -> bool:
+    """Whether a term or the cost uses ``detach`` or a statistic of the batch on what depends on a state or param.
+
+    Finite differences of the cost do not see what it cuts.
+    """
+    roots = [term.node for term in network.terms.values()] + ([network.cost.node] if network.cost else [])
+    cut = {node.argument for node in walk(roots) if is_cut(node, "detach")}
+    moving = {state.node for state in network.states.values()} | {param.node for param in network.params.values()}
+    return not cut.isdisjoint(depends(cut, moving))
+
+
+def _spectrum_at(exact: Any, probe: Batch, endpoint: Rest) -> Spectrum | None:
     """Return the spectrum where the free phase settled, or where it ended if no sample did."""
     if endpoint.settled:
         return slowest(exact, endpoint.states, endpoint.probe.clamps, exact.relax_step)
@@ -240,7 +251,6 @@ def _measure_rule(lab: Laboratory, configured: Any, rule: str, verdict: str, wor
         return _without_measurement(rule, verdict, str(error))
     if limit is None:
         return _without_measurement(rule, verdict, f"its limit {_over(work)}")
-    overall = measure_all(limit.gradient, lab.reference)
     try:
         gradients = work.measure(f"{rule} as configured", partial(_as_configured, configured, lab.probe, rule))
     except RuntimeError as error:  # the implicit solve, where the free phase as configured is far from rest
@@ -252,22 +262,45 @@ def _measure_rule(lab: Laboratory, configured: Any, rule: str, verdict: str, wor
         if gradients is not None:
             note = divergence_note(gradients) or drift_warning(configured, gradients, lab.probe, rule)
             gradients = gradients if bool(gradients.kept.any()) else None
-    return RuleFidelity(
+    return compared(rule, verdict, limit, gradients, lab.reference, lab.each, note)
+
+
+def compared(
+    rule: str,
+    verdict: str,
+    limit: Limit,
+    configured: Any,
+    reference: Gradient,
+    each: Callable[[Gradient], dict[str, Measure]],
+    note: str,
+    each_layer: Callable[[Gradient], dict[str, Measure]] = lambda gradient: {},
+) -> RuleFidelity:
+    """Compare a rule's limit, and its gradients as configured (or None), with a reference: all, and each param."""
+    overall = measure_all(limit.gradient, reference)
+    found = RuleFidelity(
         rule,
         overall,
-        None if gradients is None else measure_all(gradients.params, lab.reference),
+        None,
         limit.law,
         fault_of(overall, limit) if verdict == EXACT else limit.breach if verdict == SURROGATE else "",
-        lab.each(limit.gradient),
-        {} if gradients is None else lab.each(gradients.params),
-        limit.sweep,
-        None if gradients is None else gradients.beta,
-        note,
-        verdict,
+        each(limit.gradient),
+        sweep=limit.sweep,
+        note=note,
+        verdict=verdict,
+        limit_layers=each_layer(limit.gradient),
+    )
+    if configured is None:
+        return found
+    return replace(
+        found,
+        configured=measure_all(configured.params, reference),
+        configured_params=each(configured.params),
+        beta=configured.beta,
+        configured_layers=each_layer(configured.params),
     )
 
 
-def _as_configured(configured: Any, probe: Probe, rule: str) -> Any:
+def _as_configured(configured: Any, probe: Batch, rule: str) -> Any:
     return configured.gradients(probe.clamps, probe.targets, rule, allow_biased=True)
 
 

@@ -25,10 +25,9 @@ from energyc.proofs.claims.energy import whole_energy
 from energyc.proofs.claims.holomorphy import not_smooth
 from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.claims.norms import Norms
+from energyc.running.training.feeds import Batch
 from energyc.runtime import ordered_targets, prepared, projected
-from energyc.studies.verify.probe import Probe
-from energyc.studies.verify.rest import rows_of
-from energyc.studies.verify.sweep import Sweep
+from energyc.studies.verify.compare import Sweep
 
 Array = NDArray[Any]
 #: The factor by which steps are to shorten the move of a state, for the predicted and the measured number of steps.
@@ -80,7 +79,7 @@ class Guarantee:
 def guarantee(
     network: Network,
     net: Any,
-    probe: Probe,
+    probe: Batch,
     states: Mapping[str, Tensor],
     reference: Mapping[str, Tensor],
     sweep: Sweep | None,
@@ -120,12 +119,12 @@ def guarantee(
     return Guarantee(*own_bounds, nudged, unbounded, within, strongest)
 
 
-def _numbers(network: Network, net: Any, probe: Probe, sample: int) -> dict[Input, Array]:
+def _numbers(network: Network, net: Any, probe: Batch, sample: int) -> dict[Input, Array]:
     """The numbers of all that is held: params, and the clamps and targets of one sample with a batch axis."""
     inputs = {param.node: net.params[name] for name, param in network.params.items()}
-    one = torch.tensor([sample])
-    inputs |= {network.clamps[name].node: value for name, value in rows_of(probe.clamps, one).items()}
-    inputs |= {network.targets[name].node: value for name, value in rows_of(probe.targets, one).items()}
+    one = probe.select(torch.tensor([sample]))
+    inputs |= {network.clamps[name].node: value for name, value in one.clamps.items()}
+    inputs |= {network.targets[name].node: value for name, value in one.targets.items()}
     for noise in network.noises.values():
         inputs[noise.node] = torch.zeros(1, *(network.extents[dim] for dim in noise.node.dims))
     if network.training is not None:
@@ -133,7 +132,7 @@ def _numbers(network: Network, net: Any, probe: Probe, sample: int) -> dict[Inpu
     return {node: value.detach().numpy() for node, value in inputs.items()}
 
 
-def _steps_made(net: Any, probe: Probe, longest: int) -> int | None:
+def _steps_made(net: Any, probe: Batch, longest: int) -> int | None:
     """Steps until the move of each sample is short, in the norm in which steps contract; None beyond ``longest``."""
     fixed = prepared(net, probe.clamps)
     states, first = [x.clone() for x in net.start(probe.clamps).values()], None
@@ -158,7 +157,7 @@ class _NoBound(Exception):
 def _errors(
     monotone: Monotone,
     net: Any,
-    probe: Probe,
+    probe: Batch,
     states: Mapping[str, Tensor],
     given: Sequence[Mapping[Input, Array]],
     reference: Mapping[str, Tensor],

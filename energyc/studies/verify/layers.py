@@ -6,6 +6,7 @@ The equations are printed once more without any optimisation, so that autograd c
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,13 +19,12 @@ from energyc.code.plan import Passes
 from energyc.code.targets.torch.module import torch_module
 from energyc.language.diagnostics import UserError
 from energyc.language.network import ConstraintSet, Network
+from energyc.running.training.feeds import Batch
 from energyc.runtime import RULES, noises
-from energyc.studies.verify.compare import Measure, measure_all, measure_each
-from energyc.studies.verify.fidelity import EXACT, Fidelity, RuleFidelity, divergence_note, fault_of
-from energyc.studies.verify.limits import TRIAL, Gradient, Limit, contrast, converged
-from energyc.studies.verify.probe import Probe
+from energyc.studies.verify.compare import Measure, Sweep, measure_all, measure_each
+from energyc.studies.verify.fidelity import EXACT, Fidelity, RuleFidelity, compared, divergence_note
+from energyc.studies.verify.limits import Gradient, Laboratory, Limit, contrast, converged
 from energyc.studies.verify.settling import Settling
-from energyc.studies.verify.sweep import Sweep
 from energyc.studies.verify.work import Progress
 
 #: The residual at which layers rest, and the steps in which they must reach it (ten times the least).
@@ -104,7 +104,7 @@ def on_simplex(z: Tensor, axes: Sequence[int]) -> Tensor:
     return near.view([z.shape[axis] for axis in order]).permute([order.index(axis) for axis in range(z.dim())])
 
 
-def by_autograd(network: Network, exact: Any, probe: Probe) -> dict[str, Tensor]:
+def by_autograd(network: Network, exact: Any, probe: Batch) -> dict[str, Tensor]:
     """The gradient of the mean cost by each param, through the steps that each layer of ``exact`` makes."""
     options = Options(rules=("bptt",), label=network.name, version="verify", passes=Passes.plain())
     text = torch_module(options.plan(network), options).text
@@ -121,15 +121,15 @@ def by_autograd(network: Network, exact: Any, probe: Probe) -> dict[str, Tensor]
     return dict(zip(owners, slopes, strict=True))
 
 
-class AtRest:
+class AtRest(Laboratory):
     """A network of layers in float64, on which rules are tried with each layer at rest, and its exact gradient.
 
     That is ``bptt`` from the start to the rest, which takes so many ``steps``; nudged phases take twice as many.
     """
 
-    def __init__(self, net: Any, probe: Probe, steps: int, nonzero: Collection[str], progress: Progress) -> None:
+    def __init__(self, net: Any, probe: Batch, steps: int, nonzero: Collection[str], progress: Progress) -> None:
         self.net, self.probe, self.steps, self.progress = net, probe, steps, progress
-        self.nudge_steps: int | None = 2 * steps
+        self.nudge_steps = 2 * steps
         exact = self.at_rest("bptt").params
         self.reference: Gradient = {name: exact[name] for name in nonzero}
 
@@ -137,15 +137,6 @@ class AtRest:
         """Return the gradients of a rule with all layers at rest."""
         clamps, targets = self.probe.clamps, self.probe.targets
         return self.net.gradients(clamps, targets, rule, steps=self.steps, allow_biased=True, **settings)
-
-    def error(self, gradient: Gradient) -> float:
-        """Return the relative error against the exact gradient, over all params."""
-        return measure_all(gradient, self.reference).relative_error
-
-    def beta(self, rule: str) -> float | None:
-        """Return the strength of the nudge that ``beta = auto`` gives, the smallest of the layers'."""
-        beta: float | None = self.at_rest(rule, nudge_steps=TRIAL, beta="auto").beta
-        return beta
 
     def limit(self, rule: str) -> Limit:
         """Measure the limit of a rule by whose phases the layers are nudged, or of ``implicit``."""
@@ -165,7 +156,7 @@ def measure_layers(
     network: Network,
     exact: Any,
     configured: Any,
-    probe: Probe,
+    probe: Batch,
     rules: Sequence[str],
     verdicts: Mapping[str, str],
     progress: Progress,
@@ -219,23 +210,10 @@ def _rule(net: Any, rule: str, verdict: str, limit: Limit, reference: Gradient, 
     if not reference:
         note = "the exact gradient is zero: nothing was measured"
         return RuleFidelity(rule, None, None, "", note=note, verdict=verdict)
-    overall = measure_all(limit.gradient, reference)
-    usable = configured is not None and bool(configured.kept.any())
-    return RuleFidelity(
-        rule,
-        overall,
-        measure_all(configured.params, reference) if usable else None,
-        limit.law,
-        fault_of(overall, limit) if verdict == EXACT else "",
-        measure_each(limit.gradient, reference),
-        measure_each(configured.params, reference) if usable else {},
-        limit.sweep,
-        configured.beta if usable else None,
-        "" if configured is None else divergence_note(configured),
-        verdict,
-        each_layer(net, limit.gradient, reference),
-        each_layer(net, configured.params, reference) if usable else {},
-    )
+    note = "" if configured is None else divergence_note(configured)
+    usable = configured if configured is not None and bool(configured.kept.any()) else None
+    each, layers = partial(measure_each, exact=reference), partial(each_layer, net, reference=reference)
+    return compared(rule, verdict, limit, usable, reference, each, note, layers)
 
 
 def each_layer(net: Any, gradient: Gradient, reference: Gradient) -> dict[str, Measure]:

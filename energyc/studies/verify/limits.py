@@ -7,20 +7,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from energyc.running.training.network import assign, params_kept
-from energyc.runtime import RULES
-from energyc.studies.verify import surrogate
-from energyc.studies.verify.compare import Measure, measure_all, measure_each
-from energyc.studies.verify.probe import Probe
-from energyc.studies.verify.rest import Rest, copied
+from energyc.running.training.feeds import Batch
+from energyc.running.training.network import assign, copied, params_kept
+from energyc.runtime import (
+    RULES,
+    energy,
+    free_phase,
+    ordered_states,
+    ordered_targets,
+    prepared,
+    run_clamped_phase,
+    run_free_phase,
+)
+from energyc.studies.verify.compare import Measure, Sweep, measure_all, measure_each
+from energyc.studies.verify.rest import Rest
 from energyc.studies.verify.spectrum import Spectrum
-from energyc.studies.verify.sweep import Sweep
 from energyc.studies.verify.work import Progress, silent
 
 Gradient = Mapping[str, Tensor]
@@ -44,6 +51,8 @@ LEVEL, ROUNDING = 1e-5, 1e-7
 HALF = 0.5
 #: A gradient is zero if a relative change of the states by NUDGE changes 1 / LOST of it or more.
 NUDGE, LOST = 1e-11, 10.0
+#: Looks at a phase until it rests, and the rounding of a mean, as a share of it.
+LOOKS, ROUNDINGS = 100, 8 * torch.finfo(torch.float64).eps
 #: The number of directions of differences, and the multiple of its uncertainty from which a slope is evidence.
 DIRECTIONS, CLEAR = 3, 100.0
 
@@ -56,23 +65,6 @@ class Limit:
     sweep: Sweep
     law: str
     breach: str = ""
-
-
-class Sweepable(Protocol):
-    """The parts of a network at rest that a sweep of beta needs; its phases converge without ``nudge_steps``."""
-
-    progress: Progress
-    reference: Gradient
-    nudge_steps: int | None
-
-    def at_rest(self, rule: str, **settings: Any) -> Any:
-        """Return the gradients of a rule, started at the equilibrium."""
-
-    def error(self, gradient: Gradient) -> float:
-        """Return the relative error against the exact gradient, over all params."""
-
-    def beta(self, rule: str) -> float | None:
-        """Return the value of ``beta = auto``; None for a rule without beta."""
 
 
 class Laboratory:
@@ -93,11 +85,11 @@ class Laboratory:
         self.net = net
         self.progress = progress
         self.detaches = detaches
-        self.probe: Probe = rest.probe
+        self.probe: Batch = rest.probe
         self.states = rest.states
         self.step = None if rest.factor == 1.0 else rest.step[0]
         self.spectrum = spectrum if rest.factor == 1.0 else None
-        self.nudge_steps = self.steps_for(SETTLED)
+        self.nudge_steps: int | None = self.steps_for(SETTLED)
         self.tenth = max(100, self.steps_for(10) or 0)
         self.reference: Gradient = self.at_rest(REFERENCE).params
         self.nonzero = self._nonzero()
@@ -174,7 +166,7 @@ class Laboratory:
 # ---------------------------------------------------------------- contrasts
 
 
-def contrast(lab: Sweepable, rule: str, order: int) -> Limit:
+def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
     """Divide beta by 8 until the error vanishes or stops falling; the limit is the gradient with the lowest error.
 
     A beta at which nudged phases diverge gives no point, since its gradient misses samples of the exact one.
@@ -234,7 +226,7 @@ def _has_stalled(points: list[tuple[float, float]]) -> bool:
     return len(errors) == 3 and min(errors) > 1e-4 and max(errors) < 1.01 * min(errors)
 
 
-def _first_beta(lab: Sweepable, rule: str) -> float:
+def _first_beta(lab: Laboratory, rule: str) -> float:
     """Return the first beta of a sweep: one with an error above FAR at which no nudged phase diverges."""
     beta = 64 * (lab.beta(rule) or 1.0)
     for _ in range(4):
@@ -251,7 +243,7 @@ def _first_beta(lab: Sweepable, rule: str) -> float:
 # ---------------------------------------------------------------- without a nudge
 
 
-def converged(lab: Sweepable, rule: str, nudge_steps: int | None = None) -> Limit:
+def converged(lab: Laboratory, rule: str, nudge_steps: int | None = None) -> Limit:
     """Measure a rule without a small number, its own iteration converged."""
     gradient = lab.at_rest(rule, nudge_steps=nudge_steps).params
     error = lab.error(gradient)
@@ -292,10 +284,8 @@ def differences(lab: Laboratory) -> Limit:
 
 def of_objective(lab: Laboratory, rule: str, name: str) -> Limit:
     """Compare the gradient of a rule that follows another objective with differences of that objective."""
-    steps = lab.nudge_steps or LONG
-    gradients = surrogate.converged(lab.net, rule, lab.probe, lab.states, steps, lab.step)
-    value = partial(surrogate.objective, lab.net, rule, lab.probe, lab.states, lab.tenth, lab.step)
-    found = _against_differences(lab, gradients.params, value, name)
+    gradients = lab.gradients(rule, states=copied(lab.states), steps=lab.nudge_steps or LONG)
+    found = _against_differences(lab, gradients.params, partial(_objective, lab, rule), name)
     return replace(found, law=f"of {name}: {found.law}")
 
 
@@ -346,16 +336,47 @@ def _value_after(
 
 
 def _converged_cost(lab: Laboratory) -> tuple[float, float]:
-    """Return the mean cost at the nearby equilibrium, converged to rounding, and its uncertainty.
+    """Return the mean cost at the nearby equilibrium, converged to rounding, and its uncertainty."""
 
-    The uncertainty is the change over the last steps, which reduce an error to a tenth, plus the rounding of the mean.
-    """
-    states, last_residual, cost, last_cost = copied(lab.states), math.inf, math.nan, math.nan
-    for _ in range(100):
+    def look(states: Any) -> tuple[Any, Tensor, Tensor]:
         phase = lab.net.relax(lab.probe.clamps, steps=lab.tenth, step=lab.step, states=states)
-        states, residual, last_cost = phase.states, float(phase.residual.max()), cost
-        cost = float(lab.net.cost(states, lab.probe.clamps, lab.probe.targets).mean())
-        if math.isfinite(last_cost) and (residual < 1e-14 or residual > 0.9 * last_residual):
+        return phase.states, phase.residual, lab.net.cost(phase.states, lab.probe.clamps, lab.probe.targets)
+
+    cost, change = _rested(look, copied(lab.states))
+    return cost, change + ROUNDINGS * abs(cost)
+
+
+def _objective(lab: Laboratory, rule: str) -> tuple[float, float]:
+    """Return the mean over samples of what a rule follows, at equilibria near those of the laboratory."""
+    net = lab.net
+    with torch.no_grad():
+        fixed = prepared(net, lab.probe.clamps)
+        aims = ordered_targets(net, lab.probe.targets, fixed)
+        phase = free_phase(net, lab.tenth, lab.step, None)
+
+        def look(states: Any, clamped: bool) -> tuple[Any, Tensor, Tensor]:
+            run = partial(run_clamped_phase, targets=aims) if clamped else run_free_phase
+            end = run(net, states, fixed, phase=phase)
+            return list(end.states), end.residual, energy(net, list(end.states), fixed)
+
+        start = ordered_states(net, lab.states, fixed)
+        free, clamped = (_rested(partial(look, clamped=k), [x.clone() for x in start]) for k in (False, True))
+    contrasted = RULES[rule].objective == "E(clamped) - E(free)"
+    value = clamped[0] - free[0] if contrasted else clamped[0]
+    return value, clamped[1] + free[1] + ROUNDINGS * (abs(clamped[0]) + abs(free[0]))
+
+
+def _rested(look: Callable[[Any], tuple[Any, Tensor, Tensor]], states: Any) -> tuple[float, float]:
+    """Return the mean of a value where a phase rests, and its change over the last look.
+
+    ``look`` takes as many steps as reduce an error to a tenth, and returns states, residual and value of each sample.
+    """
+    value = last = math.nan
+    residual = math.inf
+    for _ in range(LOOKS):
+        last, before = value, residual
+        states, residuals, values = look(states)
+        residual, value = float(residuals.max()), float(values.mean())
+        if math.isfinite(last) and (residual < 1e-14 or residual > 0.9 * before):
             break
-        last_residual = residual
-    return cost, abs(cost - last_cost) + 8 * torch.finfo(torch.float64).eps * abs(cost)
+    return value, abs(value - last)

@@ -15,12 +15,11 @@ from typing import Any
 
 from torch import Tensor
 
-from energyc.language.diagnostics import is_out_of_memory
+from energyc.running.training.network import copied
 from energyc.runtime import RULES
 from energyc.studies.verify.compare import Measure, measure_all
 from energyc.studies.verify.limits import Laboratory
-from energyc.studies.verify.rest import copied
-from energyc.studies.verify.work import Work
+from energyc.studies.verify.work import Work, solvable
 
 RESIDUALS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-6)
 #: The least cosine of every param of a faithful gradient.
@@ -130,11 +129,8 @@ def _residual(lab: Laboratory, states: dict[str, Tensor]) -> float:
 def _start_from_cut(
     lab: Laboratory, rule: str, beta: float | None, residual: float, steps: int, states: dict[str, Tensor]
 ) -> Loose:
-    try:
-        gradients = _gradients(lab, rule, beta, steps, states)
-    except RuntimeError as error:  # the implicit solve has no answer there
-        if is_out_of_memory(error):
-            raise
+    gradients = solvable(lambda: _gradients(lab, rule, beta, steps, states))
+    if gradients is None:
         undefined = Measure(math.nan, math.nan)
         return Loose(residual, steps, undefined, undefined, "", 0.0)
     each = lab.each(gradients.params)

@@ -1,16 +1,18 @@
-"""Compare a rule in float32 and float64, with the same weights, inputs and beta (rules.md section 6)."""
+"""Rounding: a rule in float32 beside float64 with the same weights, inputs and beta, and rounded products."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from energyc.runtime import ordered_targets, prepared
-from energyc.studies.verify.compare import measure_each
-from energyc.studies.verify.probe import Probe
+from energyc.running.training.feeds import Batch
+from energyc.runtime import ordered_targets, prepared, with_products
+from energyc.studies.verify.compare import Measure, measure_all, measure_each
+from energyc.studies.verify.work import solvable
 
 #: The largest acceptable error of a param.
 LIMIT = 0.05
@@ -49,16 +51,9 @@ class PrecisionTable:
         """The states with a nudge of less than an ulp a step; where the cost has no slope there is no nudge."""
         return tuple(name for name, ulps in self.nudge_ulps.items() if 0 < ulps < 1)
 
-    def text(self) -> str:
-        """Return the table as text."""
-        lines = [f"rule {self.rule}, beta {self.beta}, residual {self.residual:.1e}"]
-        lines += [f"  nudge on {name}: {ulps:.3g} ulps a step" for name, ulps in self.nudge_ulps.items()]
-        lines += [f"  {row.param:12s} error {row.error:.1e}   share {row.share:.1e}" for row in self.rows]
-        return "\n".join(lines)
-
 
 def precision_table(
-    single: Any, double: Any, probe: Probe, rule: str = "centered-ep", without: Collection[str] = ()
+    single: Any, double: Any, probe: Batch, rule: str = "centered-ep", without: Collection[str] = ()
 ) -> PrecisionTable:
     """Compare a rule on ``single`` (float32) with ``double`` (float64), which holds the same weights.
 
@@ -87,7 +82,7 @@ def precision_table(
     )
 
 
-def _ulps(net: Any, gradients: Any, probe: Probe) -> dict[str, float]:
+def _ulps(net: Any, gradients: Any, probe: Batch) -> dict[str, float]:
     """Return step * beta * |dC/dz| in ulps of z for each state z that the cost reads, as root mean squares."""
     if gradients.beta is None:
         return {}
@@ -103,3 +98,70 @@ def _ulps(net: Any, gradients: Any, probe: Probe) -> dict[str, float]:
                 step * gradients.beta * float(slope.square().mean()) ** 0.5 / (torch.finfo(net.dtype).eps * size)
             )
     return ulps
+
+
+# ------------------------------------------------------------------ rounded products
+
+#: The residual at which the exact gradient is taken.
+AT_REST = 1e-9
+
+
+@dataclass(frozen=True)
+class Phased:
+    """A gradient: beside the exact one, and the residual and the steps of the slowest sample of its free phase."""
+
+    exact: Measure
+    residual: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class ProductsCost:
+    """A rule with ``train.products`` and ``relax.products`` as set, and with products in float32.
+
+    ``beside`` compares the first gradient with the second.
+    """
+
+    settings: tuple[str, ...]
+    rule: str
+    beside: Measure
+    rounded: Phased
+    plain: Phased
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers as plain values."""
+        pair = {"rounded": self.rounded, "float32": self.plain}
+        phases = {
+            name: {"exact": p.exact.to_json(), "residual": p.residual, "steps": p.steps} for name, p in pair.items()
+        }
+        return {"settings": list(self.settings), "rule": self.rule, **self.beside.to_json(), **phases}
+
+
+def products_cost(net: Any, exact: Any, probe: Batch, rule: str) -> ProductsCost | None:
+    """Measure the rounded products of a network in float32; None where it has none.
+
+    ``exact`` is the same network in float64, in which nothing is rounded.
+    """
+    first = None if net.relax_products == "products" else net.relax_products
+    given = {"train.products": net.products, "relax.products": first}
+    settings = tuple(f"{name} = {value}" for name, value in given.items() if value not in (None, "float32"))
+    if not settings:
+        return None
+    pair = [net.gradients(probe.clamps, probe.targets, rule, allow_biased=True)]
+    with with_products(net, "float32"):
+        begun, net.relax_products = net.relax_products, None
+        try:
+            pair.append(net.gradients(probe.clamps, probe.targets, rule, allow_biased=True))
+        finally:
+            net.relax_products = begun
+    at_rest = solvable(lambda: exact.gradients(probe.clamps, probe.targets, "implicit", tolerance=AT_REST))
+    reference = None if at_rest is None else at_rest.params
+    phased = [
+        Phased(
+            Measure(math.nan, math.nan) if reference is None else measure_all(found.params, reference),
+            float(found.residual.max()),
+            int(found.steps.max()),
+        )
+        for found in pair
+    ]
+    return ProductsCost(settings, rule, measure_all(pair[0].params, pair[1].params), *phased)

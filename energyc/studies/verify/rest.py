@@ -4,13 +4,12 @@ step does not settle."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
-from energyc.studies.verify.probe import Probe
+from energyc.running.training.feeds import Batch
 
 #: A residual at the network's own step below which a free phase counts as converged.
 CONVERGED = 1e-9
@@ -27,7 +26,7 @@ class Rest:
     """
 
     states: dict[str, Tensor]
-    probe: Probe
+    probe: Batch
     residual: Tensor
     steps: int
     step: tuple[float, ...]
@@ -51,7 +50,7 @@ class Rest:
         return float(self.residual.max())
 
 
-def rest(net: Any, probe: Probe, most_steps: int, limit: int | None = None) -> Rest:
+def rest(net: Any, probe: Batch, most_steps: int, limit: int | None = None) -> Rest:
     """Relax in float64 until the residual is far below ``CONVERGED``, or for about ``most_steps`` steps.
 
     A ``limit`` is never exceeded.
@@ -68,7 +67,7 @@ def rest(net: Any, probe: Probe, most_steps: int, limit: int | None = None) -> R
     return endpoints[0]
 
 
-def _relaxed(net: Any, probe: Probe, factor: float, most_steps: int, limit: float) -> Rest:
+def _relaxed(net: Any, probe: Batch, factor: float, most_steps: int, limit: float) -> Rest:
     step_size = None if factor == 1.0 else net.relax_step[0] * factor
     longest = net.relax_max_steps or 10 * net.relax_steps
     phase = net.relax(probe.clamps, steps=None if longest <= limit else int(limit), step=step_size)
@@ -84,22 +83,7 @@ def _relaxed(net: Any, probe: Probe, factor: float, most_steps: int, limit: floa
         ):
             break
     settled = (phase.residual <= CONVERGED).nonzero()[:, 0]
-    settled_probe = Probe(rows_of(probe.clamps, settled), rows_of(probe.targets, settled))
+    states = {name: value[settled] for name, value in phase.states.items()}
     step = tuple(h * factor for h in net.relax_step)
     cut_short = steps >= limit and len(settled) < len(phase.residual)
-    return Rest(
-        rows_of(phase.states, settled), settled_probe, phase.residual, steps, step, factor, phase.states, cut_short
-    )
-
-
-def rows_of(tensors: Mapping[str, Tensor], rows: Tensor) -> dict[str, Tensor]:
-    """Return some rows of each tensor."""
-    return {name: value[rows] for name, value in tensors.items()}
-
-
-def copied(states: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return copies of states, which may be changed in place."""
-    return {name: value.clone() for name, value in states.items()}
-
-
-__all__ = ["CONVERGED", "Rest", "copied", "rest", "rows_of"]
+    return Rest(states, probe.select(settled), phase.residual, steps, step, factor, phase.states, cut_short)

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
+from energyc.running.training.feeds import Batch
 from energyc.running.training.network import assign, params_kept
 from energyc.runtime import NonConvergence, causes
-from energyc.studies.verify.probe import Probe
-from energyc.studies.verify.rest import CONVERGED, Rest, rest, rows_of
+from energyc.studies.verify.rest import CONVERGED, Rest, rest
 from energyc.studies.verify.spectrum import Spectrum, slowest
 
 #: Multiples of the weights tried in search of a fixed point, and the number of steps of each try.
@@ -53,7 +53,7 @@ class Settling:
         return {**numbers, "why": self.why, "helps": self.helps}
 
 
-def settling(exact: Any, configured: Any, probe: Probe, endpoint: Rest, spectrum: Spectrum | None) -> Settling:
+def settling(exact: Any, configured: Any, probe: Batch, endpoint: Rest, spectrum: Spectrum | None) -> Settling:
     """Diagnose the free phase of ``configured``; ``endpoint`` and ``spectrum`` are of ``exact``, its copy in float64.
 
     If no sample settled, the spectrum is that at the last states.
@@ -87,14 +87,14 @@ def _meets_tolerance(phase: Settling) -> bool:
     return phase.tolerance is not None and phase.residual <= phase.tolerance
 
 
-def last_spectrum(net: Any, probe: Probe, endpoint: Rest) -> Spectrum | None:
+def last_spectrum(net: Any, probe: Batch, endpoint: Rest) -> Spectrum | None:
     """Return the spectrum at the end of a free phase that did not settle; None if its states are not finite."""
     if not all(bool(value.isfinite().all()) for value in endpoint.last.values()):
         return None
     return slowest(net, endpoint.last, probe.clamps, net.relax_step)
 
 
-def _none_settled(exact: Any, probe: Probe, endpoint: Rest, spectrum: Spectrum | None) -> Iterator[NonConvergence]:
+def _none_settled(exact: Any, probe: Batch, endpoint: Rest, spectrum: Spectrum | None) -> Iterator[NonConvergence]:
     """Explain why no sample settles at any step size."""
     yield causes.no_fixed_point(endpoint.worst, endpoint.steps)
     found = exact.non_convergence(probe.clamps)
@@ -110,10 +110,10 @@ def _none_settled(exact: Any, probe: Probe, endpoint: Rest, spectrum: Spectrum |
     yield causes.lower_gain(_settling_gain(exact, probe))
 
 
-def _some_unsettled(exact: Any, probe: Probe, endpoint: Rest) -> Iterator[NonConvergence]:
+def _some_unsettled(exact: Any, probe: Batch, endpoint: Rest) -> Iterator[NonConvergence]:
     """Explain why some samples do not settle, by running these alone."""
     rows = (~(endpoint.residual <= CONVERGED)).nonzero()[:, 0]
-    unsettled = Probe(rows_of(probe.clamps, rows), rows_of(probe.targets, rows))
+    unsettled = probe.select(rows)
     yield causes.some_unsettled(len(rows), endpoint.samples)
     retry = rest(exact, unsettled, GENTLER_STEPS)
     if retry.settled and retry.factor < 1:
@@ -131,7 +131,7 @@ def _stability_text(spectrum: Spectrum) -> str:
     return "no real part over 0 was found (by Arnoldi's method, which estimates the largest)"
 
 
-def _settling_gain(net: Any, probe: Probe) -> float | None:
+def _settling_gain(net: Any, probe: Batch) -> float | None:
     """Return the largest of a few multiples of the weights with which all samples settle; restore the weights."""
     params = dict(net.named_parameters())
     with params_kept(params) as weights:

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from energyc.running.training.feeds import Batch
 from energyc.runtime import filled, flatten, ordered_targets, prepared, solve_adjoint
-from energyc.studies.verify.probe import Probe
 from energyc.studies.verify.spectrum import LARGEST, Point
 
 #: A relative asymmetry or coupling below this counts as none.
@@ -60,7 +60,7 @@ class Symmetry:
         return {**asdict(self), "exact": self.exact, "symmetrisable": self.symmetrisable}
 
 
-def symmetry(net: Any, states: dict[str, Tensor], probe: Probe, step: tuple[float, ...]) -> Symmetry | None:
+def symmetry(net: Any, states: dict[str, Tensor], probe: Batch, step: tuple[float, ...]) -> Symmetry | None:
     """Measure the asymmetry of J at equilibria; None if J is too large to be dense, or not finite."""
     points = [Point(net, states, probe.clamps, k) for k in range(len(next(iter(states.values()))))]
     if points[0].size > LARGEST:
@@ -106,7 +106,7 @@ def _compact(factors: Tensor) -> tuple[float, ...]:
     return tuple(values[:1] if max(values) < min(values) * (1 + SYMMETRIC) else values)
 
 
-def _adjoints(net: Any, states: dict[str, Tensor], probe: Probe, step: tuple[float, ...]) -> tuple[Tensor, int]:
+def _adjoints(net: Any, states: dict[str, Tensor], probe: Batch, step: tuple[float, ...]) -> tuple[Tensor, int]:
     """Return the cost's adjoint of each sample as a row, and the index of the first state that the cost reads."""
     at = [states[name] for name in net.state_names]
     with torch.no_grad():

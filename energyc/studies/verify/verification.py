@@ -10,29 +10,25 @@ from typing import Any
 
 import torch
 
-from energyc.language.diagnostics import Source, UserError, arithmetic, is_out_of_memory, listed, stage
+from energyc.language.diagnostics import Source, UserError, arithmetic, listed, stage
 from energyc.language.network import Network
 from energyc.language.settings import extremes
 from energyc.language.syntax import ast
-from energyc.mathematics.calculus import depends, is_cut
-from energyc.mathematics.ir import walk
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, parse, resolve, training_dtype
 from energyc.running.folder.checkpoints import Checkpoint, steps
 from energyc.running.runs.data_arguments import NO_DATA, Data
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.saved import SavedRun, Which, load_run
+from energyc.running.training.feeds import Batch
 from energyc.running.training.outcome import best_by
 from energyc.running.training.run_health import Relaxation, RunHealth, run_health
 from energyc.runtime import RULES, NonConvergence
 from energyc.studies.verify.fidelity import Fidelity, measure_fidelity
 from energyc.studies.verify.guarantees import WITHIN
 from energyc.studies.verify.layers import measure_layers
-from energyc.studies.verify.precision import PrecisionTable, precision_table
-from energyc.studies.verify.probe import Probe, random_probe
-from energyc.studies.verify.products import ProductsCost, products_cost
-from energyc.studies.verify.record import Record, record
-from energyc.studies.verify.samples import given_samples, samples_of
-from energyc.studies.verify.work import EVALUATIONS, Progress, Work, silent
+from energyc.studies.verify.precision import PrecisionTable, ProductsCost, precision_table, products_cost
+from energyc.studies.verify.samples import Record, given_samples, random_probe, record, samples_of
+from energyc.studies.verify.work import EVALUATIONS, Progress, Work, silent, solvable
 
 #: The preset whose sizes are small enough for exact solutions.
 PRESET = "verify"
@@ -146,7 +142,7 @@ def verify(
     return Verification(*head, fidelity, precision, measured_checkpoint, products, inputs)
 
 
-def _described(probe: Probe | None, measured: MeasuredCheckpoint | None, data: Data) -> str:
+def _described(probe: Batch | None, measured: MeasuredCheckpoint | None, data: Data) -> str:
     if measured is not None:
         return measured.samples
     if probe is None:
@@ -164,7 +160,7 @@ def _refuse_without_rest(network: Network) -> None:
 
 def _probe_run(
     saved: SavedRun, weights: Checkpoint, configured: Any, network: Network, evaluations: int, data: Data
-) -> tuple[Probe | None, MeasuredCheckpoint]:
+) -> tuple[Batch | None, MeasuredCheckpoint]:
     """Return samples of a run (None if its data cannot be opened) and a description of its checkpoint."""
     limits = {"tolerance": configured.relax_tolerance, "gate": saved.options.gate}
     rows = saved.rows()
@@ -205,7 +201,7 @@ def _measure(
     compiled: Compiled,
     exact: Any,
     configured: Any,
-    probe: Probe | None,
+    probe: Batch | None,
     trained_by: str,
     sweep_residual: bool,
     evaluations: int,
@@ -215,7 +211,7 @@ def _measure(
     network, verdicts = compiled.network, compiled.classes.rules
     if network.cost is None:
         raise UserError(f"{network.name} has no cost, so no rule has a gradient", code="E0922", help="add a cost line")
-    probe = probe or random_probe(exact, batch=SAMPLES)
+    probe = random_probe(exact, batch=SAMPLES) if probe is None else probe
     if network.layers:
         worth = {rule: verdicts[rule].verdict for rule in exact.rules}
         return measure_layers(network, exact, configured, probe, exact.rules, worth, progress), None, None
@@ -227,7 +223,6 @@ def _measure(
         exact.rules,
         verdicts={rule: verdicts[rule].verdict for rule in exact.rules},
         sweep_residual=sweep_residual,
-        detaches=_detaches(network),
         evaluations=evaluations,
         progress=progress,
         network=network,
@@ -239,11 +234,11 @@ def _measure(
     work = Work((exact, configured), evaluations, progress)
     table = work.measure("rounding", partial(_precision, exact, configured, probe, trained_by, fidelity.zero))
     rule = trained_by if trained_by in exact.rules else exact.rules[0]
-    cost = work.measure("rounded products", partial(_products, exact, configured, probe, rule))
+    cost = work.measure("rounded products", lambda: solvable(lambda: products_cost(configured, exact, probe, rule)))
     return replace(fidelity, left_out=(*fidelity.left_out, *work.left_out)), table, cost
 
 
-def _fix_step(exact: Any, configured: Any, probe: Probe) -> None:
+def _fix_step(exact: Any, configured: Any, probe: Batch) -> None:
     """Where relaxations choose their steps, give both networks the one that is chosen for the probe."""
     if exact.relax_auto:
         step = exact.relax(probe.clamps).step
@@ -252,7 +247,7 @@ def _fix_step(exact: Any, configured: Any, probe: Probe) -> None:
 
 
 def _precision(
-    exact: Any, configured: Any, probe: Probe, trained_by: str, zero: tuple[str, ...]
+    exact: Any, configured: Any, probe: Batch, trained_by: str, zero: tuple[str, ...]
 ) -> PrecisionTable | None:
     """Measure rounding in the rule that trains, or in the first rule with a nudge if that is not measured.
 
@@ -262,27 +257,4 @@ def _precision(
     rule = trained_by if trained_by in exact.rules else next(nudging, None)
     if rule is None or exact.beta is None:
         return None
-    try:
-        return precision_table(configured, exact, probe, rule, zero)
-    except RuntimeError as error:  # the implicit solve, where the free phase is far from rest
-        if is_out_of_memory(error):
-            raise
-        return None
-
-
-def _products(exact: Any, configured: Any, probe: Probe, rule: str) -> ProductsCost | None:
-    """Measure rounded products; None if there are none, or if there is no gradient to compare."""
-    try:
-        return products_cost(configured, exact, probe, rule)
-    except RuntimeError as error:  # the implicit solve, where the free phase is far from rest
-        if is_out_of_memory(error):
-            raise
-        return None
-
-
-def _detaches(network: Network) -> bool:
-    """Whether a term or the cost uses ``detach`` or a statistic of the batch on what depends on a state or param."""
-    roots = [term.node for term in network.terms.values()] + ([network.cost.node] if network.cost else [])
-    cut = {node.argument for node in walk(roots) if is_cut(node, "detach")}
-    moving = {state.node for state in network.states.values()} | {param.node for param in network.params.values()}
-    return not cut.isdisjoint(depends(cut, moving))
+    return solvable(lambda: precision_table(configured, exact, probe, rule, zero))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
+from energyc.language.diagnostics import is_out_of_memory
+
 #: The most evaluations for a measurement: about half a minute for a small network on one core.
 EVALUATIONS = 250_000
 #: The counted methods, also of ``_extended``, the equations on complex states.
@@ -18,6 +20,16 @@ T = TypeVar("T")
 
 def silent(text: str) -> None:
     """Report no progress."""
+
+
+def solvable(measurement: Callable[[], T]) -> T | None:
+    """Return a measurement, or None where the adjoint equation has no solution, as far from rest."""
+    try:
+        return measurement()
+    except RuntimeError as error:
+        if is_out_of_memory(error):
+            raise
+        return None
 
 
 class OutOfWork(Exception):

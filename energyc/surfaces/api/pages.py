@@ -145,7 +145,7 @@ def plot(
     """
     from energyc.running.folder.layout import RunFolder
     from energyc.running.runs.prepare import reopen
-    from energyc.running.runs.threads import suited_threads
+    from energyc.running.runs.target import suited_threads
     from energyc.surfaces.report.plots import Choice, plot_run
     from energyc.surfaces.report.scene import View
 

@@ -22,13 +22,12 @@ from energyc.running.ranks.group import ALONE, Group
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.prepare import Prepared, Request, prepare, reopen
 from energyc.running.runs.saved import load_run
-from energyc.running.runs.target import TARGETS, usual_target
-from energyc.running.runs.threads import suited_threads
+from energyc.running.runs.target import TARGETS, suited_threads, usual_target
 from energyc.running.training.loop import Watch
 from energyc.running.training.loop import train as train_session
 from energyc.running.training.outcome import Diverged, Interrupted
 from energyc.running.training.progress import Reporter
-from energyc.running.training.seeds import read_summary, train_folds, train_seeds
+from energyc.running.training.seeds import read_summary, train_each
 from energyc.surfaces.api.common import Notify, given, reporter
 from energyc.surfaces.api.run import Run, Runs
 from energyc.surfaces.report.notes import floor_notes, idle_settings, rule_warnings, spec_warnings, stiffness_notes
@@ -304,12 +303,11 @@ def _several(
     options: dict[str, Any] = {"reporter": telling.reporter, "resume": resume, "group": group}
     with _ending(group):
         if seeds is not None:
-            summary = train_seeds(lambda seed, out: prepared.session(out, seed), list(seeds), folder, **options)
+            summary = train_each(lambda seed, out: prepared.session(out, seed), list(seeds), folder, **options)
         else:
-            assert prepared.options.folds is not None
-            summary = train_folds(
-                lambda fold, out: prepared.session(out, fold=fold), prepared.options.folds, folder, **options
-            )
+            folds = range(prepared.options.folds or 0)
+            options["kind"] = "fold"
+            summary = train_each(lambda fold, out: prepared.session(out, fold=fold), folds, folder, **options)
     return Runs(folder, summary, prepared.options.trained_by, prepared.options.why_trained_by, tuple(notes), warnings)
 
 

@@ -30,7 +30,7 @@ def health_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
-    """Return a table of mean and deviation of held-out numbers; ``summary`` is that of ``train_seeds``."""
+    """Return a table of mean and deviation of held-out numbers; ``summary`` is that of ``train_each``."""
     columns = {"at the end": summary["final"], f"at the best checkpoint{_chosen(summary)}": summary["best"]}
     columns |= {"its validation part": summary["validation"]} if "validation" in summary else {}
     rests = _rests(summary)

@@ -11,9 +11,16 @@ import torch
 
 from energyc.files import SafePath
 from energyc.studies.inspection.decode import force_images, moved_by
-from energyc.studies.inspection.memories import Memories, find_memories, memory_images, row_count, strongest
+from energyc.studies.inspection.memories import (
+    Memories,
+    find_memories,
+    find_positions,
+    memory_images,
+    row_count,
+    similarity,
+    strongest,
+)
 from energyc.studies.inspection.parts import Nothing, Part
-from energyc.studies.inspection.positions import find_positions, similarity
 from energyc.studies.inspection.traces import Trace, adapts_in_training, energies_over_time, states_over_time
 from energyc.surfaces.report.attention_plots import attention
 from energyc.surfaces.report.relaxation import draw_images, growing_steps

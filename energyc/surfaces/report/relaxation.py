@@ -13,8 +13,9 @@ from torch import Tensor
 from energyc.files import Place
 from energyc.language.network import Network as Resolved
 from energyc.running.training.feeds import Batch, Feeds
-from energyc.running.training.network import Network, Relaxed
-from energyc.studies.inspection.pixels import Picture, Shape, answered_images, image_inputs
+from energyc.running.training.network import Network
+from energyc.runtime import Relaxed
+from energyc.studies.inspection.decode import Picture, Shape, answered_images, image_inputs
 from energyc.surfaces.charts.canvas import draw_charts, picture, show_image
 from energyc.surfaces.charts.relaxing import followed, relaxation_chart
 

@@ -17,8 +17,7 @@ from energyc.pipeline import classify, resolve
 from energyc.proofs.claims.classes import Classes
 from energyc.running.folder.formats import RelaxationRow, parse_relaxation
 from energyc.running.folder.logs import Row, read_relaxations
-from energyc.running.runs.recorded import refuse_other_record
-from energyc.running.runs.saved import SavedRun
+from energyc.running.runs.saved import SavedRun, refuse_other_record
 from energyc.running.training.run_health import Relaxation, RunHealth, run_health
 
 #: The longest default in words.
@@ -161,8 +160,8 @@ def relaxations_of_checkpoints(run: SavedRun, notify: Callable[[str], None]) -> 
     from energyc.running.folder import checkpoints
     from energyc.running.folder.checkpoints import Damaged
     from energyc.running.runs.prepare import reopen
+    from energyc.running.training.evaluation import relaxation_row
     from energyc.running.training.feeds import Feed
-    from energyc.running.training.relaxations import relaxation_row
     from energyc.running.training.snapshot import restore
 
     try:

@@ -13,9 +13,8 @@ from energyc.language.diagnostics import Option, UserError, spoken
 from energyc.language.network import Network
 from energyc.running.training.feeds import Batch, Feed
 from energyc.running.training.session import Session
-from energyc.studies.inspection.decode import Decoder, find_decoders
+from energyc.studies.inspection.decode import Decoder, Shape, find_decoders, image_inputs
 from energyc.studies.inspection.parts import Part, parts_of
-from energyc.studies.inspection.pixels import Shape, image_inputs
 
 
 @dataclass(frozen=True)
