@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -84,7 +85,7 @@ def table() -> str:
         except UserError as error:
             rows.setdefault(error.message.partition("yet: ")[2] or error.message, []).append(name)
             continue
-        rules = " ".join(made.text.partition("Rules: ")[2].partition("Passes: ")[0].split())
+        rules = " ".join(re.split(r"\n(?=\S)", made.text.partition("Rules: ")[2])[0].split())
         rows.setdefault(", ".join(f"`{rule}`" for rule in sorted(rules.split(", "))), []).append(name)
     ordered = sorted(rows.items(), key=lambda row: (not row[0].startswith("`"), -len(row[1]), row[0]))
     lines = [f"| {', '.join(names)} | {says} |" for says, names in ordered]

@@ -9,21 +9,19 @@ from dataclasses import dataclass, fields
 class Passes:
     """The passes of a plan.
 
-    ``hoist`` computes what depends only on clamps and params once per relaxation. ``share`` computes equal
-    subexpressions once per routine, and in one method where several routines begin with them. ``separate`` writes
-    tables of sums over several indices, and their sines and cosines, as products over fewer, where that costs less.
-    ``segments`` keeps what a guard as ``dst[e] == n`` lets through by e, so that no table of n by e is made.
+    ``hoist`` computes what depends only on clamps and params once per relaxation. ``separate`` writes tables of sums
+    over several indices, and their sines and cosines, as products over fewer, where that costs less. ``segments`` keeps
+    what a guard as ``dst[e] == n`` lets through by e, so that no table of n by e is made.
     """
 
     hoist: bool = True
-    share: bool = True
     separate: bool = True
     segments: bool = True
 
     @staticmethod
     def plain() -> Passes:
         """No optimisation, only the correct order."""
-        return Passes(hoist=False, share=False, separate=False, segments=False)
+        return Passes(hoist=False, separate=False, segments=False)
 
     def __str__(self) -> str:
         on = [f.name for f in fields(self) if getattr(self, f.name)]

@@ -66,7 +66,7 @@ def plan(
     constants = _constants(o.node for r in planned for o in r.outputs)
     fixed = _hoisted(statics, stepping, constants) if passes.hoist else ()
     computed = {*constants, *fixed}
-    scheduled = tuple(_scheduled(routine, computed, new_names, passes) for routine in planned)
+    scheduled = tuple(_scheduled(routine, computed, new_names) for routine in planned)
     return Plan(scheduled, constants, fixed, new_names, passes)
 
 
@@ -115,21 +115,16 @@ def _is_number(node: Node) -> bool:
     return False
 
 
-def _scheduled(routine: Routine, computed: set[Node], names: Mapping[Node, str], passes: Passes) -> PlannedRoutine:
+def _scheduled(routine: Routine, computed: set[Node], names: Mapping[Node, str]) -> PlannedRoutine:
     roots = [output.node for output in routine.outputs]
-    return PlannedRoutine(routine.name, statements_for(roots, computed, names, passes), routine.outputs)
+    return PlannedRoutine(routine.name, statements_for(roots, computed, names), routine.outputs)
 
 
-def statements_for(
-    roots: Sequence[Node], computed: set[Node], names: Mapping[Node, str], passes: Passes
-) -> tuple[Node, ...]:
-    """The nodes that get their own line on the way to the roots, in order, except those in ``computed``."""
-    groups = [roots] if passes.share else [[root] for root in roots]
-    return tuple(dict.fromkeys(node for group in groups for node in _statements(group, computed, names)))
+def statements_for(roots: Sequence[Node], computed: set[Node], names: Mapping[Node, str]) -> tuple[Node, ...]:
+    """The nodes that get their own line on the way to the roots, in order, except those in ``computed``.
 
-
-def _statements(roots: Sequence[Node], computed: set[Node], names: Mapping[Node, str]) -> list[Node]:
-    """The nodes that get their own line: named, read more than once, or too large to be inlined."""
+    They have a name, are read more than once, or are too large to be inlined.
+    """
     order = list(reached(roots, computed))
     uses = Counter(child for node in order for child in node.children)
     uses.update(roots)
@@ -143,7 +138,7 @@ def _statements(roots: Sequence[Node], computed: set[Node], names: Mapping[Node,
         if node not in merged and _needs_line(node, uses[node], depth[node] - (node in terms), separate):
             statements.append(node)
             depth[node] = 0
-    return statements
+    return tuple(statements)
 
 
 def _viewed(node: Node) -> Node:

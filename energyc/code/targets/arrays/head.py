@@ -20,7 +20,6 @@ def head(network: Network, rules: Sequence[str], options: Options, further: Sequ
         f"Made by energyc {options.version} from {options.label}",
         f"SHA-256 of the spec: {digest}",
         *wrapped(f"Rules: {', '.join(rules)}", "    "),
-        f"Passes: {options.passes}",
         *([f"Options: {options.settings}"] if options.settings else []),
         *further,
     )

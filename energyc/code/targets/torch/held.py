@@ -30,11 +30,11 @@ def held_methods(methods: MethodWriter) -> tuple[list[Function], Class]:
     held = [node for node in planned.fixed if node not in made]
     read = set(reached([o.node for o in planned.routines[0].outputs], {*held, *made}))
     held += [state for state in context.derivation.states.values() if state in read]
-    statements = statements_for(held, made, planned.names, planned.passes)
+    statements = statements_for(held, made, planned.names)
     doc = "The parts of the correction at these states that no direction changes."
     name = context.class_names.held
-    hold, recorded = methods.recorded("_hold", name, doc, statements, held, context.fixed_names(held))
-    names: dict[Node, Expr] = {node: Attribute(Name("held"), field) for node, field in recorded.fields.items()}
+    hold, fields = methods.recorded("_hold", name, doc, statements, held, context.fixed_names(held))
+    names: dict[Node, Expr] = {node: Attribute(Name("held"), field) for node, field in fields.items()}
     method = methods.method(prepared, planned.routines[0], names)
     doc = "The parts of a correction that depend on its states alone."
-    return [hold, method], record(name, doc, recorded.fields)
+    return [hold, method], record(name, doc, fields)

@@ -11,7 +11,6 @@ from energyc.code.module.symbols import definitions
 from energyc.code.targets.torch import classes as torch_class
 from energyc.code.targets.torch import holomorphic
 from energyc.code.targets.torch.held import held_methods
-from energyc.code.targets.torch.lets import shared_method
 from energyc.code.targets.torch.methods import MethodWriter
 from energyc.code.targets.torch.nodes import TorchWriter
 from energyc.code.targets.torch.param_sets import param_sets
@@ -62,10 +61,6 @@ def relaxing_part(
     writer = TorchWriter.of(context)
     methods = MethodWriter(context, writer)
     equations, records, classes = list[Statement](), list[Class](), list[Class]()
-    if context.block is not None:
-        shared, record = shared_method(methods, context.block)
-        equations.append(shared)
-        records.append(record)
     planned = zip(context.prepared, context.plan.routines, strict=True)
     equations += [methods.method(p, r) for p, r in planned if not p.signature.complex]
     if context.features.needs("held-correction"):
