@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
-from energyc.code.module.runtime import imported
-from energyc.code.tree.statements import Blank, Body, Import
+from energyc.code.tree.expressions import Number, call
+from energyc.code.tree.statements import Blank, Body, Do, Import
+from energyc.runtime import CONTRACT
 
 #: Where each name comes from: a module, and what it is called there (None: it is the module).
 Names = Mapping[str, tuple[str, str | None]]
@@ -40,20 +41,13 @@ JAX: Names = MappingProxyType(
 )
 
 
-def imports(read: Collection[str], further: Body = ()) -> Body:
-    """Return the imports of the names that a module reads, and of the runtime with what a target has ``further`` of it.
+def imports(read: Collection[str], library: Names, runtime: Import, further: Body = ()) -> Body:
+    """Return the imports of the names that a module reads, and of its runtime with what a target has ``further`` of it.
 
-    The standard library, torch and the runtime are a paragraph each.
+    The standard library, the ``library`` and the runtime are a paragraph each. The last one compares contracts.
     """
-    return _separated(_paragraph(STANDARD, read), _paragraph(TORCH, read), (*imported(), *further))
-
-
-def imports_of_jax(read: Collection[str]) -> Body:
-    """Return the imports of the names that a module in JAX reads."""
-    return _separated(_paragraph(STANDARD, read), _paragraph(JAX, read))
-
-
-def _separated(*paragraphs: Body) -> Body:
+    contract = Do(call(f"{runtime.alias}.require_contract", Number(CONTRACT)))
+    paragraphs = _paragraph(STANDARD, read), _paragraph(library, read), (runtime, *further), (contract,)
     return tuple(statement for each in paragraphs if each for statement in (Blank(), *each))[1:]
 
 

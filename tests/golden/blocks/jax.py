@@ -192,7 +192,7 @@ def project_params(params: Params) -> Params:
 
 MODEL = ej.Model(
     records=ej.Records(Params, Clamps, States, Targets),
-    sets={"s": ej.Box((J,), low=0, high=1), "w": ej.Real((K,)), "y": ej.Real((K,)), "u": ej.Real((K,))},
+    sets={"s": ej.Box((J,), 0, 1), "w": ej.Real((K,)), "y": ej.Real((K,)), "u": ej.Real((K,))},
     settings=ej.Settings(
         step=0.25,
         steps=20,

@@ -132,7 +132,7 @@ def project_gradients(params: Params, gradients: Params) -> Params:
 
 MODEL = ej.Model(
     records=ej.Records(Params, Clamps, States, Targets),
-    sets={"s": ej.Box((N,), low=-1, high=1)},
+    sets={"s": ej.Box((N,), -1, 1)},
     settings=ej.Settings(step=0.5, steps=30, beta=0.5, nudge_steps=10),
     init=init,
     prepare=prepare,

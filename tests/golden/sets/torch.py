@@ -136,8 +136,7 @@ class Sets(rt.EnergyNetwork):
         """The parts of gradients along the sets of their params."""
         along = dict(gradients)
         if "W" in along:
-            along["W"] = rt.ops.symmetric(along["W"], (0,), (1,))
-            along["W"] = rt.ops.zero_diagonal(along["W"], (0,), (1,))
+            along["W"] = rt.ops.zero_diagonal(rt.ops.symmetric(along["W"], (0,), (1,)), (0,), (1,))
         if "Q" in along:
             along["Q"] = rt.ops.along_orthogonal(along["Q"], self.Q, (0,), (1,))
         if "P" in along:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
 from types import MappingProxyType
 
 from energyc.code.module.runtime import runtime
 from energyc.code.module.scalars import scalar
 from energyc.code.module.symbols import Symbols
+from energyc.code.targets.arrays.sets import on_sets
 from energyc.code.targets.torch.nodes import TorchWriter
-from energyc.code.targets.torch.param_sets import on_sets
 from energyc.code.tree.expressions import Attribute, Expr, Name, Number, Tuple, Unary, call, literal, number
 from energyc.code.tree.expressions import name as dotted
 from energyc.code.tree.quotation import quote
@@ -28,16 +27,12 @@ def initial_values(network: Network, writer: TorchWriter, attributes: Mapping[st
     for name, param in network.params.items():
         shape = tuple(sizes[dim] for dim in param.node.dims)
         copies = 0 if param.each is None else len(shape) - len(param.each.dims)
-        value = on_sets(_value(param, shape, shape[copies:], writer), param, drawn=param.law is not None)
+        value = on_sets(_value(param, shape, shape[copies:], writer), param, runtime, drawn=param.law is not None)
         if param.low is not None or param.high is not None:
-            value = value.method("clamp", **bounds(param.low, param.high))
+            ends = {"min": param.low, "max": param.high}
+            value = value.method("clamp", **{key: number(end) for key, end in ends.items() if end is not None})
         made.append(Assign(Attribute(Name("self"), attributes[name]), Name("self").method("_param", value)))
     return made
-
-
-def bounds(low: float | None, high: float | None) -> dict[str, Expr]:
-    """The keywords of torch's ``clamp``."""
-    return {key: number(value) for key, value in (("min", low), ("max", high)) if value is not None}
 
 
 def _value(param: Param, shape: tuple[int, ...], single: tuple[int, ...], writer: TorchWriter) -> Expr:
@@ -70,10 +65,3 @@ def drawn(law: StartLaw, shape: tuple[Expr, ...], symbols: Symbols, copies: int 
         case ("zeros" | "ones") as name, _:
             return call(f"torch.{name}", Tuple(shape), dtype=dotted("torch.float64"))
     raise TypeError(f"no torch form of the law {law!r}")
-
-
-def fans(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Fan in and fan out of a weight ``W[out, in, ...]``: what follows the second dim is a kernel, in both."""
-    if len(shape) < 2:
-        return max(prod(shape), 1), max(prod(shape), 1)
-    return prod(shape[1:]), shape[0] * prod(shape[2:])
