@@ -17,8 +17,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import energyc
-from energyc.code.plan import Passes
-from energyc.code.plan.operations import force_flops
+from energyc.code.plan import Passes, force_flops
 from energyc.derivation.derive import derive
 from energyc.language.diagnostics import SpecError
 from energyc.runtime.equations.inputs import prepared

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from energyc.code.plan.features import Features
 from energyc.code.plan.outer import OuterNetwork
-from energyc.code.plan.passes import Passes
-from energyc.code.plan.planner import Plan, plan
+from energyc.code.plan.planner import Passes, Plan, plan
 from energyc.code.plan.rims import off_rims
 from energyc.code.plan.routines import BLOCK, REPEATED, Prepared, prepare, prepare_primal
 from energyc.derivation.derive import Derivation, derive

@@ -5,7 +5,7 @@ and what the doctor tries follow from this registry: another target is another p
 object ``TARGET``, and another word here.
 
 Imports: ``calculus``, ``derive``, ``diagnostics``, ``expressions``, ``extras``, ``functions``, ``ir``, ``loops``,
-``module``, ``network``, ``notation``, ``plan``, ``runtime``, ``settings``, ``sparse``, ``tree``;
+``module``, ``network``, ``notation``, ``plan``, ``runtime``, ``settings``, ``sparse``, ``syntax``, ``tree``;
 libraries: ``numpy``, ``torch``.
 """
 

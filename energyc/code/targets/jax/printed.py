@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from energyc.code.module.context import Options
-from energyc.code.module.imports import JAX, imports
+from energyc.code.module.head import JAX, imports, origin
 from energyc.code.module.symbols import Symbols, definitions
-from energyc.code.targets.arrays.head import head
 from energyc.code.tree import facts, python
 from energyc.code.tree.expressions import Attribute, Dict, Name, String, Tuple, call, literal
 from energyc.code.tree.prose import wrapped
@@ -32,7 +31,7 @@ class Module:
         """The text. ``without`` are rules that JAX does not support, ``symbols`` the sizes."""
         body = (*self.constants, *self.equations, *self.model, self.network)
         said = [f"Unsupported in JAX: {', '.join(without)}"] * bool(without)
-        about = head(network, options.rules, options, [line for text in said for line in wrapped(text)])
+        about = origin(network, options.rules, options, [line for text in said for line in wrapped(text)])
         imported = imports(facts.free_names(*body), JAX, Import("energyc", ("jax",), "ej"))
         sizes = definitions(symbols, body) or (Blank(),) * bool(self.constants)
         return python.program(Program((*imported, *sizes, *body), about))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from energyc.code.module.imports import JAX, STANDARD
+from energyc.code.module.head import JAX, STANDARD
 from energyc.code.targets.jax.forms import RULES
 from energyc.runtime import RULES as DECLARED
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from energyc.code.module.context import Context, Options
-from energyc.code.module.imports import TORCH, imports
+from energyc.code.module.head import TORCH, imports, origin
 from energyc.code.module.printed import Printed
 from energyc.code.module.runtime import ALIAS
 from energyc.code.plan import ModulePlan
-from energyc.code.targets.arrays.head import head
 from energyc.code.targets.torch.layers import layered_part
 from energyc.code.targets.torch.part import network_part
 from energyc.code.tree import facts, python
@@ -30,6 +29,6 @@ def module(planned: ModulePlan, options: Options, own: Body, kernels: str = "", 
     ``kernels`` says in its head which kernels it has; ``further`` are imports beside those of torch and the runtime.
     """
     rules, of_kernels = [rule.name for rule in planned.features.rules], [f"Kernels: {kernels}"] if kernels else []
-    about = head(planned.network, rules, options, of_kernels)
+    about = origin(planned.network, rules, options, of_kernels)
     imported = imports(facts.free_names(*own), TORCH, Import("energyc", ("runtime",), ALIAS), further)
     return python.program(Module((Import("__future__", ("annotations",)), Blank(), *imported, *own), about))

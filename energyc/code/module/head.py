@@ -1,13 +1,17 @@
-"""The import statements at the head of a generated module, in the order of isort."""
+"""The head of a generated module: where it comes from, and its imports in the order of isort."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
+from energyc.code.module.context import Options
 from energyc.code.tree.expressions import Number, call
+from energyc.code.tree.prose import wrapped
 from energyc.code.tree.statements import Blank, Body, Do, Import
+from energyc.language.network import Network
 from energyc.runtime import CONTRACT
 
 #: Where each name comes from: a module, and what it is called there (None: it is the module).
@@ -60,3 +64,18 @@ def _paragraph(names: Names, read: Collection[str]) -> Body:
             items[module].append(item)
     whole.sort(key=lambda statement: (statement.module, statement.alias or ""))
     return (*whole, *(Import(module, tuple(sorted(items[module]))) for module in sorted(items)))
+
+
+def origin(network: Network, rules: Sequence[str], options: Options, further: Sequence[str] = ()) -> tuple[str, ...]:
+    """The lines of the docstring; ``further`` are those of a target."""
+    about = f"{network.name}: {network.description}" if network.description else network.name
+    digest = hashlib.sha256(network.source.text.encode()).hexdigest()
+    return (
+        *wrapped(about),
+        "",
+        f"Made by energyc {options.version} from {options.label}",
+        f"SHA-256 of the spec: {digest}",
+        *wrapped(f"Rules: {', '.join(rules)}", "    "),
+        *([f"Options: {options.settings}"] if options.settings else []),
+        *further,
+    )
