@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -17,15 +19,17 @@ from torch import Tensor
 from energyc import pipeline
 from energyc.language.diagnostics import SpecError, UserError
 from energyc.language.network import Network
-from energyc.resources import folder
+from energyc.resources import folder, resource
 from energyc.runtime.adjoints.backpropagation import GradientSums, backpropagate, backpropagate_in_kernels
 from energyc.runtime.adjoints.implicit import TransposedStep
 from energyc.runtime.equations.inputs import free_phase, prepared
+from energyc.runtime.kernels.library import built
 from energyc.runtime.networks.network import EnergyNetwork
 from energyc.runtime.relaxation.trajectory import Segment, single_steps
 from energyc.runtime.tensors.states import flatten, unflatten
 
 SPECS = sorted(folder("specs").glob("*.energy"))
+SPEC_OF = {path.stem: path for path in SPECS}
 MODELS = sorted((folder("specs") / "zoo").glob("*.energy"))
 BATCH = 5
 TOLERANCE = 1e-12
@@ -38,7 +42,12 @@ needs_interpreter = pytest.mark.skipif(
     find_spec("triton") is None or os.environ.get("TRITON_INTERPRET") != "1",
     reason="triton does not interpret its kernels here",
 )
-
+#: The targets with kernels.
+TARGETS = [
+    pytest.param("cpp", marks=needs_compiler),
+    pytest.param("triton", marks=[needs_interpreter, pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")]),
+]
+KINDS = pytest.mark.parametrize(("kind", "real"), [("float", np.float32), ("double", np.float64)])
 
 #: Sizes at which a spec without a preset for that is soon interpreted.
 SMALL = {
@@ -244,6 +253,13 @@ def normal(shape: Sequence[int], random: torch.Generator, net: Any) -> Tensor:
     return torch.randn(*shape, generator=random, dtype=torch.float64).to(net.device, net.dtype)
 
 
+def agrees(net: Any, tolerance: float | None = None, **given: Any) -> dict[str, float]:
+    """The differences of :func:`differences`, all of which are below a tolerance."""
+    found = differences(net, **given)
+    assert max(found.values()) < (tolerance or (1e-9 if net.target == "triton" else TOLERANCE)), found
+    return found
+
+
 def differences(net: Any, seed: int = 0, steps: int = 3, beta: float = 0.3) -> dict[str, float]:
     """For each kernel of a module the largest difference after some steps from random states, relative to them."""
     random = torch.Generator().manual_seed(seed)
@@ -343,6 +359,17 @@ def replay_plainly(work: Callable[[], None], device: torch.device) -> Callable[[
     """Work as it is recorded in a CUDA graph: done once for nothing, then again on the same tensors."""
     work()
     return work
+
+
+def loaded_with(headers: Sequence[str], code: str, kind: str = "float") -> Any:
+    """Code in C++ below headers of the runtime, built with real numbers of a kind, as functions."""
+    texts = [resource("codegen", "cpp", header).read_text() for header in headers]
+    return built("\n".join([*texts, code]), kind).loaded
+
+
+def pointer(array: np.ndarray) -> ctypes.c_void_p:
+    """Where an array begins."""
+    return ctypes.c_void_p(array.ctypes.data)
 
 
 def clones(states: Sequence[Tensor]) -> list[Tensor]:

@@ -19,14 +19,9 @@ from energyc.runtime.relaxation.steps import advance_
 from energyc.runtime.rules.adjoint import adjoined
 from energyc.runtime.tensors.states import flatten, unflatten
 from tests.emit.judge import resolved
-from tests.emit.kernels import SPECS, drawn, kernel_module, needs_compiler, needs_interpreter, normal, shipped
+from tests.emit.kernels import SPEC_OF, TARGETS, drawn, kernel_module, needs_compiler, normal, shipped
 
 GOAL = 1e-12
-#: The targets whose kernels iterate an adjoint.
-TARGETS = [
-    pytest.param("cpp", marks=needs_compiler),
-    pytest.param("triton", marks=[needs_interpreter, pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")]),
-]
 #: Weights so large that steps settle slowly, or (beyond 1) never.
 CHAIN = """\
 network chain
@@ -129,8 +124,7 @@ def test_gradients_are_those_of_torch(
     name: str, dtype: torch.dtype, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O1")
-    path = next(p for p in SPECS if p.stem == name)
-    net = kernel_module(shipped(path), ["implicit"], target, dtype=dtype)
+    net = kernel_module(shipped(SPEC_OF[name]), ["implicit"], target, dtype=dtype)
     ran = _counted(monkeypatch, KernelNetwork, "_adjoint_steps_")
     random = torch.Generator().manual_seed(5)
     clamps, targets = drawn(net.clamp_shapes, random, net), drawn(net.target_shapes, random, net)
@@ -156,7 +150,6 @@ def test_what_is_no_number_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bool(good.isfinite().all())
 
 
-BESIDE = {path.stem: path for path in SPECS}
 #: Sets that each mix their entries, a box and none.
 SETS = """\
 network sets
@@ -197,10 +190,10 @@ def beside(net: Any, size: float = 0.7, steps: int = 3) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.abridged(every=5)
-@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.parametrize("name", SPEC_OF)
 def test_states_that_move_with_their_adjoint(name: str, target: str) -> None:
     try:
-        net = kernel_module(shipped(BESIDE[name]), ["adjoint"], target)
+        net = kernel_module(shipped(SPEC_OF[name]), ["adjoint"], target)
     except UserError as refused:
         pytest.skip(str(refused).splitlines()[0])
     if hasattr(net, "copies") or "adjoining" not in net.kernels.names:

@@ -18,12 +18,11 @@ from energyc import pipeline
 from energyc.code.loops import kernel_text
 from energyc.code.module.context import Options
 from energyc.code.targets.kernels import all_kernels, kernels_of
-from energyc.resources import folder, resource
+from energyc.resources import folder
 from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.equations.products import PRODUCTS
-from energyc.runtime.kernels.library import Library, built
 from energyc.runtime.networks.network import EnergyNetwork
-from tests.emit.kernels import drawn, needs_compiler
+from tests.emit.kernels import drawn, loaded_with, needs_compiler, pointer
 
 ENTRY = """
 extern "C" void whole(const float* left, const Int* rows, Int row_count, const Int* left_terms, const float* right,
@@ -43,19 +42,15 @@ extern "C" void whole(const float* left, const Int* rows, Int row_count, const I
 PORTABLE = "-mno-avx512bf16"
 
 
-def library(flags: str, monkeypatch: pytest.MonkeyPatch) -> Library:
+def product(flags: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The function that packs a right matrix and multiplies by it."""
     monkeypatch.setenv("CXXFLAGS", flags)
-    texts = [(resource("codegen") / "cpp" / header).read_text() for header in ("kernels.h", "bfloat16.h")]
-    return built("\n".join([*texts, ENTRY]))
+    return loaded_with(["kernels.h", "bfloat16.h"], ENTRY).whole
 
 
 def rounded(array: np.ndarray) -> np.ndarray:
     """To bfloat16 by torch, in float64."""
     return torch.from_numpy(array).bfloat16().double().numpy()
-
-
-def pointer(array: np.ndarray) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
 
 
 def laid(random: np.random.Generator, sizes: Sequence[int], order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -78,7 +73,7 @@ def laid(random: np.random.Generator, sizes: Sequence[int], order: int) -> tuple
 @pytest.mark.parametrize("flags", ["", PORTABLE, "-O1 -fsanitize=undefined -fno-sanitize-recover=all"])
 def test_they_are_products_of_rounded_operands(flags: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside the product in float64 of operands that torch rounded, at odd sizes and in any order in memory."""
-    function = library(flags, monkeypatch).loaded.whole
+    function = product(flags, monkeypatch)
     seed = Random().randrange(10**9)
     print(f"seed {seed}")
     random = np.random.default_rng(seed)
@@ -111,7 +106,7 @@ def test_they_are_products_of_rounded_operands(flags: str, monkeypatch: pytest.M
 @pytest.mark.parametrize("flags", ["", PORTABLE])
 def test_ties_go_to_the_even_number(flags: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A product of one term is exact in float32: numbers between two of 8 bits, at and beside the middle, times 1."""
-    function, whole = library(flags, monkeypatch).loaded.whole, ctypes.c_int64
+    function, whole = product(flags, monkeypatch), ctypes.c_int64
     bits = np.random.default_rng(3).integers(0x3F000000, 0x42000000, 64, dtype=np.uint32) & 0xFFFF0000
     left = np.concatenate([bits + np.uint32(end) for end in (0x7FFF, 0x8000, 0x8001, 0)]).view(np.float32)
     left = np.concatenate([left, -left])

@@ -16,9 +16,7 @@ from energyc.code.module.context import Options
 from energyc.code.targets.kernels import kernels_of
 from energyc.language.diagnostics import Source
 from energyc.language.network import Network
-from energyc.resources import resource
-from energyc.runtime.kernels.library import Library, built
-from tests.emit.kernels import TOLERANCE, differences, kernel_module, needs_compiler
+from tests.emit.kernels import agrees, kernel_module, loaded_with, needs_compiler, pointer
 
 CALL = """
 extern "C" void whole_{few}(const Real* few, Real factor, const Real* many, Int terms, const Real* matrix, Real* out,
@@ -51,22 +49,13 @@ train {{ rule = {rule} }}
 BOTH = "energy joint = -sum[j,k](s[j] * W[j,k] * y[k])"
 
 
-def pointer(array: np.ndarray) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
-
-
-def library(kind: str) -> Library:
-    """The function for each number of few."""
-    texts = [(resource("codegen") / "cpp" / header).read_text() for header in ("kernels.h", "dots.h", "coupling.h")]
-    return built("\n".join([*texts, *(CALL.format(few=few) for few in range(1, FEW + 1))]), kind)
-
-
 @needs_compiler
 @pytest.mark.parametrize(
     ("kind", "real", "number"), [("float", np.float32, ctypes.c_float), ("double", np.float64, ctypes.c_double)]
 )
 def test_they_are_products(kind: str, real: type[np.floating], number: Any) -> None:
-    loaded = library(kind).loaded
+    each = "\n".join(CALL.format(few=few) for few in range(1, FEW + 1))
+    loaded = loaded_with(["kernels.h", "dots.h", "coupling.h"], each, kind)
     seed = Random().randrange(10**9)
     print(f"seed {seed}")
     random = np.random.default_rng(seed)
@@ -139,4 +128,4 @@ def test_phases_are_those_of_torch(rule: str, monkeypatch: pytest.MonkeyPatch) -
     for more in mores:
         for many, few in ((70, 10), (131, 12)):
             net = kernel_module(network(more, many, few, rule=rule), [rule])
-            assert max(differences(net).values()) < TOLERANCE, (more, many, few)
+            agrees(net)

@@ -12,9 +12,7 @@ import pytest
 from energyc import pipeline
 from energyc.code.targets.cpp.products import FEW_COLUMNS
 from energyc.language.diagnostics import Source
-from energyc.resources import resource
-from energyc.runtime.kernels.library import Library, built
-from tests.emit.kernels import TOLERANCE, differences, kernel_module, needs_compiler
+from tests.emit.kernels import agrees, kernel_module, loaded_with, needs_compiler, pointer
 
 ENTRY = """
 extern "C" void whole(const Real* left, Int gap, Int rows, Int terms, const Real* right, Real* out, Int columns,
@@ -27,22 +25,12 @@ extern "C" void whole(const Real* left, Int gap, Int rows, Int terms, const Real
 """
 
 
-def pointer(array: np.ndarray) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
-
-
-def library(kind: str) -> Library:
-    """The functions, and one that lays a right matrix and multiplies by it."""
-    texts = [(resource("codegen") / "cpp" / header).read_text() for header in ("kernels.h", "dots.h")]
-    return built("\n".join([*texts, ENTRY]), kind)
-
-
 @needs_compiler
 @pytest.mark.parametrize(
     ("kind", "real", "number"), [("float", np.float32, ctypes.c_float), ("double", np.float64, ctypes.c_double)]
 )
 def test_they_are_products(kind: str, real: type[np.floating], number: Any) -> None:
-    function = library(kind).loaded.whole
+    function = loaded_with(["kernels.h", "dots.h"], ENTRY, kind).whole
     seed = Random().randrange(10**9)
     print(f"seed {seed}")
     random = np.random.default_rng(seed)
@@ -91,4 +79,4 @@ def test_networks_take_them_by_their_sizes(
         pipeline.resolve(Source("downwards.energy", DOWNWARDS.format(many=many, few=few))), ["implicit"]
     )
     assert ("dots<T>(s_" in net.kernels.source) is takes
-    assert max(differences(net).values()) < TOLERANCE
+    agrees(net)

@@ -12,9 +12,8 @@ import pytest
 
 from energyc.runtime.kernels.headers import expanded
 from energyc.runtime.kernels.library import FLAGS
-from tests.emit.kernels import SPECS, kernel_module, needs_compiler, shipped
+from tests.emit.kernels import SPEC_OF, kernel_module, needs_compiler, shipped
 
-THICK = next(path for path in SPECS if path.stem == "thick")
 COMPILER = os.environ.get("CXX", "c++").split()
 FUNCTION = re.compile(r"^(_Z\w+)[\w.]*:")
 LABEL = re.compile(r"^(\.L\w+):")
@@ -108,7 +107,7 @@ def test_products_read_each_vector_once(flags: str, real: str) -> None:
 
     A vector of terms of a product with few columns takes one of each row and of each column.
     """
-    source = expanded(kernel_module(shipped(THICK), ["tracking-aep"]).kernels.source)
+    source = expanded(kernel_module(shipped(SPEC_OF["thick"]), ["tracking-aep"]).kernels.source)
     loops = list(innermost_loops(assembly(source, real, flags)))
     rows, vectors = PROCESSORS[flags], 2
     panels = [loop for loop in loops if "5panelI" in loop.function and loop.products == rows * vectors]

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from energyc.runtime import ops
 from energyc.runtime.equations.inputs import prepared
 from energyc.surfaces.doctor.trial import SPEC
 from tests.drawing import seeds, share
+from tests.emit.judge import resolved
 from tests.emit.kernels import NUMBERED
 from tests.emit.kernels import shipped as small
 from tests.emit.random_specs import random_spec
@@ -44,19 +46,24 @@ OTHERS = {"hopfield", "thick", "cem_literal", "cem", "et_graph", "elastic_net", 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
 
 
+def in_jax(test: Any) -> Any:
+    """A slow test where JAX is installed."""
+    return needs_jax(pytest.mark.slow(test))
+
+
 # ------------------------------------------------------------------ what is written
 
 
 def test_it_is_written_without_jax() -> None:
     """JAX is imported by the module alone."""
-    made = pipeline.emit(pipeline.resolve(pipeline.read("hopfield")), target="jax")
+    made = pipeline.emit(resolved("hopfield"), target="jax")
     assert "import jax.numpy as jnp" in made.text and made.fallback is None
     assert "jax" not in sys.modules or importlib.util.find_spec("jax") is not None
-    assert made.text == pipeline.emit(pipeline.resolve(pipeline.read("hopfield")), target="jax").text
+    assert made.text == pipeline.emit(resolved("hopfield"), target="jax").text
 
 
 def test_rules_without_a_form_are_named_or_refused() -> None:
-    network = pipeline.resolve(pipeline.read("hopfield"))
+    network = resolved("hopfield")
     head = " ".join(pipeline.emit(network, ("all",), target="jax").text.split('"""')[1].split())
     assert "Unsupported in JAX: chl, dyadic-ep" in head
     with pytest.raises(UserError, match="chl of hopfield has no form in JAX yet") as raised:
@@ -84,7 +91,7 @@ def table() -> str:
         except UserError as error:
             rows.setdefault(error.message.partition("yet: ")[2] or error.message, []).append(name)
             continue
-        rules = " ".join(made.text.partition("Rules: ")[2].partition("Passes: ")[0].split())
+        rules = " ".join(re.split(r"\n(?=\S)", made.text.partition("Rules: ")[2])[0].split())
         rows.setdefault(", ".join(f"`{rule}`" for rule in sorted(rules.split(", "))), []).append(name)
     ordered = sorted(rows.items(), key=lambda row: (not row[0].startswith("`"), -len(row[1]), row[0]))
     lines = [f"| {', '.join(names)} | {says} |" for says, names in ordered]
@@ -203,8 +210,7 @@ def same(pair: Pair, rules: tuple[str, ...], close: float) -> None:
 
 
 @pytest.mark.sampled
-@needs_jax
-@pytest.mark.slow
+@in_jax
 @pytest.mark.parametrize("spec", ["hopfield", "thick"])
 def test_every_rule_of_two_networks(spec: str, float64: None) -> None:
     pair = Pair(spec)
@@ -212,11 +218,10 @@ def test_every_rule_of_two_networks(spec: str, float64: None) -> None:
     same(pair, tuple(pair.jax.rules), 1e-10)
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 def test_every_rule_through_layers(float64: None) -> None:
     """Two layers with settings of their own, one of them in a repeat, and a param that both read."""
-    pair = Pair(pipeline.resolve(pipeline.read(LAYERS)))
+    pair = Pair(resolved(LAYERS))
     assert set(RULES) - {"tbptt"} == set(pair.jax.rules)
     same_rest(pair)
     for rule in pair.jax.rules:
@@ -225,13 +230,12 @@ def test_every_rule_through_layers(float64: None) -> None:
     same_answer(pair, 1e-10)
 
 
-@needs_jax
 @pytest.mark.sampled
-@pytest.mark.slow
+@in_jax
 @pytest.mark.parametrize("spec", ["cem", "et_graph", "numbered"])
 def test_back_through_layers_noise_and_numbered_steps(spec: str, float64: None) -> None:
     """`cem` computes between its layers; noise, where there is some, is given to both."""
-    pair = Pair(pipeline.resolve(pipeline.read(NUMBERED)) if spec == "numbered" else spec, rules=("bptt",))
+    pair = Pair(resolved(NUMBERED) if spec == "numbered" else spec, rules=("bptt",))
     same_rest(pair)
     if pair.torch.noise_shapes:
         pair.with_noise()
@@ -240,8 +244,7 @@ def test_back_through_layers_noise_and_numbered_steps(spec: str, float64: None) 
     assert difference(found, theirs) < 1e-10
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 def test_layers_that_hardly_hear_the_cost_are_nudged_strongly(float64: None) -> None:
     """What comes back to the layers of `cem` is 1e-9 at random params: weak nudges would be lost in rounding."""
     pair = Pair("cem")
@@ -250,8 +253,7 @@ def test_layers_that_hardly_hear_the_cost_are_nudged_strongly(float64: None) -> 
         assert difference(found, theirs) < 1e-10, rule
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 def test_a_look_at_each_chunk(float64: None) -> None:
     """By `exit = early` samples stop before the steps of the spec."""
     pair = Pair("sparse_coding", rules=("implicit",))
@@ -260,9 +262,8 @@ def test_a_look_at_each_chunk(float64: None) -> None:
     same(pair, ("implicit",), 1e-10)
 
 
-@needs_jax
 @pytest.mark.sampled
-@pytest.mark.slow
+@in_jax
 @pytest.mark.parametrize("spec", ["elastic_net", "group_lasso"])
 def test_kinks_move_by_proximal_steps(spec: str, float64: None) -> None:
     """By every rule that has a form, and through the answer."""
@@ -273,24 +274,20 @@ def test_kinks_move_by_proximal_steps(spec: str, float64: None) -> None:
     same_answer(pair, 1e-10)
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 def test_back_through_so_many_proximal_steps(float64: None) -> None:
     """Exactly so many, or the last of them alone."""
     settings = {"relax.tolerance": None, "relax.steps": 6, "nudge.steps": 3}
-    pair = Pair(
-        pipeline.resolve(pipeline.read("elastic_net"), pipeline.Choices(None, settings)), rules=("bptt", "tbptt")
-    )
+    pair = Pair(resolved("elastic_net", **settings), rules=("bptt", "tbptt"))
     same(pair, ("bptt", "tbptt"), 1e-10)
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 @pytest.mark.parametrize(("spec", "tolerance"), [("tel", 0.2), ("tel_digits", 0.2)])
 def test_it_ends_by_patience_outside_of_training(spec: str, tolerance: float, float64: None) -> None:
     """Learning runs all steps, with what training adds; elsewhere each sample stops by itself."""
     sizes = {"I": 12, "C": 6, "relax.tolerance": tolerance}
-    pair = Pair(pipeline.resolve(pipeline.read(spec), pipeline.Choices(None, sizes)))
+    pair = Pair(resolved(spec, **sizes))
     if pair.network.cost is not None:
         same(pair, tuple(pair.jax.rules), 1e-10)
     pair.clamps, pair.targets = given(pair.network, batch=20)
@@ -298,17 +295,15 @@ def test_it_ends_by_patience_outside_of_training(spec: str, tolerance: float, fl
     assert len(set(pair.torch.relax(pair.clamps).steps.tolist())) > 1
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 def test_a_step_is_measured_by_the_energy(float64: None) -> None:
-    pair = Pair(pipeline.resolve(pipeline.read("hopfield"), pipeline.Choices(None, {"relax.measure": "energy"})))
+    pair = Pair(resolved("hopfield", **{"relax.measure": "energy"}))
     same_rest(pair)
     assert min(pair.torch.relax(pair.clamps).steps) < pair.module.MODEL.settings.max_steps
 
 
 @pytest.mark.sampled
-@needs_jax
-@pytest.mark.slow
+@in_jax
 @pytest.mark.parametrize(
     ("spec", "settings"),
     [
@@ -325,7 +320,7 @@ def test_a_relaxation_chooses_its_step(spec: str, settings: dict[str, Any], floa
     An estimate of the curvature is a quotient of differences: it keeps ten digits.
     """
     chosen = {**settings, "relax.step": "auto"}
-    pair = Pair(pipeline.resolve(pipeline.read(spec), pipeline.Choices(None, chosen)))
+    pair = Pair(resolved(spec, **chosen))
     assert not set(pair.jax.rules) & {"bptt", "tbptt"}
     same_rest(pair, 1e-10)
     same(pair, tuple(pair.jax.rules), 1e-9)
@@ -351,14 +346,13 @@ nudge { steps = 10 }
 """
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 @pytest.mark.parametrize(
     "spec", [*share(["conv_digits", "conv_hopfield", "deep_hopfield3", "hopfield_resnet"]), "small"]
 )
 def test_blocks_move_to_their_minimisers(spec: str, float64: None) -> None:
     """By every rule that there is in torch and has a form; one that goes back through steps has none through sweeps."""
-    pair = Pair(pipeline.resolve(pipeline.read(BLOCKS)) if spec == "small" else spec)
+    pair = Pair(resolved(BLOCKS) if spec == "small" else spec)
     assert set(pair.jax.rules) == set(RULES) & set(pair.torch.rules) == set(RULES) - {"bptt", "tbptt"}
     same_rest(pair)
     same(pair, ("adjoint",), 1e-10)
@@ -384,17 +378,15 @@ nudge { steps = 20 }
 """
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 def test_the_slope_of_a_cost_may_be_a_number(float64: None) -> None:
     """It was an array of integers, which no linear solve takes."""
-    pair = Pair(pipeline.resolve(pipeline.read(TWO_KINKS)))
+    pair = Pair(resolved(TWO_KINKS))
     same_rest(pair)
     same(pair, ("implicit", "adjoint", "centered-ep"), 1e-10)
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 @pytest.mark.parametrize("spec", share(sorted(set(shipped()) - OTHERS)))
 def test_other_specs(spec: str, float64: None) -> None:
     try:
@@ -408,18 +400,16 @@ def test_other_specs(spec: str, float64: None) -> None:
     same(pair, tuple(rule for rule in (own, "adjoint") if rule in pair.jax.rules), FEWER_DIGITS.get(spec, 1e-9))
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 @pytest.mark.parametrize("spec", ["hopfield", "thick"])
 def test_float32_differs_by_rounding(spec: str) -> None:
     same(Pair(spec, "float32"), ("bptt", "adjoint"), 1e-4)
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 @pytest.mark.parametrize("step", [0.5, "auto"])
 def test_the_strength_of_a_nudge_is_that_of_torch(step: object, float64: None) -> None:
-    pair = Pair(pipeline.resolve(pipeline.read("hopfield"), pipeline.Choices(None, {"relax.step": step})))
+    pair = Pair(resolved("hopfield", **{"relax.step": step}))
     for rule in ("ep", "centered-ep"):
         ours = pair.torch.gradients(pair.clamps, pair.targets, rule)
         found = pair.jax.gradients(pair.clamps, pair.targets, rule)
@@ -427,12 +417,11 @@ def test_the_strength_of_a_nudge_is_that_of_torch(step: object, float64: None) -
         assert difference(found, {n: x.numpy() for n, x in ours.params.items()}) < close
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 def test_a_step_is_chosen_in_bfloat16_too() -> None:
     import jax
 
-    network = pipeline.resolve(pipeline.read("hopfield"), pipeline.Choices(None, {"relax.step": "auto"}))
+    network = resolved("hopfield", **{"relax.step": "auto"})
     loaded: Any = pipeline.instantiate(pipeline.emit(network, ("centered-ep",), target="jax"), "cpu", "float32", 0)
     module: Any = sys.modules[type(loaded).__module__]
     clamps, targets = given(network)
@@ -442,8 +431,7 @@ def test_a_step_is_chosen_in_bfloat16_too() -> None:
     assert bool(np.isfinite(np.asarray(found.params.W1, "float32")).all())
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 def test_grad_goes_through_the_answer(float64: None) -> None:
     same_answer(Pair("hopfield"), 1e-9)
 
@@ -462,8 +450,7 @@ def same_answer(pair: Pair, close: float) -> None:
     assert given_x.grad is not None and difference({"x": by_clamps.x}, {"x": given_x.grad.numpy()}) < close
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 @pytest.mark.parametrize(("spec", "rule"), [("hopfield", "centered-ep"), ("thick", "tracking-aep")])
 def test_optax_trains_it(spec: str, rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The module as a file: the cost of one batch falls to half of what it was."""
@@ -489,11 +476,10 @@ def test_optax_trains_it(spec: str, rule: str, tmp_path: Path, monkeypatch: pyte
     assert costs[-1] < costs[0] / 2, costs[::10]
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 def test_it_goes_over_devices_and_under_vmap(tmp_path: Path) -> None:
     """A batch shared by two devices by hand and by the compiler, sets of params, samples, donation, bfloat16."""
-    made = pipeline.emit(pipeline.resolve(pipeline.read("hopfield")), ("centered-ep",), target="jax")
+    made = pipeline.emit(resolved("hopfield"), ("centered-ep",), target="jax")
     (tmp_path / "hopfield_jax.py").write_text(made.text)
     environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     command = [sys.executable, str(Path(__file__).with_name("devices.py")), str(tmp_path)]
@@ -509,15 +495,14 @@ def reals(x: Any) -> Any:
     return x.astype("float32") if x.dtype == np.float64 else x
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 @pytest.mark.parametrize("seed", seeds(6))
 def test_random_specs(seed: int, float64: None) -> None:
     """The equations of random specs beside torch's."""
     text = random_spec(seed, real=bool(seed % 2))
     print(f"seed {seed}\n{text}")
     try:
-        pair = Pair(pipeline.resolve(pipeline.read(text)), rules=("implicit",))
+        pair = Pair(resolved(text), rules=("implicit",))
     except (SpecError, UserError) as error:
         pytest.skip(str(error).partition("\n")[0])
     same_equations(pair, 1e-9)
@@ -558,8 +543,7 @@ def same_arrays(found: Iterable[Any], expected: Sequence[torch.Tensor | None], c
             np.testing.assert_allclose(np.asarray(x), y, rtol=0, atol=close * max(1.0, float(y.abs().max())))
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 @pytest.mark.parametrize("spec", ["coupled_learning", "monotone"])
 def test_params_are_put_back_on_their_sets(spec: str, float64: None) -> None:
     pair = Pair(spec, rules=("implicit",))
@@ -579,8 +563,7 @@ def test_params_are_put_back_on_their_sets(spec: str, float64: None) -> None:
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
-@needs_jax
-@pytest.mark.slow
+@in_jax
 def test_operations_on_arrays_are_those_of_torch(float64: None) -> None:
     """Windows, gathers, segments and reductions beside those of the runtime of torch, on the same numbers."""
     from energyc import jax as ej

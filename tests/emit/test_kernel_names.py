@@ -14,7 +14,7 @@ from energyc.resources import resource
 from energyc.runtime.kernels import triton_functions, triton_kernels
 from energyc.runtime.kernels.library import FLAGS
 from tests.emit.judge import resolved
-from tests.emit.kernels import TOLERANCE, differences, kernel_module, needs_compiler, needs_interpreter
+from tests.emit.kernels import TARGETS, agrees, kernel_module, needs_compiler
 
 SPEC = """network {0}
 dim N = 3, M = 4
@@ -36,7 +36,9 @@ NAMES = (
     "double T Int n now packed memory std main free_phase pack multiply "
     "concept co_await requires char8_t co_yield consteval signbit y0 gamma isnan real samples "
     "None True async match print len tl triton torch place inside given "
-    "__class__ x_ x_ptr x_2 x__2 free_kernel kernels beta step_s scalars r sample"
+    "__class__ x_ x_ptr x_2 x__2 free_kernel kernels beta step_s scalars r sample "
+    "matrix room cdiv k p jit then free_group_1 free_step nudged_step None_ block_tanh "
+    "i j b t q s inside_here samples x a e l"
 ).split()
 
 
@@ -46,20 +48,10 @@ def network_of(turn: int) -> str:
 
 
 @pytest.mark.abridged(every=3)
-@needs_compiler
+@pytest.mark.parametrize("target", TARGETS, indirect=True)
 @pytest.mark.parametrize("turn", range(len(NAMES) // 12))
-def test_names_in_cpp(turn: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CXXFLAGS", "-O0")
-    found = differences(kernel_module(resolved(network_of(turn))))
-    assert "nudged" in found and max(found.values()) < TOLERANCE, found
-
-
-@needs_interpreter
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
-@pytest.mark.parametrize("turn", range(len(NAMES) // 12))
-def test_names_in_triton(turn: int) -> None:
-    found = differences(kernel_module(resolved(network_of(turn)), target="triton"))
-    assert "nudged" in found and max(found.values()) < TOLERANCE, found
+def test_names_of_a_spec_stay_names(turn: int, target: str) -> None:
+    assert "nudged" in agrees(kernel_module(resolved(network_of(turn)), target=target))
 
 
 def has_a_shape(name: str) -> bool:

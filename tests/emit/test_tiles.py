@@ -17,11 +17,11 @@ from energyc.code.loops.nest import Group, MatrixProduct
 from energyc.code.loops.tiles import FEWEST, MOST, RIGHT, WIDEST, rows_at_hand
 from energyc.code.targets.triton.groups import is_alone
 from energyc.code.targets.triton.phases import launches
-from tests.emit.kernels import SPECS, differences, drawn, kernel_module, needs_compiler, needs_interpreter
+from tests.emit.judge import resolved
+from tests.emit.kernels import SPEC_OF, SPECS, TARGETS, agrees, drawn, kernel_module, needs_interpreter
 from tests.emit.test_triton import compiled_for_a_gpu
 
 TOLERANCE = 1e-9
-FREE = "relax {{ step = 1/5, steps = 10, tolerance = none }}\nnudge {{ beta = 1/4, steps = 4 }}\n"
 #: Pairs of tokens: the force on a token sums over what it looks at and over what looks at it.
 PAIRS = """\
 network pairs
@@ -56,10 +56,6 @@ nudge {{ beta = 1/4, steps = 4 }}
 """
 
 
-def spec(name: str) -> Path:
-    return next(path for path in SPECS if path.stem == name)
-
-
 def in_memory(kernel: Kernel) -> list[int]:
     """The sizes of what lies between the blocks of a step."""
     return [math.prod(buffer.sizes) for buffer in layout(kernel.body).offsets]
@@ -75,7 +71,7 @@ def tiles(kernel: Kernel) -> list[tuple[int, int, int]]:
 
 
 def test_no_scores_of_attention_are_in_memory() -> None:
-    free, nudged, _ = kernels(spec("thick"), pipeline.Choices())
+    free, nudged, _ = kernels(SPEC_OF["thick"], pipeline.Choices())
     tokens, heads = 64, 4
     for kernel in (free, nudged):
         assert heads * tokens * tokens not in in_memory(kernel)
@@ -83,7 +79,7 @@ def test_no_scores_of_attention_are_in_memory() -> None:
 
 
 def test_an_energy_of_pairs_makes_its_weights_twice_and_keeps_none() -> None:
-    free, _ = kernels(spec("cet"), pipeline.Choices())
+    free, _ = kernels(SPEC_OF["cet"], pipeline.Choices())
     heads, tokens = 12, 121
     assert heads * tokens * tokens not in in_memory(free)
     assert tiles(free) == [(1, 0, 1), (1, 0, 1)]
@@ -92,20 +88,20 @@ def test_an_energy_of_pairs_makes_its_weights_twice_and_keeps_none() -> None:
 
 
 def test_rows_that_are_too_wide_leave_their_weights_in_memory() -> None:
-    free = next(kernel for kernel in kernels(spec("et_image"), pipeline.Choices()))
+    free = next(kernel for kernel in kernels(SPEC_OF["et_image"], pipeline.Choices()))
     assert tiles(free) == [(1, 0, 0)]
     assert 12 * 196 * 196 in in_memory(free)
 
 
 @pytest.mark.parametrize("name", ["hopfield", "modern_hopfield", "deq"])
 def test_phases_of_small_networks_are_one_launch(name: str) -> None:
-    for kernel in (k for k in kernels(spec(name), pipeline.Choices()) if k.walk == "relax"):
+    for kernel in (k for k in kernels(SPEC_OF[name], pipeline.Choices()) if k.walk == "relax"):
         assert is_alone(kernel) and launches(kernel) == 1 and not in_memory(kernel)
 
 
 def test_products_of_large_matrices_stay_with_torch() -> None:
     """Those by which a group would be longer at work than they take to go through memory."""
-    free, *_ = kernels(spec("thick"), pipeline.Choices())
+    free, *_ = kernels(SPEC_OF["thick"], pipeline.Choices())
     apart = [block for block in free.body if isinstance(block, MatrixProduct)]
     assert {(x.inner.count, x.columns.count) for x in apart} == {(128, 32), (128, 128), (128, 512), (512, 128)}
     for kernel in (k for path in SPECS for k in _all(path)):
@@ -131,21 +127,20 @@ def _all(path: Path) -> list[Kernel]:
 @pytest.mark.parametrize(("tokens", "width", "heads", "inner"), [(5, 3, 2, 4), (17, 6, 1, 19), (33, 4, 3, 16)])
 def test_pairs(where: str, tokens: int, width: int, heads: int, inner: int) -> None:
     text = PAIRS.format(tokens=tokens, width=width, heads=heads, inner=inner, where=where)
-    network = pipeline.resolve(pipeline.read(text))
+    network = resolved(text)
     net = kernel_module(network, ["centered-ep"], target="triton")
     assert "block_dot" in pipeline.emit(network, ["centered-ep"], target="triton").text
-    found = differences(net)
-    assert found.keys() >= {"free", "nudged"} and max(found.values()) < TOLERANCE, found
+    assert agrees(net).keys() >= {"free", "nudged"}
 
 
 @needs_interpreter
 @pytest.mark.parametrize(("first", "second", "third"), [(4, 5, 6), (16, 33, 4), (70, 17, 31)])
 def test_layers(first: int, second: int, third: int) -> None:
     """Whole phases in one launch, of 1 to 70 samples, in steps of different numbers."""
-    network = pipeline.resolve(pipeline.read(LAYERS.format(first=first, second=second, third=third)))
+    network = resolved(LAYERS.format(first=first, second=second, third=third))
     net = kernel_module(network, ["centered-ep"], target="triton")
     assert all(phase.whole for phase in net.kernels.phases.values())
-    assert max(differences(net, steps=7).values()) < TOLERANCE
+    agrees(net, steps=7)
     random = torch.Generator().manual_seed(3)
     for samples in (1, 16, 70):
         clamps = drawn(net.clamp_shapes, random, net, batch=samples)
@@ -158,7 +153,7 @@ def test_layers(first: int, second: int, third: int) -> None:
 
 def test_a_phase_of_one_launch_reads_before_it_writes() -> None:
     """Between the loads of a step and its stores is a barrier, and one before the next step; loads ahead are off."""
-    text = pipeline.emit(pipeline.resolve(pipeline.read(spec("hopfield"))), target="triton").text
+    text = pipeline.emit(pipeline.resolve(pipeline.read(SPEC_OF["hopfield"])), target="triton").text
     (loop, _) = re.findall(r"    for _ in tl\.range\(0, steps, num_stages=1\):\n((?:        .*\n)+)", text)
     before, stores, after = loop.partition("tl.debug_barrier()\n")[0], loop.split("tl.debug_barrier()\n")[1], loop
     assert "tl.store" not in before and "tl.load" in before
@@ -202,16 +197,16 @@ train {{ rule = bptt }}
 @needs_interpreter
 @pytest.mark.parametrize("outer", ["relu", "tanh"])
 def test_pairs_with_clamps(outer: str) -> None:
-    net = kernel_module(pipeline.resolve(pipeline.read(CLAMPED.format(outer=outer))), ["centered-ep"], target="triton")
-    assert max(differences(net).values()) < TOLERANCE
+    net = kernel_module(resolved(CLAMPED.format(outer=outer)), ["centered-ep"], target="triton")
+    agrees(net)
 
 
 @needs_interpreter
 @pytest.mark.parametrize("size", [300, 4100])
 def test_phases_whose_rows_are_walked_along_are_no_one_launch(size: int) -> None:
-    net = kernel_module(pipeline.resolve(pipeline.read(LONG.format(size=size))), target="triton")
+    net = kernel_module(resolved(LONG.format(size=size)), target="triton")
     assert net.kernels.phases["free"].whole == (size == 300)
-    assert max(differences(net).values()) < TOLERANCE
+    agrees(net)
 
 
 @needs_interpreter
@@ -227,9 +222,9 @@ def test_numbers_of_a_program_are_tensors(score: str, tmp_path: Path) -> None:
     """Labels and integers that are the same for all places of a program: in the interpreter, and compiled."""
     text = PAIRS.format(tokens=9, width=6, heads=3, inner=5, where="").replace("sum[a](q[h,n,a] * k[h,m,a])", score)
     text = text.replace("clamp x[N, D]", "dim V = 7\nclamp x[N, D]\nclamp kind : V")
-    network = pipeline.resolve(pipeline.read(text))
+    network = resolved(text)
     net = kernel_module(network, ["centered-ep"], target="triton")
-    assert max(differences(net).values()) < TOLERANCE
+    agrees(net)
     text = pipeline.emit(network, ["centered-ep"], target="triton").text
     assert compiled_for_a_gpu(text, tmp_path)
 
@@ -273,10 +268,8 @@ train {{ rule = bptt }}
 PRODUCTS = ["sum[i](tanh(P[n,i]) * W[i,o])", "sum[j](z[n,j] * V[j,o])"]
 
 
-@pytest.mark.parametrize(
-    "target", [pytest.param("triton", marks=needs_interpreter), pytest.param("cpp", marks=needs_compiler)]
-)
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("order", [PRODUCTS, PRODUCTS[::-1]])
 def test_sums_of_products_of_samples_and_of_none(order: list[str], target: str) -> None:
-    net = kernel_module(pipeline.resolve(pipeline.read(MIXED.format(sum=" + ".join(order)))), target=target)
-    assert max(differences(net).values()) < TOLERANCE
+    net = kernel_module(resolved(MIXED.format(sum=" + ".join(order))), target=target)
+    agrees(net)

@@ -20,60 +20,34 @@ import torch
 
 from energyc import pipeline
 from energyc.code.targets.triton import groups
-from energyc.language.diagnostics import SpecError
-from energyc.language.network import Network
 from energyc.mathematics.functions import FUNCTIONS, ScalarFunction, scalar_function
 from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.kernels import triton_functions
 from energyc.runtime.kernels.triton_functions import interpreted
 from energyc.runtime.kernels.triton_kernels import TritonKernels
 from energyc.runtime.relaxation.graphs import Graphs
-from tests.drawing import draws
 from tests.emit.judge import resolved
 from tests.emit.kernels import (
     BATCH,
-    EDGES,
-    FLAGGED,
-    KINKS,
     MODELS,
-    NUMBERED,
-    SIMPLICES,
     SMALL,
+    SPEC_OF,
     SPECS,
-    SWEEPS,
+    agrees,
     differences,
     drawn,
     kernel_module,
     needs_interpreter,
-    numbered_phases,
     replay_plainly,
     shipped,
 )
-from tests.emit.random_specs import random_spec
-from tests.quick import few
 
 #: Quick to interpret, and between them every kind of block: boxes, masks, spheres, windows, gathers.
 QUICK = ("hopfield", "cet", "thick", "hopfield_conv", "cem", "et_anomaly")
-TOLERANCE = 1e-9
 
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 needs_triton = pytest.mark.skipif(not triton_functions.has_triton(), reason="triton is not installed")
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-
-
-@pytest.fixture
-def nothing_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """New memory is full of NaN, so that what no kernel has written shows."""
-    empty_like, new_empty = torch.empty_like, torch.Tensor.new_empty
-    monkeypatch.setattr(torch, "empty_like", lambda *a, **k: spoilt(empty_like(*a, **k)))
-    monkeypatch.setattr(torch.Tensor, "new_empty", lambda *a, **k: spoilt(new_empty(*a, **k)))
-
-
-def spec_path(name: str) -> Path:
-    return next(path for path in SPECS if path.stem == name)
-
-
-def spoilt(x: torch.Tensor) -> torch.Tensor:
-    return x.fill_(float("nan")) if x.is_floating_point() else x
 
 
 def quick(paths: list[Path]) -> list[Any]:
@@ -86,17 +60,14 @@ def quick(paths: list[Path]) -> list[Any]:
 
 @needs_interpreter
 @pytest.mark.usefixtures("nothing_left")
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 @pytest.mark.parametrize("path", quick(SPECS))
 def test_shipped_specs(path: Path) -> None:
-    found = differences(kernel_module(shipped(path), target="triton"))
-    assert max(found.values()) < TOLERANCE, found
+    agrees(kernel_module(shipped(path), target="triton"))
 
 
 @needs_interpreter
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 def test_single_precision() -> None:
-    net = kernel_module(shipped(spec_path("hopfield")), target="triton", dtype=torch.float32)
+    net = kernel_module(shipped(SPEC_OF["hopfield"]), target="triton", dtype=torch.float32)
     assert next(net.parameters()).dtype == torch.float32
     found = differences(net)
     assert 0 < max(found.values()) < 1e-5, found
@@ -104,28 +75,26 @@ def test_single_precision() -> None:
 
 @needs_interpreter
 @pytest.mark.usefixtures("nothing_left")
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 @pytest.mark.parametrize("name", ["hopfield", "cet", "thick", "hopfield_conv", "et_anomaly"])
 def test_products_in_bfloat16(name: str) -> None:
     """Beside torch operations with the same products: what lies between blocks is rounded too."""
     preset, rounded = "verify" if name in ("cet", "thick") else None, {"train.products": "bfloat16"}
     choices = pipeline.Choices(preset, {**SMALL.get(name, {}), **rounded})
-    network = pipeline.resolve(pipeline.read(spec_path(name)), choices)
+    network = pipeline.resolve(pipeline.read(SPEC_OF[name]), choices)
     net = kernel_module(network, target="triton", dtype=torch.float32)
     assert net.products == "bfloat16"
-    assert max(differences(net).values()) < 0.03, differences(net)
+    agrees(net, 0.03)
     states = stepped(net)
     net.products = "float32"
-    assert max(differences(net).values()) < 1e-4, differences(net)
+    agrees(net, 1e-4)
     assert max(float((a - b).abs().max()) for a, b in zip(states, stepped(net), strict=True)) > 1e-4
 
 
 @needs_interpreter
 @pytest.mark.usefixtures("nothing_left")
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 @pytest.mark.parametrize("name", ["hopfield", "cet", "thin"])
 def test_two_nudged_phases_in_one_batch(name: str) -> None:
-    path = spec_path(name)
+    path = SPEC_OF[name]
     rule = "vf" if name == "thin" else "centered-ep"
     nets = [kernel_module(shipped(path), [rule], target="triton") for _ in range(2)]
     nets[1].nudge_together = True
@@ -153,30 +122,9 @@ def stepped(net: Any) -> list[torch.Tensor]:
 
 @needs_interpreter
 @pytest.mark.usefixtures("nothing_left")
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_models_of_the_literature(path: Path) -> None:
-    found = differences(kernel_module(shipped(path), target="triton"))
-    assert max(found.values()) < TOLERANCE, found
-
-
-def random_network(seed: int) -> Network:
-    text = random_spec(seed, real=bool(seed % 2))
-    try:
-        network = resolved(text)
-    except SpecError as error:
-        pytest.skip(f"no spec: {error}")
-    print(f"seed {seed}\n{text}")
-    return network
-
-
-@needs_interpreter
-@pytest.mark.usefixtures("nothing_left")
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
-@pytest.mark.parametrize("seed", few([*range(4), *range(100, 100 + draws(60))], range(4)))
-def test_random_specs(seed: int) -> None:
-    found = differences(kernel_module(random_network(seed), target="triton"), seed)
-    assert max(found.values()) < TOLERANCE, found
+    agrees(kernel_module(shipped(path), target="triton"))
 
 
 LONG = """network long
@@ -193,10 +141,8 @@ train { rule = implicit }
 
 @needs_interpreter
 @pytest.mark.usefixtures("nothing_left")
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 def test_rows_longer_than_a_block() -> None:
-    found = differences(kernel_module(resolved(LONG), target="triton"))
-    assert max(found.values()) < TOLERANCE, found
+    agrees(kernel_module(resolved(LONG), target="triton"))
 
 
 #: A row that is read transposed, and the largest of rows that are padded and negative.
@@ -218,96 +164,7 @@ train { rule = implicit }
 @needs_interpreter
 @pytest.mark.usefixtures("nothing_left")
 def test_rows_that_are_padded_or_read_elsewhere() -> None:
-    found = differences(kernel_module(resolved(TURNED), target="triton"))
-    assert max(found.values()) < TOLERANCE, found
-
-
-@needs_interpreter
-@pytest.mark.usefixtures("nothing_left")
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
-def test_projections_on_simplices() -> None:
-    found = differences(kernel_module(resolved(SIMPLICES.format(large=70)), target="triton"))
-    assert max(found.values()) < TOLERANCE, found
-
-
-@needs_interpreter
-@pytest.mark.usefixtures("nothing_left")
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
-def test_proximal_steps() -> None:
-    found = differences(kernel_module(resolved(KINKS), ["centered-ep"], target="triton"))
-    assert found.keys() == {"free", "residual", "nudged"}
-    assert max(found.values()) < TOLERANCE, found
-
-
-@needs_interpreter
-@pytest.mark.usefixtures("nothing_left")
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
-def test_sweeps_by_blocks() -> None:
-    """At a nudge that leaves a slope, and at one that leaves none."""
-    net = kernel_module(resolved(SWEEPS), ["centered-ep"], target="triton")
-    assert net.block_slopes == {0: None, 1: None, 2: None, 4: 2.0}
-    found = differences(net)
-    assert found.keys() == {"free", "residual", "nudged"}
-    assert max(found.values()) < TOLERANCE, found
-    found = differences(net, beta=-4.0)
-    assert max(found.values()) < TOLERANCE, found
-
-
-@needs_interpreter
-@pytest.mark.usefixtures("nothing_left")
-def test_kernels_leave_out_what_is_for_training() -> None:
-    net = kernel_module(resolved(FLAGGED), target="triton")
-    assert max(differences(net).values()) < TOLERANCE
-    assert net.train()._serving("free", [torch.zeros(2, 5)]) is None
-
-
-@needs_interpreter
-@pytest.mark.usefixtures("nothing_left")
-def test_steps_that_are_numbered() -> None:
-    net = kernel_module(resolved(NUMBERED), target="triton")
-    assert max(differences(net).values()) < TOLERANCE
-    assert numbered_phases(net) < TOLERANCE
-
-
-@needs_interpreter
-@pytest.mark.usefixtures("nothing_left")
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
-@pytest.mark.parametrize("spec", EDGES)
-def test_reductions_over_edges(spec: str) -> None:
-    made = pipeline.emit(resolved(spec), target="triton")
-    if spec is EDGES[-1]:
-        assert made.fallback == "an edge is looked up by way of another one"
-        return
-    found = differences(kernel_module(resolved(spec), target="triton"))
-    assert max(found.values()) < TOLERANCE, found
-
-
-NAMED = """network {names[0]}
-dim N = 3, M = 5
-clamp {names[1]}[N]
-target {names[2]} : M
-state {names[3]}[N] in [0, 1]
-state {names[4]}[M]
-param {names[5]}[N, M] ~ normal(0.5)
-energy leak = sum[i]({names[3]}[i]^2)/2 + sum[j]({names[4]}[j]^2)/2
-energy pull = -sum[i]({names[1]}[i] * {names[3]}[i]) - sum[i, j]({names[5]}[i, j] * {names[3]}[i] * {names[4]}[j])
-cost c = sum[j](({names[4]}[j] - where(j == {names[2]}, 1, 0))^2)/2
-relax {{ steps = 3, step = 0.1 }}
-train {{ rule = centered-ep }}
-"""
-NAMES = (
-    "tl triton torch real place inside sample samples scalars memory n now then given jit matrix room cdiv r k p "
-    "free_group_1 free_step nudged_group_1 nudged_step kernels beta step_s __class__ None_ block_tanh inside_here"
-).split()
-
-
-@needs_interpreter
-@pytest.mark.usefixtures("nothing_left")
-@pytest.mark.parametrize("turn", range(len(NAMES) // 6 + 1))
-def test_names_of_a_spec_stay_names(turn: int) -> None:
-    names = (NAMES * 2)[6 * turn : 6 * turn + 6]
-    found = differences(kernel_module(resolved(NAMED.format(names=names)), target="triton"))
-    assert max(found.values()) < TOLERANCE, found
+    agrees(kernel_module(resolved(TURNED), target="triton"))
 
 
 # ------------------------------------------------------------------ functions
@@ -344,7 +201,6 @@ def targets(entry: ScalarFunction) -> set[str]:
 
 
 @needs_interpreter
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 @pytest.mark.parametrize("name", [*sorted(n for n, f in FUNCTIONS.items() if "triton" in targets(f)), *POWERS])
 def test_functions(name: str) -> None:
     entry = FUNCTIONS[name] if name in FUNCTIONS else scalar_function("power", Fraction(name))
@@ -367,7 +223,7 @@ def test_every_function_of_the_kernels_has_a_form() -> None:
 
 
 def test_without_a_gpu_the_phases_run_as_torch_operations(monkeypatch: pytest.MonkeyPatch) -> None:
-    net = kernel_module(shipped(spec_path("hopfield")), target="triton")
+    net = kernel_module(shipped(SPEC_OF["hopfield"]), target="triton")
     monkeypatch.setenv("TRITON_INTERPRET", "0")  # not before: networks of one text share their module
     monkeypatch.setattr(net.kernels, "failure", None)  # networks of one text share their kernels
     x = [torch.randn(2, *shape, dtype=torch.float64) for shape in net.state_shapes.values()]
@@ -380,7 +236,7 @@ def test_without_a_gpu_the_phases_run_as_torch_operations(monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 def test_a_module_works_where_triton_is_missing(tmp_path: Path) -> None:
-    path = spec_path("hopfield")
+    path = SPEC_OF["hopfield"]
     made = pipeline.emit(shipped(path), None, target="triton")
     (tmp_path / "made.py").write_text(made.text)
     code = f"""
@@ -401,7 +257,7 @@ print(net.kernels.failure)
 @pytest.mark.parametrize("name", ["hopfield", "deep_hopfield"])
 def test_graphs_are_replayed_on_new_values(name: str) -> None:
     """Steps and the look after them, of whole phases and of single steps; as many graphs as powers of two."""
-    net = kernel_module(shipped(spec_path(name)), target="triton")
+    net = kernel_module(shipped(SPEC_OF[name]), target="triton")
     replayed, random = TritonKernels(net.kernels.phases), torch.Generator().manual_seed(0)
     replayed.graphs = Graphs(replay_plainly, "cpu")
     for turn, (count, steps) in enumerate((n, k) for k in (2, 5, 0) for n in (3, 3, 4, 3, 9)):
@@ -513,21 +369,19 @@ train { rule = ep }
 @needs_interpreter
 def test_a_number_for_all_samples_inside_a_nudge() -> None:
     """A sum over params alone is one place, without samples and without a row."""
-    found = differences(kernel_module(resolved(SCALAR_NUDGE), target="triton"))
-    assert found["nudged"] < TOLERANCE, found
+    assert "nudged" in agrees(kernel_module(resolved(SCALAR_NUDGE), target="triton"))
 
 
 @needs_interpreter
 @pytest.mark.parametrize("few", [1, groups.FEW])
 def test_rows_of_large_buffers_have_places_of_64_bits(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "FEW", few)
-    network = shipped(spec_path("hopfield"))
+    network = shipped(SPEC_OF["hopfield"])
     text = pipeline.emit(network, target="triton").text
     rows = re.findall(r"    r = .*", text)
     assert rows
     assert all(line.endswith("[None, :].to(tl.int64)") == (few == 1) for line in rows), rows
-    found = differences(kernel_module(network, target="triton"))
-    assert max(found.values()) < TOLERANCE, found
+    agrees(kernel_module(network, target="triton"))
 
 
 def compiled_for_a_gpu(text: str, folder: Path, numbers: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
@@ -563,8 +417,7 @@ def test_kernels_compile_for_a_gpu(path: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(interpreted(), reason="triton interprets its kernels here")
 @pytest.mark.parametrize("path", quick(SPECS))
 def test_on_a_gpu(path: Path) -> None:
-    found = differences(kernel_module(shipped(path), target="triton", device="cuda"))
-    assert max(found.values()) < TOLERANCE, found
+    agrees(kernel_module(shipped(path), target="triton", device="cuda"))
 
 
 @needs_triton
@@ -573,9 +426,7 @@ def test_on_a_gpu(path: Path) -> None:
 @pytest.mark.parametrize(("products", "limit"), [("float32", 1e-4), ("tf32", 5e-3), ("bfloat16", 0.05)])
 def test_products_on_a_gpu(products: str, limit: float) -> None:
     """Beside float32 on the CPU."""
-    network = pipeline.resolve(
-        pipeline.read(spec_path("cet")), pipeline.Choices("verify", {"train.products": products})
-    )
+    network = pipeline.resolve(pipeline.read(SPEC_OF["cet"]), pipeline.Choices("verify", {"train.products": products}))
     net = kernel_module(network, target="triton", device="cuda", dtype=torch.float32)
     random = torch.Generator().manual_seed(0)
     clamps = drawn(net.clamp_shapes, random, net)

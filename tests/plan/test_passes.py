@@ -36,7 +36,6 @@ def test_every_routine_against_the_interpreter(net: Network) -> None:
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_a_switch_changes_no_result(net: Network, switch: str) -> None:
     without = under(net, replace(ALL, **{switch: False}))
-    assert without.module.source != "" and switch not in passes_line(without)
     compare(under(net, ALL), without)
 
 
@@ -44,11 +43,6 @@ def test_a_switch_changes_no_result(net: Network, switch: str) -> None:
 @named(SHIPPED)
 def test_no_pass_at_all_changes_no_result(net: Network) -> None:
     compare(under(net, ALL), under(net, Passes.plain()))
-
-
-def passes_line(j: Judged) -> str:
-    """Which passes the head of a module names."""
-    return next(line for line in j.module.source.splitlines() if line.startswith("Passes:"))
 
 
 def compare(one: Judged, other: Judged) -> None:

@@ -42,8 +42,7 @@ def test_statements():
     body = (
         s.Declare("const Int", "sizes", e.SetOf((Number(2), Number(3))), Number(2)),
         s.Loop("Int", "k", Number(0), Name("n"), (s.Augment("+", x[Name("k")], y),)),
-        s.If(e.Comparison(">", x, y), (s.Keyword("continue"),)),
-        s.Do(e.Call(Name("share"), (Name("n"), s.Lambda((s.Parameter("k", Name("Int")),), (s.Return(),))))),
+        s.Do(e.Call(Name("share"), (Name("n"), s.Lambda((s.Parameter("k", Name("Int")),), (s.Do(call("f", x)),))))),
     )
     step = s.Function("step", (s.Parameter("n", Name("Int")),), body, doc=("One step.",), after="const")
     made = s.Class("Free", (s.Declare("T*", "memory"), s.Blank(), step), before=(Name("template <class T>"),))
@@ -56,9 +55,8 @@ def test_statements():
         "    void step(Int n) const {",
         "        const Int sizes[2] = {2, 3};",
         "        for (Int k = 0; k < n; ++k) x[k] += y;",
-        "        if (x > y) continue;",
         "        share(n, [=](Int k) {",
-        "            return;",
+        "            f(x);",
         "        });",
         "    }",
         "};",

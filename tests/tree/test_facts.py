@@ -19,10 +19,6 @@ def test_attributes_of_a_name():
     assert facts.attributes("self", *body) == {"mask", "y"}
 
 
-def test_calls():
-    assert facts.calls(quote("f(g(x), torch.sum(h))")) == {"f", "g"}
-
-
 def test_dead_assignments_are_dropped():
     body = quote_body("a = x\nb = a\nb += c\nb.add_(c, alpha=2)\nd = a * 2\nd.mul_(3)\n(e, f) = g")
     assert python.lines(facts.live(body, {"d", "f"})) == ["a = x", "d = a * 2", "d.mul_(3)", "(e, f) = g"]

@@ -9,6 +9,7 @@ Imports: ``derive``, ``expressions``, ``functions``, ``ir``, ``network``, ``spar
 from energyc.code.loops.adjoints import adjoint_phase, adjoint_solve
 from energyc.code.loops.fuse import Rows
 from energyc.code.loops.lower import NotLowered
+from energyc.code.loops.matrices import rounding
 from energyc.code.loops.nest import Kernel
 from energyc.code.loops.phases import (
     Adjoint,
@@ -22,7 +23,6 @@ from energyc.code.loops.phases import (
     sweeps,
     tracking_phases,
 )
-from energyc.code.loops.rounding import rounding
 from energyc.code.loops.text import kernel_text
 from energyc.code.loops.trajectories import recorded_phase, steps_back
 

@@ -1,15 +1,17 @@
-"""Sums of products of two tensors as matrix products: which labels are rows, columns, shared or summed over."""
+"""Sums of products of two tensors as matrix products: their labels, and which round their operands."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from energyc.code.loops.nest import Buffer, Load, MatrixProduct, Run
+from energyc.code.loops.nest import Block, Buffer, Kernel, Load, MatrixProduct, Run
 from energyc.mathematics.ir.indexing import Affine
 
 #: Fewer columns than these do not make a matrix product: the vectors would be mostly empty.
 LEAST_COLUMNS = 4
+#: The fewest columns and terms of a product that gains by it: below, rounding takes what it saves.
+LEAST_ROUNDED = 16
 
 
 @dataclass(frozen=True)
@@ -75,3 +77,18 @@ def _arranged(target: Buffer, left: Walk, right: Walk, factor: float, extents: S
         target, left.buffer, right.buffer, factor, run(rows), run(range(columns, count)), run(inner), run(outer),
         left.at, right.at,
     )  # fmt: skip
+
+
+def rounding(kernel: Kernel) -> Kernel:
+    """The kernel with its products marked that take rounded operands.
+
+    Those of a force in two phases whose difference is the gradient do not: rounding is as large as what they differ by.
+    """
+    before, body = (tuple(map(_marked, blocks)) for blocks in (kernel.before, kernel.body))
+    return replace(kernel, before=before, body=body)
+
+
+def _marked(block: Block) -> Block:
+    if not isinstance(block, MatrixProduct) or block.contrasted:
+        return block
+    return replace(block, rounds=min(block.columns.count, block.inner.count) >= LEAST_ROUNDED)

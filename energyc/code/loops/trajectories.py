@@ -9,12 +9,13 @@ from energyc.code.loops.adjoints import held, passed
 from energyc.code.loops.affine import labels_of
 from energyc.code.loops.arrange import arranged, widened
 from energyc.code.loops.blocks import blocks_of
-from energyc.code.loops.lower import NotLowered
-from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Scalar
+from energyc.code.loops.expressions import scaled
+from energyc.code.loops.lower import Lowering, NotLowered
+from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Scalar, Scatter
 from energyc.code.loops.phases import Builder, Equations, free_phase
 from energyc.code.loops.sets import projected
-from energyc.code.loops.totals import add_up
 from energyc.mathematics.expressions import Sum
+from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Node
 
 
 def recorded_phase(equations: Equations) -> Kernel:
@@ -125,3 +126,52 @@ def _kernel(
         totals=laid,
         recalled=tuple(recalled),
     )
+
+
+# ------------------------------------------------------------------ totals over samples
+
+
+def add_up(lowering: Lowering, node: Node, total: Buffer, coefficient: Coefficient = ONE) -> None:
+    """The steps that add a node, times a coefficient, to a total of its sizes.
+
+    A product of two tensors is one matrix product whose terms are those of all samples.
+    """
+    if node not in lowering.buffers and lowering.uses[node] <= 1:
+        if isinstance(node, Add):
+            for factor, term in node.terms:
+                add_up(lowering, term, total, coefficient * factor)
+            return
+        if isinstance(node, Einsum):
+            _add_up_product(lowering, node, total, coefficient)
+            return
+    _scatter(lowering, node, total, coefficient)
+
+
+def _add_up_product(lowering: Lowering, node: Einsum, total: Buffer, coefficient: Coefficient) -> None:
+    if lowering.solution(node).never:
+        return
+    product = lowering.product(node, coefficient, total)
+    if product is not None:
+        lowering.steps.append(product)
+    elif _ends_at_its_places(lowering, node) and total.size > 1:
+        solved = lowering.solution(node)
+        lowering.hold_narrow(node)
+        entry = scaled(lowering.factor(coefficient), lowering.term(node))
+        place = solved.out if solved.scatters else labels_of(len(node.dims))
+        lowering.steps.append(Scatter(total, tuple(solved.extents), tuple(place), entry, "sum", lowering.text(node)))
+    else:
+        _scatter(lowering, node, total, coefficient)
+
+
+def _ends_at_its_places(lowering: Lowering, node: Einsum) -> bool:
+    """Whether what is summed lies, along its last axis, as its total does: then a sum of its own would jump."""
+    solved = lowering.solution(node)
+    last = [place[-1] for _, place in solved.operands if place]
+    return bool(solved.scatters) or all(label < solved.plain for index in last for label in index.axes())
+
+
+def _scatter(lowering: Lowering, node: Node, total: Buffer, coefficient: Coefficient) -> None:
+    """Each sample's own entries are added to the total."""
+    place = labels_of(len(node.dims))
+    entry = scaled(lowering.factor(coefficient), lowering.at(node, place))
+    lowering.steps.append(Scatter(total, lowering.extents(node), place, entry, "sum", lowering.text(node)))

@@ -5,5 +5,5 @@ In: the plan of a module and the options that it is made with. Out: the :class:`
 with a copy of it (``standalone``). It imports no torch.
 
 Imports: ``diagnostics``, ``ir``, ``network``, ``notation``, ``operators``, ``plan``, ``resources``, ``runtime``,
-``sparse``, ``syntax``, ``tree``, ``version``.
+``sparse``, ``tree``, ``version``.
 """

@@ -43,31 +43,28 @@ class Options:
 
 @dataclass(frozen=True)
 class ClassNames:
-    """The names of a class of a module and of its records: of what is fixed, of lets.
+    """The names of a class of a module and of its records: ``fixed`` is what no step changes.
 
-    A layer in JAX has a class of its own for its ``equations``.
     ``held`` is what passes to a correction at states that stay, ``holomorphic`` the extension to complex states.
     ``bases`` are the classes of the runtime that it inherits from, whose attributes no param may take.
     """
 
     own: str
-    equations: str
     fixed: str
     bases: tuple[str, ...] = ("EnergyNetwork",)
-    lets: str = "Lets"
     held: str = "Held"
     holomorphic: str = "Holomorphic"
 
     @property
     def defined(self) -> tuple[str, ...]:
         """The names of the classes that it defines."""
-        return self.own, self.equations, self.fixed, self.lets, self.held, self.holomorphic
+        return self.own, self.fixed, self.held, self.holomorphic
 
     @staticmethod
     def network(name: str) -> ClassNames:
         """The names for a network without layers."""
         own = class_name(name)
-        return ClassNames(own, own, "Fixed")
+        return ClassNames(own, "Fixed")
 
 
 class Context:
@@ -91,7 +88,6 @@ class Context:
         self.options = options
         self.features = planned.features
         self.plan, self.prepared, self.derivation = planned.plan, planned.routines, planned.derivation
-        self.block = planned.block
         self.class_names = class_names or ClassNames.network(network.name)
         self.notation: Notation = of_network(network)
         self.letters = _letters(self.notation.habits, network.extents)
@@ -102,8 +98,7 @@ class Context:
         names = names or module_names(*self.class_names.defined, *words)
         self.symbols = Symbols.of(network, names, known)
         self.symbols.name_roots(walk([o.node for routine in self.plan.routines for o in routine.outputs]), names)
-        own = {self.class_names.own, self.class_names.equations}
-        self.globals = Identifiers({*own, *self.symbols.names, *words})
+        self.globals = Identifiers({self.class_names.own, *self.symbols.names, *words})
         inputs = (*network.states, *network.clamps, *network.noises, *network.targets)
         self.local = {name: self.globals.new(name) for name in inputs}
         self.given: dict[str, DataInput | Noise] = {**network.clamps, **network.noises}

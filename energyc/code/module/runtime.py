@@ -7,7 +7,6 @@ from functools import cache
 from energyc.code.tree.expressions import Attribute, Call, Expr, Hole, Name
 from energyc.code.tree.node import Node
 from energyc.code.tree.quotation import filled, quote
-from energyc.code.tree.statements import Body, Import
 from energyc.runtime import FUNCTIONS, PUBLIC
 
 #: The name of the runtime in a generated module.
@@ -21,11 +20,6 @@ def runtime(name: str) -> Attribute:
     if name not in PUBLIC:
         raise KeyError(f"energyc.runtime exports no {name}")
     return Attribute(Name(ALIAS), name)
-
-
-def imported() -> Body:
-    """The import of the runtime."""
-    return (Import("energyc", ("runtime",), ALIAS),)
 
 
 def formed(form: str, u: Expr) -> Expr:

@@ -7,10 +7,7 @@ Imports: ``calculus``, ``conservativeness``, ``derive``, ``diagnostics``, ``encl
 """
 
 from energyc.code.plan.module import ModulePlan, features_of, plan_module
-from energyc.code.plan.operations import force_flops
-from energyc.code.plan.passes import Passes
-from energyc.code.plan.planner import Plan, PlannedRoutine, plan, reached, statements_for
-from energyc.code.plan.separate import separated
+from energyc.code.plan.planner import Passes, Plan, PlannedRoutine, force_flops, plan, reached, statements_for
 
 __all__ = [
     "ModulePlan",
@@ -22,6 +19,5 @@ __all__ = [
     "plan",
     "plan_module",
     "reached",
-    "separated",
     "statements_for",
 ]

@@ -15,11 +15,10 @@ from math import prod
 from typing import TypeGuard
 
 from energyc.code.plan.order import Leaf, best_order, form_of
-from energyc.code.plan.rebuild import planned_anew
 from energyc.code.plan.statics import Statics
-from energyc.mathematics.calculus.substitute import lift
+from energyc.mathematics.calculus.substitute import lift, rebuilt
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Graph, Indicator, Map, Node, Stop, walk
-from energyc.mathematics.sparse import Selection, selection_of
+from energyc.mathematics.sparse import Segment, Selection, selection_of
 
 #: The batch size assumed when costs are compared.
 NOMINAL_BATCH = 32
@@ -79,7 +78,10 @@ class Contractor:
             return self.graph.stop(self._done[node.argument], "detach") if kept else self._done[node.argument]
         if isinstance(node, Map):
             return self._map(node)
-        return planned_anew(self.graph, node, self._done)
+        if isinstance(node, Segment):
+            fields = (self._done[node.argument], node.count, node.place, node.over, node.guard)
+            return self.graph.share(Segment, node.dims, node.batched, node.kind, *fields)
+        return rebuilt(self.graph, node, self._done)
 
     def _map(self, node: Map) -> Node:
         """Move a transposition from the argument of a function to its result."""

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from energyc.code.plan.features import Features
 from energyc.code.plan.outer import OuterNetwork
-from energyc.code.plan.passes import Passes
-from energyc.code.plan.planner import Plan, plan
+from energyc.code.plan.planner import Passes, Plan, plan
 from energyc.code.plan.rims import off_rims
 from energyc.code.plan.routines import BLOCK, REPEATED, Prepared, prepare, prepare_primal
-from energyc.code.plan.shared import Block, shared_block
 from energyc.derivation.derive import Derivation, derive
 from energyc.language.network import Network, under_linear_cost
 
@@ -21,7 +19,7 @@ class ModulePlan:
     """The computation of a module for the rules in ``features``: its routines, and the plan that was made of them.
 
     ``network`` is the spec's, ``equations`` the one whose equations are planned: with ``layers``, which have plans
-    of their own, it is the network around them. ``block`` is what routines at the same states share.
+    of their own, it is the network around them.
     """
 
     network: Network
@@ -31,7 +29,6 @@ class ModulePlan:
     routines: Sequence[Prepared]
     plan: Plan
     layers: Mapping[str, ModulePlan] = field(default_factory=dict)
-    block: Block | None = None
 
 
 def plan_module(
@@ -64,8 +61,7 @@ def plan_module(
         passes=passes,
         repeated=[n for n in (r.routine.name for r in routines) if n in REPEATED or n.startswith(BLOCK)],
     )
-    block = shared_block(made, routines)
-    return ModulePlan(network, network, features, derivation, routines, made, block=block)
+    return ModulePlan(network, network, features, derivation, routines, made)
 
 
 def _layered(

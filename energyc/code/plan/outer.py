@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from energyc.code.plan.passes import Passes
-from energyc.code.plan.planner import Plan, plan
+from energyc.code.plan.planner import Passes, Plan, plan
 from energyc.code.plan.routines import Prepared, Signature, answers
 from energyc.derivation.derive import Derivation, Output, Routine, derive
 from energyc.language.network import Layer, Network, Repeat, State

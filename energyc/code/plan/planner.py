@@ -1,18 +1,42 @@
-"""The statements of each routine in order, and the quantities that routines share."""
+"""The statements of each routine in order, the quantities that routines share, and the operations of a step."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from energyc.code.plan.contract import Contractor, is_view
-from energyc.code.plan.passes import Passes
 from energyc.code.plan.separate import separate
 from energyc.code.plan.statics import MOVING_KINDS, Statics
-from energyc.derivation.derive import Output, Routine
+from energyc.derivation.derive import Derivation, Output, Routine
+from energyc.mathematics.calculus import depends
 from energyc.mathematics.ir import Add, Einsum, Graph, Indicator, Input, Map, Node, Position, walk
+from energyc.mathematics.ir.flops import step_flops
 from energyc.mathematics.sparse import compressed
+
+
+@dataclass(frozen=True)
+class Passes:
+    """The passes of a plan.
+
+    ``hoist`` computes what depends only on clamps and params once per relaxation. ``separate`` writes tables of sums
+    over several indices, and their sines and cosines, as products over fewer, where that costs less. ``segments`` keeps
+    what a guard as ``dst[e] == n`` lets through by e, so that no table of n by e is made.
+    """
+
+    hoist: bool = True
+    separate: bool = True
+    segments: bool = True
+
+    @staticmethod
+    def plain() -> Passes:
+        """No optimisation, only the correct order."""
+        return Passes(hoist=False, separate=False, segments=False)
+
+    def __str__(self) -> str:
+        on = [f.name for f in fields(self) if getattr(self, f.name)]
+        return ", ".join(on) or "none"
 
 
 @dataclass(frozen=True)
@@ -66,7 +90,7 @@ def plan(
     constants = _constants(o.node for r in planned for o in r.outputs)
     fixed = _hoisted(statics, stepping, constants) if passes.hoist else ()
     computed = {*constants, *fixed}
-    scheduled = tuple(_scheduled(routine, computed, new_names, passes) for routine in planned)
+    scheduled = tuple(_scheduled(routine, computed, new_names) for routine in planned)
     return Plan(scheduled, constants, fixed, new_names, passes)
 
 
@@ -115,21 +139,16 @@ def _is_number(node: Node) -> bool:
     return False
 
 
-def _scheduled(routine: Routine, computed: set[Node], names: Mapping[Node, str], passes: Passes) -> PlannedRoutine:
+def _scheduled(routine: Routine, computed: set[Node], names: Mapping[Node, str]) -> PlannedRoutine:
     roots = [output.node for output in routine.outputs]
-    return PlannedRoutine(routine.name, statements_for(roots, computed, names, passes), routine.outputs)
+    return PlannedRoutine(routine.name, statements_for(roots, computed, names), routine.outputs)
 
 
-def statements_for(
-    roots: Sequence[Node], computed: set[Node], names: Mapping[Node, str], passes: Passes
-) -> tuple[Node, ...]:
-    """The nodes that get their own line on the way to the roots, in order, except those in ``computed``."""
-    groups = [roots] if passes.share else [[root] for root in roots]
-    return tuple(dict.fromkeys(node for group in groups for node in _statements(group, computed, names)))
+def statements_for(roots: Sequence[Node], computed: set[Node], names: Mapping[Node, str]) -> tuple[Node, ...]:
+    """The nodes that get their own line on the way to the roots, in order, except those in ``computed``.
 
-
-def _statements(roots: Sequence[Node], computed: set[Node], names: Mapping[Node, str]) -> list[Node]:
-    """The nodes that get their own line: named, read more than once, or too large to be inlined."""
+    They have a name, are read more than once, or are too large to be inlined.
+    """
     order = list(reached(roots, computed))
     uses = Counter(child for node in order for child in node.children)
     uses.update(roots)
@@ -143,7 +162,7 @@ def _statements(roots: Sequence[Node], computed: set[Node], names: Mapping[Node,
         if node not in merged and _needs_line(node, uses[node], depth[node] - (node in terms), separate):
             statements.append(node)
             depth[node] = 0
-    return statements
+    return tuple(statements)
 
 
 def _viewed(node: Node) -> Node:
@@ -181,3 +200,14 @@ def reached(roots: Sequence[Node], computed: set[Node]) -> Iterable[Node]:
             seen.add(node)
             stack.append((node, True))
             stack.extend((child, False) for child in reversed(node.children))
+
+
+def force_flops(derivation: Derivation) -> int:
+    """Count the operations of one step of the force that depend on a state; of a sparse table, those of its entries."""
+    network = derivation.network
+    force = Routine("force", tuple(Output(name, node) for name, node in derivation.smooth.items()))
+    contractor = Contractor(network.graph, network.extents, Statics())
+    (planned,), _ = separate(network.graph, [force], contractor)
+    forces = compressed(network.graph, [output.node for output in planned.outputs], network.extents).roots
+    moving = depends(forces, set(derivation.states.values()))
+    return step_flops([node for node in walk(forces) if node in moving], network.extents)

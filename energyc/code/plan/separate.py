@@ -11,7 +11,7 @@ exponential is not separated, though ``exp(a - b) = exp(a) exp(-b)``: a factor m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
@@ -19,7 +19,6 @@ from typing import TypeGuard
 
 from energyc.code.plan.contract import Contractor, is_view
 from energyc.code.plan.late import summed_late
-from energyc.code.plan.statics import Statics
 from energyc.derivation.derive import Routine
 from energyc.mathematics.calculus.substitute import rebuilt
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Graph, Map, Node, walk
@@ -50,11 +49,6 @@ class Product:
     def times(self, other: Product) -> Product:
         """The product of both."""
         return Product(self.coefficient * other.coefficient, self.factors + other.factors)
-
-
-def separated(graph: Graph, routines: Sequence[Routine], sizes: Mapping[str, int]) -> list[Routine]:
-    """The routines with their tables separated where that costs less; nothing else is planned."""
-    return separate(graph, routines, Contractor(graph, sizes, Statics()))[0]
 
 
 def separate(

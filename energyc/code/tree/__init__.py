@@ -9,7 +9,7 @@ it reads, which it assigns, which of its lines nothing needs) it asks of the tre
 ``extents``       sizes that are computed with as numbers and written as the dims that they come from
 ``statements``    assignments, loops, functions, classes; and the declarations that C++ has beside them
 ``quotation``     Python that a person wrote, with holes, as a tree
-``facts``         names read and assigned, attributes, calls; dead assignments; free names
+``facts``         names read and assigned, attributes; dead assignments; free names
 ``prose``         sentences in lines
 ``layout``        long lines broken at the brackets and sums that the tree has
 ``python``        the tree as Python (and Triton, which is Python)

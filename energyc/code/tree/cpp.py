@@ -144,13 +144,6 @@ def _constant(expr: e.Constant) -> Pieces:
     return [{None: "nullptr", True: "true", False: "false"}[expr.value]]  # type: ignore[index]
 
 
-def _string(expr: e.String) -> Pieces:
-    spelt = "".join(
-        f"\\{c}" if c in '"\\' else c if c.isprintable() and c.isascii() else f"\\{ord(c):03o}" for c in expr.value
-    )
-    return [f'"{spelt}"']
-
-
 def _template(expr: e.Template) -> Pieces:
     """The text with its holes filled: in brackets, but for one that a pair of brackets holds alone."""
     holes, pieces = dict(expr.holes), list[str]()
@@ -164,21 +157,10 @@ def _template(expr: e.Template) -> Pieces:
     return pieces
 
 
-def _lambda(expr: s.Lambda) -> Pieces:
-    """On one line; :func:`_do` gives the one that ends a call lines of its own."""
-    inner = " ".join(lines(expr.body, width=10**6))
-    return [_lambda_head(expr), " { ", inner, " }"]
-
-
-def _lambda_head(expr: s.Lambda) -> str:
-    return f"[{expr.captures}]({', '.join(map(_parameter, expr.parameters))})"
-
-
 _EXPRESSIONS: Mapping[type[Node], Callable[[Any], Pieces]] = MappingProxyType(
     {
         e.Name: lambda x: [x.id],
         e.Number: lambda x: [repr(x.value)],
-        e.String: _string,
         e.Constant: _constant,
         e.Attribute: lambda x: [*_at(x.value, ATOM), f".{x.name}"],
         e.Call: _call,
@@ -190,7 +172,6 @@ _EXPRESSIONS: Mapping[type[Node], Callable[[Any], Pieces]] = MappingProxyType(
         e.SetOf: lambda x: _items("{", x.items, "}"),
         e.Cast: lambda x: [f"({x.type})", *_at(x.value, _UNARY)],
         e.Template: _template,
-        s.Lambda: _lambda,
     }
 )
 
@@ -233,17 +214,14 @@ def _declare(statement: s.Declare, width: int) -> Iterator[str]:
     return _ended([f"{statement.type} {statement.name}", size, *value], width)
 
 
-def _return(statement: s.Return, width: int) -> Iterator[str]:
-    return _ended(["return", *([] if statement.value is None else [" ", *_pieces(statement.value)])], width)
-
-
 def _do(statement: s.Do, width: int) -> Iterator[str]:
     """An effect; a call that ends in a function of its own has its body below."""
     value = statement.value
     last = value.arguments[-1] if isinstance(value, e.Call) and value.arguments else None
     if isinstance(value, e.Call) and isinstance(last, s.Lambda):
         given = (piece for argument in value.arguments[:-1] for piece in (*_pieces(argument), ", "))
-        yield from _ended([*_pieces(value.function), "(", *given, _lambda_head(last)], width, " {")
+        head = f"[{last.captures}]({', '.join(map(_parameter, last.parameters))})"
+        yield from _ended([*_pieces(value.function), "(", *given, head], width, " {")
         yield from _below(last.body, width)
         yield "});"
     else:
@@ -271,21 +249,11 @@ def _braced(head: str, body: s.Body, width: int, end: str = "}") -> Iterator[str
 def _under(head: str, body: s.Body, width: int) -> Iterator[str]:
     """A head with its body; a body of one short line goes without braces."""
     below = lines(body, width=width - 4)
-    if len(body) == 1 and isinstance(body[0], s.Do | s.Assign | s.Augment | s.Keyword) and len(below) == 1:
+    if len(body) == 1 and isinstance(body[0], s.Do | s.Assign | s.Augment) and len(below) == 1:
         whole = f"{head} {below[0]}"
         yield from [whole] if len(whole) <= width else [head, f"    {below[0]}"]
     else:
         yield from _braced(head, body, width)
-
-
-def _if(statement: s.If, width: int) -> Iterator[str]:
-    head = f"if ({expression(statement.test)})"
-    if not statement.otherwise:
-        yield from _under(head, statement.body, width)
-        return
-    yield from _braced(head, statement.body, width, "} else {")
-    yield from _below(statement.otherwise, width)
-    yield "}"
 
 
 def _loop(statement: s.Loop, width: int) -> Iterator[str]:
@@ -354,16 +322,12 @@ _STATEMENTS: Mapping[type[Node], Callable[[Any, int], Iterable[str]]] = MappingP
         s.Assign: lambda x, width: _ended([*_pieces(x.target), " = ", *_pieces(x.value)], width),
         s.Augment: lambda x, width: _ended([*_pieces(x.target), f" {x.operator}= ", *_pieces(x.value)], width),
         s.Do: _do,
-        s.Return: _return,
-        s.Keyword: lambda x, width: [f"{x.word};"],
         s.Comment: _comment,
         s.Blank: lambda x, width: [""],
         s.Verbatim: lambda x, width: x.text.split("\n"),
-        s.If: _if,
         s.Function: _function,
         s.Class: _struct,
         s.Declare: _declare,
-        s.Construct: lambda x, width: _ended([f"{x.type} {x.name}", *_items("{", x.items, "}")], width),
         s.Loop: _loop,
         s.Block: _block,
         s.Directive: lambda x, width: [x.text],

@@ -27,12 +27,6 @@ def attributes(owner: str, *nodes: Node) -> set[str]:
     return {part.name for part in parts if isinstance(part, e.Attribute) and part.value == owning}
 
 
-def calls(*nodes: Node) -> set[str]:
-    """The functions that nodes call by a plain name."""
-    parts = (part for node in nodes for part in node.walk())
-    return {part.function.id for part in parts if isinstance(part, e.Call) and isinstance(part.function, e.Name)}
-
-
 def live(body: Iterable[s.Statement], needed: Iterable[str] = ()) -> tuple[s.Statement, ...]:
     """Statements without the assignments to plain names that nothing after them reads.
 
@@ -81,12 +75,10 @@ def _binds(node: Node) -> Iterator[str]:
     match node:
         case s.Assign(target, _) | s.For(target, _, _) | s.Augment(_, target, _):
             yield from _plain(target)
-        case s.Annotated(name) | s.Declare(_, name) | s.Loop(_, name) | s.Construct(_, name):
+        case s.Annotated(name) | s.Declare(_, name) | s.Loop(_, name):
             yield name
         case s.Function(name) | s.Class(name):
             yield name
-        case s.With(target=target) if target is not None:
-            yield from _plain(target)
         case s.Import(module, names, alias):
             yield from (alias,) if alias else names or (module.partition(".")[0],)
         case s.Verbatim(defines=names):
@@ -120,7 +112,7 @@ def _free(node: Node) -> set[str]:
             own = set().union(*map(_names_defined, node.body))
             found = [_free(part) - (set() if isinstance(part, s.Function) else own) for part in node.body]
             return set().union(*found) | reads(*node.bases, *node.before)  # methods do not see the names of their class
-        case s.If() | s.For() | s.With() | s.Module():
+        case s.If() | s.For() | s.Module():
             return set().union(*map(_free_child, _head_and_body(node)))
     return reads(node)
 

@@ -50,10 +50,7 @@ def expression(expr: Expr) -> str:
 
 def program(module: s.Module) -> str:
     """A file."""
-    return (
-        "\n".join([*docstring(module.doc, ""), *([""] if module.doc and module.body else []), *lines(module.body)])
-        + "\n"
-    )
+    return "\n".join([*docstring(module.doc, ""), "", *lines(module.body)]) + "\n"
 
 
 def lines(body: Iterable[s.Statement], *, width: int = WIDTH, between: int = 2) -> list[str]:
@@ -95,8 +92,6 @@ def level(expr: Expr) -> int:
             return _UNARY if str(value)[0] == "-" else ATOM
         case e.Tuple(_, bare):
             return _TUPLE if bare else ATOM
-        case e.Template():
-            return {"atom": ATOM, "power": _UNARY, "product": _PRODUCT}[expr.level]
     return ATOM
 
 
@@ -208,14 +203,6 @@ def _entry(key: Expr, value: Expr) -> Line:
     return line.after(*joined(_at(key, _CONDITIONAL), ": ").parts)
 
 
-def _template(expr: e.Template) -> Line:
-    text = expr.text
-    for name, value in expr.holes:
-        text = text.replace(f"({{{name}}})", f"({expression(value)})")
-        text = text.replace(f"{{{name}}}", _at(value, ATOM).text)
-    return Line((text,))
-
-
 _EXPRESSIONS: Mapping[type[Node], Callable[[Any], Line]] = MappingProxyType(
     {
         e.Name: lambda x: Line((x.id,)),
@@ -235,37 +222,28 @@ _EXPRESSIONS: Mapping[type[Node], Callable[[Any], Line]] = MappingProxyType(
         e.SetOf: _set,
         e.Dict: _dict,
         e.Starred: lambda x: joined("*", _at(x.value, 6)),
-        e.Template: _template,
     }
 )
 
 # ------------------------------------------------------------------ statements
 
 
-def _indented(printed: Iterable[str]) -> list[str]:
-    return [f"    {line}" if line else "" for line in printed]
-
-
 def _below(body: s.Body, width: int) -> list[str]:
     """The body of a head; an empty one has a line all the same."""
-    return _indented(lines(body or (s.Keyword("pass"),), width=width - 4, between=1))
-
-
-def _bare(expr: Expr) -> Line:
-    """An expression that a statement takes whole."""
-    return _line(expr)
+    printed = lines(body, width=width - 4, between=1) or ["pass"]
+    return [f"    {line}" if line else "" for line in printed]
 
 
 def _value(before: Line, value: Expr, width: int) -> Iterator[str]:
     """``before value``; only what a plain name is given is broken at the terms of a sum."""
-    return broken(_bare(value).after(*before.parts), width)
+    return broken(_line(value).after(*before.parts), width)
 
 
 def _assign(statement: s.Assign, width: int) -> Iterator[str]:
     before = joined(_line(statement.target), " = ")
     if isinstance(statement.target, e.Name):
         return _value(before, statement.value, width)
-    return broken(joined(before, _bare(statement.value)), width)
+    return broken(joined(before, _line(statement.value)), width)
 
 
 def _augment(statement: s.Augment, width: int) -> Iterator[str]:
@@ -314,11 +292,6 @@ def _if(statement: s.If, width: int) -> Iterator[str]:
 
 def _for(statement: s.For, width: int) -> Iterator[str]:
     yield from broken(joined("for ", _line(statement.target), " in ", _line(statement.iterable), ":"), width)
-    yield from _below(statement.body, width)
-
-
-def _with(statement: s.With, width: int) -> Iterator[str]:
-    yield from broken(joined("with ", _line(statement.value), _optional(" as ", statement.target), ":"), width)
     yield from _below(statement.body, width)
 
 
@@ -384,17 +357,14 @@ _STATEMENTS: Mapping[type[Node], Callable[[Any, int], Iterable[str]]] = MappingP
         s.Assign: _assign,
         s.Augment: _augment,
         s.Annotated: _annotated,
-        s.Do: lambda x, width: broken(_bare(x.value).whole, width),
+        s.Do: lambda x, width: broken(_line(x.value).whole, width),
         s.Return: _return,
-        s.Raise: lambda x, width: broken(joined("raise ", _line(x.value)), width),
-        s.Keyword: lambda x, width: [x.word],
         s.Comment: _comment,
         s.Blank: lambda x, width: [""],
         s.Import: _import,
         s.Verbatim: lambda x, width: x.text.split("\n"),
         s.If: _if,
         s.For: _for,
-        s.With: _with,
         s.Function: _function,
         s.Class: _class,
     }

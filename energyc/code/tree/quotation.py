@@ -156,8 +156,6 @@ def _statements(nodes: list[ast.stmt]) -> Iterator[s.Statement]:
                 yield s.Do(_expr(value))
             case ast.Return(value=value):
                 yield s.Return(_perhaps(value))
-            case ast.Raise(exc=value) if value is not None:
-                yield s.Raise(_expr(value))
             case ast.If(test=test, body=body, orelse=otherwise):
                 yield s.If(_expr(test), tuple(_statements(body)), tuple(_statements(otherwise)))
             case ast.For(target=target, iter=iterable, body=body, orelse=[]):

@@ -108,20 +108,6 @@ class Return(Statement):
 
 
 @dataclass(frozen=True)
-class Raise(Statement):
-    """``raise value``."""
-
-    value: Expr
-
-
-@dataclass(frozen=True)
-class Keyword(Statement):
-    """``pass``, ``continue`` or ``break``."""
-
-    word: str
-
-
-@dataclass(frozen=True)
 class Comment(Statement):
     """A remark on what follows; with ``documents`` it says what the next assignment is, as ``#:`` does."""
 
@@ -184,15 +170,6 @@ class For(Statement):
 
 
 @dataclass(frozen=True)
-class With(Statement):
-    """``with value as target: body``."""
-
-    value: Expr
-    body: Body
-    target: Expr | None = None
-
-
-@dataclass(frozen=True)
 class Parameter(Node):
     """A parameter of a function: its name, its type, its default."""
 
@@ -250,15 +227,6 @@ class Declare(Statement):
 
 
 @dataclass(frozen=True)
-class Construct(Statement):
-    """``type name{items};``."""
-
-    type: str
-    name: str
-    items: tuple[Expr, ...]
-
-
-@dataclass(frozen=True)
 class Loop(Statement):
     """``for (type name = start; name < end; name += step) body``."""
 
@@ -287,7 +255,7 @@ class Directive(Statement):
 
 @dataclass(frozen=True)
 class Lambda(Expr):
-    """``[=](parameters) { body }``."""
+    """``[captures](parameters) { body }``, the last argument of a call."""
 
     parameters: tuple[Parameter, ...]
     body: Body

@@ -4,7 +4,6 @@ moves by its step.
 Made by energyc 0.2.0 from blocks.energy
 SHA-256 of the spec: 3f4562e836e6296b66c9746e258c26dc5c5f864327735e4aac2f71a9e57ed449
 Rules: centered-ep, implicit
-Passes: hoist, share, separate, segments
 """
 
 from typing import Any, NamedTuple
@@ -193,7 +192,7 @@ def project_params(params: Params) -> Params:
 
 MODEL = ej.Model(
     records=ej.Records(Params, Clamps, States, Targets),
-    sets={"s": ej.Box((J,), low=0, high=1), "w": ej.Real((K,)), "y": ej.Real((K,)), "u": ej.Real((K,))},
+    sets={"s": ej.Box((J,), 0, 1), "w": ej.Real((K,)), "y": ej.Real((K,)), "u": ej.Real((K,))},
     settings=ej.Settings(
         step=0.25,
         steps=20,

@@ -4,7 +4,6 @@ moves by its step.
 Made by energyc 0.2.0 from blocks.energy
 SHA-256 of the spec: 3f4562e836e6296b66c9746e258c26dc5c5f864327735e4aac2f71a9e57ed449
 Rules: centered-ep, implicit
-Passes: hoist, share, separate, segments
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 Made by energyc 0.2.0 from et_graph.energy
 SHA-256 of the spec: 173616a3a98c7b0855f7c843c7f86c6498ddbe2fe90df7fdca3ecd0ca7e57649
 Rules: bptt
-Passes: hoist, share, separate, segments
 """
 
 from typing import NamedTuple

@@ -3,7 +3,6 @@
 Made by energyc 0.2.0 from hopfield.energy
 SHA-256 of the spec: 323c6418a5bb33e7a2802e4db5ebed468a0bbbd69a39bb78f2686c33cc564fd3
 Rules: centered-ep, implicit
-Passes: hoist, share, separate, segments
 """
 
 from typing import NamedTuple
@@ -138,7 +137,7 @@ def energy_contrast(params: Params, plus: States, minus: States, fixed: Fixed) -
 
 MODEL = ej.Model(
     records=ej.Records(Params, Clamps, States, Targets),
-    sets={"s": ej.Box((J,), low=0, high=1), "y": ej.Box((K,), low=-1, high=2)},
+    sets={"s": ej.Box((J,), 0, 1), "y": ej.Box((K,), -1, 2)},
     settings=ej.Settings(step=0.5, steps=20, tolerance=0.0001, max_steps=200, nudge_steps=8),
     init=init,
     prepare=prepare,

@@ -3,7 +3,6 @@
 Made by energyc 0.2.0 from sets.energy
 SHA-256 of the spec: a85be1e73d2ad41a596ce80230e68a213184a84ed8e2ad893963252cf7d57cd4
 Rules: centered-ep, implicit
-Passes: hoist, share, separate, segments
 """
 
 from typing import NamedTuple
@@ -133,7 +132,7 @@ def project_gradients(params: Params, gradients: Params) -> Params:
 
 MODEL = ej.Model(
     records=ej.Records(Params, Clamps, States, Targets),
-    sets={"s": ej.Box((N,), low=-1, high=1)},
+    sets={"s": ej.Box((N,), -1, 1)},
     settings=ej.Settings(step=0.5, steps=30, beta=0.5, nudge_steps=10),
     init=init,
     prepare=prepare,

@@ -3,7 +3,6 @@
 Made by energyc 0.2.0 from sets.energy
 SHA-256 of the spec: a85be1e73d2ad41a596ce80230e68a213184a84ed8e2ad893963252cf7d57cd4
 Rules: centered-ep, implicit
-Passes: hoist, share, separate, segments
 """
 
 from __future__ import annotations
@@ -137,8 +136,7 @@ class Sets(rt.EnergyNetwork):
         """The parts of gradients along the sets of their params."""
         along = dict(gradients)
         if "W" in along:
-            along["W"] = rt.ops.symmetric(along["W"], (0,), (1,))
-            along["W"] = rt.ops.zero_diagonal(along["W"], (0,), (1,))
+            along["W"] = rt.ops.zero_diagonal(rt.ops.symmetric(along["W"], (0,), (1,)), (0,), (1,))
         if "Q" in along:
             along["Q"] = rt.ops.along_orthogonal(along["Q"], self.Q, (0,), (1,))
         if "P" in along:

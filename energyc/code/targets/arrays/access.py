@@ -190,7 +190,7 @@ class AccessWriter:
         number = {label: k for k, label in enumerate(labels)}
         extents = [self._extent(access, label) for label in labels]
         place = access.index.renumbered({axis: number[a] for axis, a in access.axis_label.items() if a in number})
-        return IndexWriter(extents, self.sizes.__getitem__, self.code, self.kind), place
+        return IndexWriter(extents, self.sizes, self.code, self.kind), place
 
     def _aligned(self, access: Access, labels: Sequence[int]) -> Code:
         """The index with an axis for each of the labels, of size 1 for those that it does not run over."""

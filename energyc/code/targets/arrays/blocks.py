@@ -25,9 +25,7 @@ class BlocksWriter(ABC):
     def __init__(self, network: Network, context: Context, writer: ArrayWriter, routine: PlannedRoutine) -> None:
         self.network, self.context, self.writer = network, context, writer
         self.identifiers = context.globals.child()
-        self.body = RoutineWriter(
-            writer, self.identifiers, context.plan.names, context.plan.passes, context.samples_fixed
-        )
+        self.body = RoutineWriter(writer, self.identifiers, context.plan.names, context.samples_fixed)
         self.statements = routine.statements
         self.nodes = {output.key: output.node for output in routine.outputs}
         self.wishes = {**{output.node: output.wish for output in routine.outputs}, **context.plan.names}

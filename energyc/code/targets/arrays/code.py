@@ -1,8 +1,12 @@
 """Expressions of arrays under construction: a tree, what a writer wants to know of its array, and a vocabulary.
 
-A library of arrays is a class of codes: the operations that libraries write in their own ways are its methods. What
-all write alike (``a + b``, ``a @ b``, ``a.sum(1)``, ``a.T``, ``a[:, None]``) is written here, and so are calls of
-functions that each library's runtime has under one name (``windows``, ``gather``, ``first_largest``).
+A library of arrays is a class of codes: the operations that libraries write in their own ways are its methods, which
+are NumPy's here, under the library's prefix; for what NumPy has no name for, functions of the runtime. What all write
+alike (``a + b``, ``a @ b``, ``a.sum(1)``, ``a.T``, ``a[:, None]``) is written here, and so are calls of functions that
+each library's runtime has under one name (``windows``, ``gather``, ``first_largest``).
+
+Where a number has to be an array it has the form of a float (``1.0 * mask``, ``np.full(shape, 0.5)``), so that the
+dtype of the params decides where a library lets it.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Self, TypeAlias
 
-from energyc.code.tree.expressions import Attribute, Binary, Expr, Slice, Unary, call, literal, number
+from energyc.code.tree.expressions import Attribute, Binary, Expr, Number, Slice, Tuple, Unary, call, literal, number
 from energyc.code.tree.quotation import quote
 
 #: ``:`` among the indices of a tensor.
@@ -42,7 +46,7 @@ class Code:
 
     #: The name of the target, for the table of functions, and how its modules call their library.
     target: ClassVar[str]
-    library: ClassVar[str]
+    library: ClassVar[str] = "np"
     #: From how many numbers a sample on a sum of products of two arrays, number by number, is an einsum.
     joined: ClassVar[float] = math.inf
 
@@ -93,81 +97,90 @@ class Code:
         made = self.called("overlap_add", self, one_or_all(sizes), offset, strides)
         return replace(made, overlapped=(self, sizes, offset, strides))
 
-    # ------------------------------------------------------------ what each library writes in its own way
+    # ------------------------------------------------------------ what libraries write in their own ways, NumPy's
+
+    @classmethod
+    def of_library(cls, function: str, *arguments: Part) -> Self:
+        """A call of a function of the library."""
+        return cls.called(f"{cls.library}.{function}", *arguments)
 
     @classmethod
     def full(cls, shape: Part, value: Part, kind: Literal["real", "bool", "int"] = "real") -> Self:
-        """An array of one value."""
-        raise NotImplementedError
+        """``np.full(shape, value)``."""
+        value = tree(value)
+        if kind == "real" and isinstance(value, Number):
+            value = Number(float(value.value))
+        return cls.of_library("full", shape, value)
 
     @classmethod
     def positions(cls, size: int, axis: int, rank: int) -> Self:
-        """``0 ... size - 1`` along one of ``rank`` axes, of size 1 along the others."""
-        raise NotImplementedError
+        """``np.arange(size)[None, :]``."""
+        made = cls.of_library("arange", size)
+        return made if rank == 1 else made.at(*(ALL if k == axis else None for k in range(rank)))
 
     @classmethod
     def count(cls, index: Self, size: int) -> Self:
-        """How often each of ``0 ... size - 1`` is in the index of a sample."""
-        raise NotImplementedError
+        """``segment_count`` of the runtime."""
+        return cls.called("segment_count", index, size)
 
     def einsum(self, equation: str, *others: Self) -> Self:
-        """The product of this and others."""
-        raise NotImplementedError
+        """``np.einsum``."""
+        return self.of_library("einsum", equation, self, *others)
 
     def swapped(self, first: int, second: int) -> Self:
-        """Two axes in each other's place."""
-        raise NotImplementedError
+        """``x.swapaxes(first, second)``."""
+        return self.method("swapaxes", first, second)
 
     def reordered(self, order: Sequence[int]) -> Self:
-        """The axes in an order."""
-        raise NotImplementedError
+        """``x.transpose(order)``."""
+        return self.method("transpose", *order)
 
     def first_axis(self, axis: int) -> Self:
-        """An axis in front of the others."""
-        raise NotImplementedError
+        """``np.moveaxis(x, axis, 0)``."""
+        return self.of_library("moveaxis", self, axis, 0)
 
     def expanded(self, *shape: Part) -> Self:
-        """Broadcast to a shape."""
-        raise NotImplementedError
+        """``np.broadcast_to(x, shape)``."""
+        return self.of_library("broadcast_to", self, Tuple(tuple(map(tree, shape))))
 
     def spread(self, batched: bool, sizes: Sequence[int]) -> Self:
-        """Broadcast to sizes, behind the batch where there is one."""
-        raise NotImplementedError
+        """``np.broadcast_to(x, sizes)``, and ``spread`` of the runtime behind a batch."""
+        return self.called("spread", self, tuple(sizes)) if batched else self.expanded(*sizes)
 
     def merged(self, first: int, last: int | None = None) -> Self:
-        """Neighbouring axes as one, up to the last."""
-        raise NotImplementedError
+        """``merged`` of the runtime."""
+        return self.called("merged", self, first, *([] if last is None else [last]))
 
     def rows(self, first: int, sizes: Sequence[int]) -> Self:
-        """Broadcast to sizes from an axis on, and those as one."""
-        raise NotImplementedError
+        """``rows`` of the runtime."""
+        return self.called("rows", self, first, tuple(sizes))
 
     def parted(self, axis: int, sizes: Sequence[int]) -> Self:
-        """One axis as several."""
-        raise NotImplementedError
+        """``parted`` of the runtime."""
+        return self.called("parted", self, axis, tuple(sizes))
 
     def placed(self, before: int, after: int) -> Self:
-        """A last axis, of zeros but in one place."""
-        raise NotImplementedError
+        """``placed`` of the runtime."""
+        return self.called("placed", self, before, after)
 
     def taken(self, index: Self, axis: int) -> Self:
-        """The entries at an index along an axis; the index has all axes."""
-        raise NotImplementedError
+        """``np.take_along_axis(x, index, axis)``."""
+        return self.of_library("take_along_axis", self, index, axis)
 
     def magnitude(self) -> Self:
-        """Without signs."""
-        raise NotImplementedError
+        """``np.abs(x)``."""
+        return self.of_library("abs", self)
 
     def real(self) -> Self:
-        """Truth values or integers as real numbers."""
-        raise NotImplementedError
+        """``1.0 * x``."""
+        return type(self)(product(type(self)(Number(1.0)), self).expr)
+
+    def masked(self, mask: Self) -> Self:
+        """``np.where(mask, x, -np.inf)``."""
+        return self.of_library("where", mask, self, self.quoted(f"-{self.library}.inf"))
 
     def stopped(self) -> Self:
         """The same, a constant to differentiation."""
-        raise NotImplementedError
-
-    def masked(self, mask: Self) -> Self:
-        """-inf where the mask is false."""
         raise NotImplementedError
 
     def softmax(self, axes: Sequence[int], sizes: Sequence[int]) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from energyc.code.targets.arrays.code import ALL, Code, Part, tree
 from energyc.code.tree.expressions import Binary, Comparison, Unary
@@ -19,12 +19,12 @@ class IndexWriter:
     def __init__(
         self,
         extents: Sequence[int],
-        size_of: Callable[[str], int],
+        sizes: Mapping[str, int],
         read: Callable[[Node], Code],
         kind: type[Code],
     ) -> None:
         self.extents = extents
-        self.size_of = size_of
+        self.sizes = sizes
         self.read = read
         self.kind = kind
 
@@ -33,7 +33,7 @@ class IndexWriter:
 
         What reads neither axes nor inputs is a Python number or truth value.
         """
-        if (known := constant(expr, self.size_of)) is not None:
+        if (known := constant(expr, self.sizes)) is not None:
             return self.kind(tree(known))
         parts = [self.write(part) for part in expr.parts]
         match expr.op:
@@ -65,7 +65,10 @@ class IndexWriter:
             return name
         if (slots := self._slots(expr, parts, node)) is not None:
             return name.at(ALL, *slots) if any(slot is not ALL for slot in slots) else name
-        if all(self._inside(part, size) for part, size in zip(expr.parts, self._sizes(node), strict=True)):
+        if all(
+            self._inside(part, size)
+            for part, size in zip(expr.parts, map(self.sizes.__getitem__, node.dims), strict=True)
+        ):
             return name.at(ALL, *parts)
         at = [self._of_a_sample(part, code) for part, code in zip(expr.parts, parts, strict=True)]
         return self.kind.called("element", name, *at)
@@ -78,7 +81,7 @@ class IndexWriter:
         slots: list[Part] = []
         following = 0
         for part, code, dim in zip(expr.parts, parts, node.dims, strict=True):
-            size = self.size_of(dim)
+            size = self.sizes[dim]
             if part.op == "axis" and following <= (at := number_of(part)) and self.extents[at] == size:
                 slots += [*[None] * (at - following), ALL]
                 following = at + 1
@@ -91,7 +94,7 @@ class IndexWriter:
     def is_certain(self, place: IndexExpr, dim: str) -> bool:
         """Whether a place is sure to be in its dim: an element read outside of its input is -1."""
         if place.op != "read":
-            return self._inside(place, self.size_of(dim))
+            return self._inside(place, self.sizes[dim])
         source = place.args[0]
         assert isinstance(source, Input)
         return source.over == dim and all(map(self.is_certain, place.parts, source.dims))
@@ -102,17 +105,14 @@ class IndexWriter:
 
     def _of_a_sample(self, place: IndexExpr, code: Code) -> Code:
         """A place with the batch in front, of size 1 where it is the same for all samples; the step is a number."""
-        if (known := constant(place, self.size_of)) is not None:
+        if (known := constant(place, self.sizes)) is not None:
             shape = (1,) * (1 + len(self.extents))
             return self.kind.full(shape, known, "int")
         return code.at(None) if place.axes() and not any(read.batched for read in place.inputs) else code
 
-    def _sizes(self, node: Node) -> list[int]:
-        return [self.size_of(dim) for dim in node.dims]
-
     def _inside(self, place: IndexExpr, size: int) -> bool:
         """Whether a place is sure to be in ``0 ... size - 1``."""
-        affine = Affine.of(place, _Sizes(self.size_of))
+        affine = Affine.of(place, self.sizes)
         if affine is None:
             return False
         reach = [stride * (self.extents[k] - 1) for k, stride in affine.strides]
@@ -121,7 +121,7 @@ class IndexWriter:
 
     def _logical(self, expr: IndexExpr, parts: Sequence[Code]) -> Code:
         """``a & b``; a part that is known says nothing or decides: then the others still give axes and batch."""
-        known = [constant(part, self.size_of) for part in expr.parts]
+        known = [constant(part, self.sizes) for part in expr.parts]
         open_parts = [code for code, value in zip(parts, known, strict=True) if value is None]
         decisive = expr.op == "or"
         if decisive in [value for value in known if value is not None]:
@@ -132,27 +132,16 @@ class IndexWriter:
         return self.kind(whole)
 
 
-class _Sizes(dict[str, int]):
-    """Sizes by a function."""
-
-    def __init__(self, size_of: Callable[[str], int]) -> None:
-        super().__init__()
-        self._size_of = size_of
-
-    def __missing__(self, dim: str) -> int:
-        return self._size_of(dim)
-
-
-def constant(expr: IndexExpr, size_of: Callable[[str], int]) -> int | bool | None:
+def constant(expr: IndexExpr, sizes: Mapping[str, int]) -> int | bool | None:
     """The value of an expression that is the same everywhere, as far as its form shows."""
-    parts = [constant(part, size_of) for part in expr.parts]
+    parts = [constant(part, sizes) for part in expr.parts]
     match expr.op:
         case "axis" | "read" | "related":
             return None
         case "int":
             return number_of(expr)
         case "size":
-            return size_of(str(expr.args[0]))
+            return sizes[str(expr.args[0])]
         case "true":
             return True
     if any(part is None for part in parts):

@@ -156,7 +156,7 @@ class ArrayWriter:
 
     def _index_writer(self, node: Node) -> IndexWriter:
         extents = [self.sizes[d] for d in node.dims]
-        return IndexWriter(extents, self.sizes.__getitem__, self.code, self.kind)
+        return IndexWriter(extents, self.sizes, self.code, self.kind)
 
     def mask(self, node: Indicator) -> Code:
         """An indicator as truth values."""
@@ -169,7 +169,7 @@ class ArrayWriter:
         return self._filled(node, self._index_writer(node).write(node.condition), node.condition)
 
     def _filled(self, node: Indicator | Position, code: Code, expr: IndexExpr) -> Code:
-        if (known := constant(expr, self.sizes.__getitem__)) is not None:
+        if (known := constant(expr, self.sizes)) is not None:
             return self._full(node, known, "bool" if isinstance(node, Indicator) else "real")
         if axes_missing(expr, len(node.dims)):
             return self._spread(node, code)

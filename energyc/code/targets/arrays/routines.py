@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from energyc.code.module.names import Identifiers
-from energyc.code.plan import Passes, PlannedRoutine
+from energyc.code.plan import PlannedRoutine
 from energyc.code.plan.late import summed_late
 from energyc.code.targets.arrays.access import access_of
 from energyc.code.targets.arrays.code import Code, product, tree
@@ -16,7 +16,6 @@ from energyc.code.targets.arrays.sums import Term, full_axes, like_terms_collect
 from energyc.code.targets.arrays.wishes import Wishes
 from energyc.code.tree.expressions import Attribute, Expr, Name, Subscript, Tuple
 from energyc.code.tree.statements import Assign, Body, Statement
-from energyc.derivation.derive import Output
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Indicator, Node, walk
 from energyc.mathematics.sparse import selection_of
 
@@ -27,37 +26,24 @@ Codes = tuple[dict[str, Code], dict[str, Code]]
 class RoutineWriter:
     """Writes the body of one routine; names of inputs and of what is fixed are in the writer's scope already."""
 
-    def __init__(
-        self, writer: ArrayWriter, identifiers: Identifiers, names: Mapping[Node, str], passes: Passes, batch: Expr
-    ) -> None:
+    def __init__(self, writer: ArrayWriter, identifiers: Identifiers, names: Mapping[Node, str], batch: Expr) -> None:
         self.writer = writer
         self.identifiers = identifiers
         self.names = names
-        self.passes = passes
         self.batch = batch
         self.body: list[Statement] = []
         self.named: dict[Node, str] = {}
         self.reads: Counter[Node] = Counter()
         self.wishes = Wishes(self._short_name, self._own_name, {}, names)
 
-    def finds(self, named: Mapping[Node, str]) -> None:
-        """Nodes that have a line elsewhere, under their names."""
-        self.named.update(named)
-
-    def write(
-        self,
-        routine: PlannedRoutine,
-        early: Callable[[Mapping[str, Code]], Body] | None = None,
-        part_of: Sequence[Output] = (),
-    ) -> Codes:
+    def write(self, routine: PlannedRoutine, early: Callable[[Mapping[str, Code]], Body] | None = None) -> Codes:
         """The statements go to ``body``; returns the expressions of the outputs by key.
 
-        ``early`` gives an early return, for which only what is not summed is computed. ``part_of`` are outputs
-        of other routines that the statements are parts of, by which they are named.
+        ``early`` gives an early return, for which only what is not summed is computed.
         """
         late = summed_late(routine.statements, routine.outputs)
         self.reads = _reads(routine, late)
-        wishes = {o.node: o.wish for o in (*routine.outputs, *part_of)}
+        wishes = {o.node: o.wish for o in routine.outputs}
         self.wishes = Wishes(self._short_name, self._own_name, wishes, self.names)
         statements = [node for node in routine.statements if node not in late]
         plain = [output for output in routine.outputs if not output.summed]

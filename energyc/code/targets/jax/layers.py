@@ -52,7 +52,7 @@ class LayerPart:
         """A layer with names that are free in the module."""
         kind, own = class_name(name), names.new(name)
         records = {record: names.new(f"{kind}{record}") for record in RECORDS}
-        classes = ClassNames(own, own, records["Fixed"])
+        classes = ClassNames(own, records["Fixed"])
         chosen = replace(options, unproved=None, descends=False, biased={})
         constants = constant_names(planned, names)
         called = {*CALLED, *records.values(), *constants.values(), own}
@@ -79,7 +79,7 @@ class _Layered:
         known = [layer.part.context.symbols for layer in layers.values()]
         constants = constant_names(planned, names)
         of_layers = (name for layer in layers.values() for name in (layer.own, *layer.names.values()))
-        classes = ClassNames(own, own, "Fixed")
+        classes = ClassNames(own, "Fixed")
         self.context = Context(planned, options, classes, names, known, {*CALLED, *of_layers, *constants.values()})
         self.part = Part(planned, self.context, constants)
         fields = self.context.globals.child()

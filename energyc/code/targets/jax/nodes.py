@@ -8,13 +8,12 @@ from typing import ClassVar, Self
 
 from energyc.code.targets.arrays.code import ALL, Code, Part, one_or_all
 from energyc.code.targets.arrays.nodes import ArrayWriter
-from energyc.code.targets.arrays.numpy_like import NumpyLike
 from energyc.code.targets.jax.functions import form
 from energyc.mathematics.functions import Form, ScalarFunction
 from energyc.mathematics.ir import BatchStatistic, LogSumExp, Map, Node
 
 
-class JaxCode(NumpyLike):
+class JaxCode(Code):
     """An expression of an array of JAX; numbers stay weakly typed, whether or not JAX may use float64."""
 
     target: ClassVar[str] = "jax"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from energyc.code.targets.arrays.nodes import ArrayWriter
+from energyc.code.targets.arrays.sets import along_sets, bends_gradients, on_sets
+from energyc.code.targets.jax.sets import exported
 from energyc.code.tree.expressions import (
     Attribute,
     Binary,
@@ -26,7 +27,7 @@ from energyc.code.tree.expressions import (
 )
 from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Body
-from energyc.language.network import Network, Param, StartLaw, Structure
+from energyc.language.network import Network, Param, StartLaw
 
 _INIT = '''
 def init(key: Array, dtype: ej.DTypeLike = float) -> Params:
@@ -55,19 +56,6 @@ def project_gradients(params: Params, gradients: Params) -> Params:
     """The parts of gradients along the sets of their params."""
     return {gradients}
 '''
-#: The function of the nearest point of each set; ``unit`` reads no rows.
-_NEAREST: Mapping[str, str] = MappingProxyType(
-    {
-        "symmetric": "ej.symmetric",
-        "zero_diagonal": "ej.zero_diagonal",
-        "orthogonal": "ej.orthogonal",
-        "sphere": "ej.unit",
-        "norm": "ej.norm_at_most",
-    }
-)
-#: The part of a gradient along each set, at a param where that matters; inside of a ball it is the whole gradient.
-_ALONG: Mapping[str, str] = MappingProxyType({"orthogonal": "ej.along_orthogonal", "sphere": "ej.along_sphere"})
-
 
 # ---------------------------------------------------------------------- starting values
 
@@ -156,9 +144,7 @@ def _key(numbers: itertools.count[int]) -> Expr:
 
 def _on_sets(value: Expr, param: Param, *, drawn: bool) -> Expr:
     """A value on the sets of its param; what is ``drawn`` symmetric keeps the variance of its law."""
-    for part in param.structure:
-        nearest = "ej.mirrored" if part.kind == "symmetric" and drawn else _NEAREST[part.kind]
-        value = call(nearest, value, *_axes(part), *((number(part.bound),) if part.kind == "norm" else ()))
+    value = on_sets(value, param, exported, drawn=drawn)
     if param.low is not None or param.high is not None:
         low, high = (Constant(None) if end is None else number(end) for end in (param.low, param.high))
         value = call("jnp.clip", value, low, high)
@@ -169,23 +155,13 @@ def param_sets(network: Network, fields: Mapping[str, str]) -> Body:
     """``project_params``, and ``project_gradients`` where a set changes gradients; nothing where no param is in one."""
     params = {name: Attribute(Name("params"), fields[name]) for name in network.params}
     back = {name: _on_sets(params[name], param, drawn=False) for name, param in network.params.items()}
-    along = {name: _along(name, param, params[name], fields) for name, param in network.params.items()}
+    along = {
+        name: along_sets(Attribute(Name("gradients"), fields[name]), param, params[name], exported)
+        for name, param in network.params.items()
+    }
     made: Body = ()
     if any(back[name] is not params[name] for name in params):
         made += quote_body(_PROJECT_PARAMS, params=call("Params", *back.values()))
-    if any(part.kind != "norm" for param in network.params.values() for part in param.structure):
+    if any(map(bends_gradients, network.params.values())):
         made += quote_body(_PROJECT_GRADIENTS, gradients=call("Params", *along.values()))
     return made
-
-
-def _along(name: str, param: Param, value: Expr, fields: Mapping[str, str]) -> Expr:
-    gradient: Expr = Attribute(Name("gradients"), fields[name])
-    for part in (part for part in param.structure if part.kind != "norm"):
-        at = (value,) if part.kind in _ALONG else ()
-        gradient = call(_ALONG.get(part.kind, _NEAREST[part.kind]), gradient, *at, *_axes(part))
-    return gradient
-
-
-def _axes(part: Structure) -> tuple[Expr, ...]:
-    groups = (part.columns,) if part.kind == "sphere" else (part.rows, part.columns)
-    return tuple(integers(*axes) for axes in groups)

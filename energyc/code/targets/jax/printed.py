@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from energyc.code.module.context import Options
-from energyc.code.module.imports import imports_of_jax
+from energyc.code.module.head import JAX, imports, origin
 from energyc.code.module.symbols import Symbols, definitions
-from energyc.code.targets.arrays.head import head
-from energyc.code.targets.layout import layout
 from energyc.code.tree import facts, python
 from energyc.code.tree.expressions import Attribute, Dict, Name, String, Tuple, call, literal
 from energyc.code.tree.prose import wrapped
 from energyc.code.tree.quotation import quote
-from energyc.code.tree.statements import Assign, Body, Class
+from energyc.code.tree.statements import Assign, Blank, Body, Class, Import
+from energyc.code.tree.statements import Module as Program
 from energyc.language.network import Network
-from energyc.runtime import CONTRACT
 from energyc.runtime import RULES as DECLARED
 
 
@@ -33,16 +31,10 @@ class Module:
         """The text. ``without`` are rules that JAX does not support, ``symbols`` the sizes."""
         body = (*self.constants, *self.equations, *self.model, self.network)
         said = [f"Unsupported in JAX: {', '.join(without)}"] * bool(without)
-        about = head(network, options.rules, options, [line for text in said for line in wrapped(text)])
-        return layout("jax").render(
-            head="\n".join(python.docstring(about, "")),
-            contract=CONTRACT,
-            imports=_text(imports_of_jax(facts.free_names(*body))),
-            sizes=_text((*definitions(symbols, body)[1:], *self.constants)),
-            equations=_text(self.equations),
-            model=_text(self.model),
-            network=_text((self.network,)),
-        )
+        about = origin(network, options.rules, options, [line for text in said for line in wrapped(text)])
+        imported = imports(facts.free_names(*body), JAX, Import("energyc", ("jax",), "ej"))
+        sizes = definitions(symbols, body) or (Blank(),) * bool(self.constants)
+        return python.program(Program((*imported, *sizes, *body), about))
 
 
 def bound(rules: Sequence[str], others: Sequence[str]) -> Body:
@@ -65,7 +57,3 @@ def network_class(name: str, rules: Sequence[str], names: Mapping[str, tuple[str
     body = [Assign(Name("model"), Name("MODEL")), Assign(Name("rules"), named)]
     body += [Assign(Name("names"), literal(dict(names)))] if names else []
     return Class(name, tuple(body), (quote("ej.Network"),), ("The network as an object with params of its own.",))
-
-
-def _text(body: Body) -> str:
-    return "\n".join(python.lines(body))

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from math import prod
+from fractions import Fraction
+from operator import add, mul, sub, truediv
 from types import MappingProxyType
 
 from energyc.code.module.runtime import runtime
-from energyc.code.module.scalars import scalar
 from energyc.code.module.symbols import Symbols
+from energyc.code.targets.arrays.sets import on_sets
 from energyc.code.targets.torch.nodes import TorchWriter
-from energyc.code.targets.torch.param_sets import on_sets
-from energyc.code.tree.expressions import Attribute, Expr, Name, Number, Tuple, Unary, call, literal, number
+from energyc.code.tree.expressions import Attribute, Binary, Expr, Name, Number, Tuple, Unary, call, literal, number
 from energyc.code.tree.expressions import name as dotted
 from energyc.code.tree.quotation import quote
 from energyc.code.tree.statements import Assign
 from energyc.language.network import Network, Param, StartLaw
+from energyc.language.syntax import ast
 
+#: The operators that are written as they are, and what they compute.
+_OPERATORS = {"+": add, "-": sub, "*": mul, "/": truediv}
+#: A value, and how it is written; a fraction is written when something else reads it.
+Written = tuple[Fraction | float, Expr | None]
 #: Values that every dtype holds exactly, and how torch makes them.
 EXACT = MappingProxyType({0.0: "torch.zeros", 1.0: "torch.ones"})
 
@@ -28,16 +34,12 @@ def initial_values(network: Network, writer: TorchWriter, attributes: Mapping[st
     for name, param in network.params.items():
         shape = tuple(sizes[dim] for dim in param.node.dims)
         copies = 0 if param.each is None else len(shape) - len(param.each.dims)
-        value = on_sets(_value(param, shape, shape[copies:], writer), param, drawn=param.law is not None)
+        value = on_sets(_value(param, shape, shape[copies:], writer), param, runtime, drawn=param.law is not None)
         if param.low is not None or param.high is not None:
-            value = value.method("clamp", **bounds(param.low, param.high))
+            ends = {"min": param.low, "max": param.high}
+            value = value.method("clamp", **{key: number(end) for key, end in ends.items() if end is not None})
         made.append(Assign(Attribute(Name("self"), attributes[name]), Name("self").method("_param", value)))
     return made
-
-
-def bounds(low: float | None, high: float | None) -> dict[str, Expr]:
-    """The keywords of torch's ``clamp``."""
-    return {key: number(value) for key, value in (("min", low), ("max", high)) if value is not None}
 
 
 def _value(param: Param, shape: tuple[int, ...], single: tuple[int, ...], writer: TorchWriter) -> Expr:
@@ -72,8 +74,33 @@ def drawn(law: StartLaw, shape: tuple[Expr, ...], symbols: Symbols, copies: int 
     raise TypeError(f"no torch form of the law {law!r}")
 
 
-def fans(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Fan in and fan out of a weight ``W[out, in, ...]``: what follows the second dim is a kernel, in both."""
-    if len(shape) < 2:
-        return max(prod(shape), 1), max(prod(shape), 1)
-    return prod(shape[1:]), shape[0] * prod(shape[2:])
+def scalar(value: float, formula: ast.Expr | None, symbols: Symbols) -> Expr:
+    """Return a number by its formula, where that gives the very same number; else the number."""
+    found = None if formula is None else _written(formula, symbols)
+    return number(value) if found is None or found[1] is None or found[0] != value else found[1]
+
+
+def _written(formula: ast.Expr, symbols: Symbols) -> Written | None:
+    match formula:
+        case ast.Number(value=value):
+            return value, None
+        case ast.Binary(op=op, left=left, right=right) if op in _OPERATORS:
+            return _operation(op, _written(left, symbols), _written(right, symbols))
+        case ast.Apply(slots=None, arguments=None, prime=False, name=ast.Name(text=name)) if name in symbols.sizes:
+            return float(symbols.sizes[name]), Name(symbols.name(name))
+        case ast.Apply(slots=None, arguments=(argument,), prime=False, name=ast.Name(text="sqrt")):
+            inner = _written(argument.value, symbols)
+            return None if inner is None or inner[0] < 0 else (math.sqrt(inner[0]), call("math.sqrt", _text(inner)))
+    return None
+
+
+def _operation(op: str, left: Written | None, right: Written | None) -> Written | None:
+    if left is None or right is None or (op == "/" and right[0] == 0):
+        return None
+    value = _OPERATORS[op](left[0], right[0])
+    return value, None if isinstance(value, Fraction) else Binary(op, _text(left), _text(right))
+
+
+def _text(written: Written) -> Expr:
+    value, expr = written
+    return number(float(value)) if expr is None else expr

@@ -79,17 +79,16 @@ def _rules(planned: ModulePlan) -> tuple[str, ...]:
 
 def _class_names(network: Network) -> ClassNames:
     own = class_name(network.name)
-    return ClassNames(own, own, f"{own}Fixed", NETWORK_BASES)
+    return ClassNames(own, f"{own}Fixed", NETWORK_BASES)
 
 
 def _layer_context(
     name: str, layer: ModulePlan, options: Options, names: Identifiers, known: Sequence[Symbols]
 ) -> Context:
     own = class_name(name)
-    records = names.new(f"{own}Fixed"), names.new(f"{own}Lets")
-    of_phases = names.new(f"{own}Held"), names.new(f"{own}Holomorphic")
+    fixed, held, holomorphic = (names.new(f"{own}{record}") for record in ("Fixed", "Held", "Holomorphic"))
     own = names.new(own)
-    class_names = ClassNames(own, own, records[0], LAYER_BASES, records[1], *of_phases)
+    class_names = ClassNames(own, fixed, LAYER_BASES, held, holomorphic)
     chosen = replace(options, unproved=None, descends=False, biased={})
     return Context(layer, chosen, class_names, names, known)
 

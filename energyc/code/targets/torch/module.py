@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from energyc.code.module.context import Context, Options
-from energyc.code.module.imports import imports
+from energyc.code.module.head import TORCH, imports, origin
 from energyc.code.module.printed import Printed
+from energyc.code.module.runtime import ALIAS
 from energyc.code.plan import ModulePlan
-from energyc.code.targets.arrays.head import head
-from energyc.code.targets.layout import layout
 from energyc.code.targets.torch.layers import layered_part
 from energyc.code.targets.torch.part import network_part
 from energyc.code.tree import facts, python
-from energyc.code.tree.statements import Body
-from energyc.runtime import CONTRACT
+from energyc.code.tree.statements import Blank, Body, Import, Module
 
 
 def torch_module(planned: ModulePlan, options: Options) -> Printed:
@@ -31,14 +29,6 @@ def module(planned: ModulePlan, options: Options, own: Body, kernels: str = "", 
     ``kernels`` says in its head which kernels it has; ``further`` are imports beside those of torch and the runtime.
     """
     rules, of_kernels = [rule.name for rule in planned.features.rules], [f"Kernels: {kernels}"] if kernels else []
-    about = head(planned.network, rules, options, of_kernels)
-    return layout("torch").render(
-        head="\n".join(python.docstring(about, "")),
-        imports=_text(imports(facts.free_names(*own), further)),
-        contract=CONTRACT,
-        network=_text(own),
-    )
-
-
-def _text(body: Body) -> str:
-    return "\n".join(python.lines(body))
+    about = origin(planned.network, rules, options, of_kernels)
+    imported = imports(facts.free_names(*own), TORCH, Import("energyc", ("runtime",), ALIAS), further)
+    return python.program(Module((Import("__future__", ("annotations",)), Blank(), *imported, *own), about))

@@ -1,36 +1,16 @@
-"""The sets of params in PyTorch: starts on them, and the methods that lead params and gradients back to them."""
+"""The methods that lead params and gradients back to the sets of params in PyTorch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from energyc.code.module.context import Context
 from energyc.code.module.runtime import runtime
-from energyc.code.tree.expressions import Attribute, Comparison, Expr, Name, Number, String, call, integers
+from energyc.code.targets.arrays.sets import along_sets, bends_gradients, on_sets
+from energyc.code.tree.expressions import Attribute, Comparison, Expr, Name, String
 from energyc.code.tree.quotation import quote_body
 from energyc.code.tree.statements import Assign, Body, Do, Function, If
-from energyc.language.network import Param, Structure
-
-#: What each set does to a param, and what it leaves of a gradient; ``unit`` reads no rows.
-_NEAREST: Mapping[str, str] = {
-    "symmetric": "symmetric",
-    "zero_diagonal": "zero_diagonal",
-    "orthogonal": "orthogonal",
-    "sphere": "unit",
-    "norm": "norm_at_most",
-}
-#: The part of a gradient along each set; inside of a ball of matrices it is the whole gradient.
-_ALONG: Mapping[str, str] = {"orthogonal": "along_orthogonal", "sphere": "along_sphere"}
-_WHOLE = ("norm",)
-
-
-def on_sets(value: Expr, param: Param, *, drawn: bool) -> Expr:
-    """A starting value on the sets of its param; what is ``drawn`` symmetric keeps the variance of its law."""
-    for part in param.structure:
-        nearest = "mirrored" if part.kind == "symmetric" and drawn else _NEAREST[part.kind]
-        value = call(runtime(nearest), value, *_axes(part))
-    return value
+from energyc.language.network import Param
 
 
 def param_sets(context: Context) -> Body:
@@ -40,12 +20,12 @@ def param_sets(context: Context) -> Body:
         return ()
     params, gradients = quote_body(_METHODS)
     assert isinstance(params, Function) and isinstance(gradients, Function)
-    put_back = [_put_back(_attribute(context, name), param) for name, param in structured.items()]
-    along = [
-        _along(name, _attribute(context, name), param)
+    own = {name: Attribute(Name("self"), context.params[name]) for name in structured}
+    put_back = [
+        Do(own[name].method("copy_", on_sets(own[name], param, runtime, drawn=False)))
         for name, param in structured.items()
-        if any(part.kind not in _WHOLE for part in param.structure)
     ]
+    along = [_along(name, own[name], param) for name, param in structured.items() if bends_gradients(param)]
     first, last = gradients.body
     methods = (replace(params, body=(*put_back, *params.body)),)
     return (*methods, replace(gradients, body=(first, *along, last))) if along else methods
@@ -65,25 +45,8 @@ def project_gradients(self, gradients: Mapping[str, Tensor]) -> dict[str, Tensor
 '''
 
 
-def _attribute(context: Context, name: str) -> Expr:
-    return Attribute(Name("self"), context.params[name])
-
-
-def _put_back(attribute: Expr, param: Param) -> Do:
-    return Do(attribute.method("copy_", on_sets(attribute, param, drawn=False)))
-
-
 def _along(name: str, attribute: Expr, param: Param) -> If:
-    """The part of a gradient along each set of its param, if there is one."""
+    """The part of a gradient along the sets of its param, if there is one."""
     place = Name("along")[String(name)]
-    body = []
-    for part in (part for part in param.structure if part.kind not in _WHOLE):
-        at = (attribute,) if part.kind in _ALONG else ()
-        body.append(Assign(place, call(runtime(_ALONG.get(part.kind, part.kind)), place, *at, *_axes(part))))
-    return If(Comparison("in", String(name), Name("along")), tuple(body))
-
-
-def _axes(part: Structure) -> tuple[Expr, ...]:
-    groups = (part.columns,) if part.kind == "sphere" else (part.rows, part.columns)
-    bound = (Number(part.bound),) if part.kind == "norm" else ()
-    return *(integers(*axes) for axes in groups), *bound
+    moved = Assign(place, along_sets(place, param, attribute, runtime))
+    return If(Comparison("in", String(name), Name("along")), (moved,))

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from energyc.code.module.context import Context
 from energyc.code.module.runtime import runtime
 from energyc.code.module.symbols import definitions
+from energyc.code.plan import plan, reached, statements_for
+from energyc.code.plan.rims import off_rims
+from energyc.code.plan.routines import correction
 from energyc.code.targets.torch import classes as torch_class
 from energyc.code.targets.torch import holomorphic
-from energyc.code.targets.torch.held import held_methods
-from energyc.code.targets.torch.lets import shared_method
 from energyc.code.targets.torch.methods import MethodWriter
 from energyc.code.targets.torch.nodes import TorchWriter
 from energyc.code.targets.torch.param_sets import param_sets
 from energyc.code.tree import facts
+from energyc.code.tree.expressions import Attribute, Expr, Name
 from energyc.code.tree.prose import wrapped
-from energyc.code.tree.statements import Body, Class, Statement
+from energyc.code.tree.statements import Body, Class, Function, Statement
 from energyc.mathematics.ir import Node
 
 #: The head of a class, from the writer of its expressions and the constants it keeps: its settings, its constructor.
@@ -62,10 +64,6 @@ def relaxing_part(
     writer = TorchWriter.of(context)
     methods = MethodWriter(context, writer)
     equations, records, classes = list[Statement](), list[Class](), list[Class]()
-    if context.block is not None:
-        shared, record = shared_method(methods, context.block)
-        equations.append(shared)
-        records.append(record)
     planned = zip(context.prepared, context.plan.routines, strict=True)
     equations += [methods.method(p, r) for p, r in planned if not p.signature.complex]
     if context.features.needs("held-correction"):
@@ -82,6 +80,34 @@ def relaxing_part(
     equations += param_sets(context)
     own = network_class(context, about, writer, head, tuple(equations), (*context.features.mixins, *bases))
     return (fixed_record(context), *records, *classes, own)
+
+
+def held_methods(methods: MethodWriter) -> tuple[list[Function], Class]:
+    """``_hold`` and ``_held_correction``, and the record that passes between them."""
+    context = methods.context
+    derivation = context.derivation
+    (prepared,), named = off_rims(context.network, [correction(derivation, held=True)], derivation.names)
+    planned = plan(
+        context.network.graph,
+        [prepared.routine],
+        sizes=context.network.extents,
+        names=named,
+        passes=context.options.passes,
+        repeated=[prepared.signature.name],
+        moving=frozenset({"direction"}),
+    )
+    made = {*context.names_in_fixed(), *context.constants}
+    held = [node for node in planned.fixed if node not in made]
+    read = set(reached([o.node for o in planned.routines[0].outputs], {*held, *made}))
+    held += [state for state in context.derivation.states.values() if state in read]
+    statements = statements_for(held, made, planned.names)
+    doc = "The parts of the correction at these states that no direction changes."
+    name = context.class_names.held
+    hold, fields = methods.recorded("_hold", name, doc, statements, held, context.fixed_names(held))
+    names: dict[Node, Expr] = {node: Attribute(Name("held"), field) for node, field in fields.items()}
+    method = methods.method(prepared, planned.routines[0], names)
+    doc = "The parts of a correction that depend on its states alone."
+    return [hold, method], torch_class.record(name, doc, fields)
 
 
 def _of_the_spec(context: Context, writer: TorchWriter) -> Body:
