@@ -78,7 +78,7 @@ def _ranges(whole: Part) -> Iterator[tuple[Span, str]]:
 
 
 def with_consts_outside(spec: ast.Spec) -> ast.Spec:
-    """The same spec with each ``const`` of a block before the block that holds it."""
+    """The same spec with each ``const`` of a block before the block: it is one of the whole file, and set as such."""
     blocks = any(isinstance(statement, ast.Layer | ast.Repeat) for statement in spec.statements)
     return replace(spec, statements=tuple(_outside(spec.statements))) if blocks else spec
 
