@@ -5,9 +5,10 @@ Imports: nothing.
 
 from __future__ import annotations
 
+import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 Folder = Literal["grammar", "codegen", "specs", "reference"]
 
@@ -30,6 +31,12 @@ def folder(name: Folder) -> Path:
 def resource(name: Folder, *parts: str) -> Path:
     """The path of a file in one of the data folders."""
     return folder(name).joinpath(*parts)
+
+
+@cache
+def table(name: str) -> dict[str, Any]:
+    """The contents of ``grammar/NAME.toml``."""
+    return tomllib.loads(resource("grammar", f"{name}.toml").read_text(encoding="utf-8"))
 
 
 @cache

@@ -58,19 +58,6 @@ def test_every_function_has_a_definition_here() -> None:
     assert set(FUNCTIONS) == set(DEFINITIONS)
 
 
-@pytest.mark.abridged(every=10)
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_values_are_exact_on_the_whole_line(name: str) -> None:
-    for u in points(name):
-        if name == "exp" and u > 700:
-            continue
-        expected = exact(name, float(u)).real
-        tolerance = 1e-300 + 4e-14 * abs(expected)
-        if abs(u) > 25:  # where the value is a difference of huge numbers, or underflows
-            tolerance = 1e-12 * max(abs(expected), 1e-14)
-        assert abs(value(name, None, np.array([u]))[0] - expected) <= tolerance, (u, expected)
-
-
 @pytest.mark.abridged(every=3)
 @pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if function.monotone])
 def test_monotone_functions_are_as_accurate_as_intervals_take_them_for(name: str) -> None:

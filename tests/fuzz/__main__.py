@@ -14,7 +14,7 @@
 
 A case is its kind and its seed: ``--seed S`` begins at S, else with ``ENERGYC_SEED``, else anywhere; the seed is
 printed. What is found is printed once for each cause, with its first seed, and kept in ``build/fuzz``. The status is 1
-where anything was. ``KINDS`` is what else can be fuzzed: a kind is a function from a seed to what it found.
+where anything was.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 KEPT = Path("build") / "fuzz"
 TARGETS = ("torch", "interpreter")
-#: What has no solvers and rules of its own.
-WITHOUT_REST = "interpreter"
 
 
 def prepare() -> None:
@@ -54,108 +54,51 @@ from tests.fuzz import (  # noqa: E402
     differential,
     faults,
     folders,
-    mutations,
     places,
     rank_faults,
     requests,
     resting,
     untrained,
 )
-
-Kind = Callable[[int], "cases.Find | None"]
-
-
-def mutant_case(seed: int, deep: float = cases.DEEP) -> cases.Find | None:
-    """A mutant, and what a person may ask of it."""
-    text, settings = mutations.mutant(seed), mutations.settings(seed)
-    found = cases.tried(partial(cases.of_text, text, seed, settings, deep))
-    return None if found is None else cases.Find(found.cause, f"{' '.join(settings)}\n{text}\n{found.about}")
+from tests.fuzz.drawing_specs import random_spec  # noqa: E402
 
 
-def differential_case(seed: int, targets: tuple[str, ...] = TARGETS) -> cases.Find | None:
-    """A spec that is right, by every way to compute it."""
+@dataclass(frozen=True)
+class Kind:
+    """What can be fuzzed: the case of a seed, with the text that it is about, and the seconds that it may take."""
 
-    def compared() -> cases.Find | None:
-        wrong = differential.disagreements(seed, targets)
-        return cases.Find(f"{', '.join(wrong)} differ", str(wrong)) if wrong else None
+    case: Callable[..., cases.Find | None]
+    text: Callable[[int], str] = lambda seed: ""
+    seconds: int = cases.SECONDS
 
-    found = cases.tried(compared)
-    text = differential.random_spec(seed).text()
-    return None if found is None else cases.Find(found.cause, f"{text}\n{found.about}")
-
-
-def resting_case(seed: int, targets: tuple[str, ...] = TARGETS) -> cases.Find | None:
-    """A spec that comes to rest, by exact rules and by solvers."""
-
-    def compared() -> cases.Find | None:
-        for target in (name for name in targets if name != WITHOUT_REST):
-            if wrong := resting.disagreements(seed, target):
-                return cases.Find(f"{', '.join(wrong)} differ", str(wrong))
-        return None
-
-    found = cases.tried(compared)
-    text = resting.random_resting(seed).text()
-    return None if found is None else cases.Find(found.cause, f"{text}\n{found.about}")
-
-
-def places_case(seed: int) -> cases.Find | None:
-    """A function in a place where it may stand, classified and proved."""
-    found = cases.tried(partial(places.refusal, seed))
-    return None if found is None else cases.Find(found.cause, f"{places.Placing(seed).text()}\n{found.about}")
-
-
-def requests_case(seed: int) -> cases.Find | None:
-    """A session with the language server."""
-    return cases.tried(partial(requests.session, seed))
-
-
-def folder_case(seed: int) -> cases.Find | None:
-    """A command on a run folder that something is wrong with."""
-    return cases.tried(partial(folders.case, seed))
-
-
-def certificates_case(seed: int) -> cases.Find | None:
-    """A file of certificates that was tampered with, and what the checker says to it."""
-    return cases.tried(partial(certificates.case, seed))
-
-
-def untrained_case(seed: int) -> cases.Find | None:
-    """A spec whose params may have no gradient, and what autograd says."""
-    return cases.tried(partial(untrained.case, seed))
-
-
-def faults_case(seed: int) -> cases.Find | None:
-    """A run with a fault at a file operation, and the same run resumed."""
-    return cases.tried(partial(faults.case, seed))
-
-
-def ranks_case(seed: int) -> cases.Find | None:
-    """A run by several ranks of which one goes, and the same run resumed."""
-    return cases.tried(partial(rank_faults.case, seed), 2 * cases.SECONDS)
+    def find(self, seed: int, **options: Any) -> cases.Find | None:
+        """What is found at a seed; an exception that escapes is a find."""
+        found = cases.tried(partial(self.case, seed, **options), self.seconds)
+        return found and cases.Find(found.cause, f"{self.text(seed)}\n{found.about}".lstrip())
 
 
 KINDS: Mapping[str, Kind] = {
-    "folders": folder_case,
-    "certificates": certificates_case,
-    "untrained": untrained_case,
-    "faults": faults_case,
-    "ranks": ranks_case,
-    "mutants": mutant_case,
-    "differential": differential_case,
-    "resting": resting_case,
-    "places": places_case,
-    "requests": requests_case,
+    "folders": Kind(folders.case),
+    "certificates": Kind(certificates.case),
+    "untrained": Kind(untrained.case),
+    "faults": Kind(faults.case),
+    "ranks": Kind(rank_faults.case, seconds=2 * cases.SECONDS),
+    "mutants": Kind(cases.mutant, cases.text_of_mutant),
+    "differential": Kind(differential.case, lambda seed: random_spec(seed).text()),
+    "resting": Kind(resting.case, lambda seed: resting.random_resting(seed).text()),
+    "places": Kind(places.refusal, lambda seed: places.Placing(seed).text()),
+    "requests": Kind(requests.session),
 }
 
 
-def run(kind: str, case: Kind, seed: int, count: int, seconds: float) -> Counter[str]:
+def run(kind: str, seed: int, count: int, seconds: float, **options: Any) -> Counter[str]:
     """Run cases until they or the time are over, and print what they find; returns how often each cause was met."""
     causes, until, done = Counter[str](), time.monotonic() + seconds, 0
     for number in range(seed, seed + count):
         if time.monotonic() > until:
             break
         done += 1
-        found = case(number)
+        found = KINDS[kind].find(number, **options)
         if found is None:
             continue
         causes[found.cause] += 1
@@ -181,12 +124,10 @@ def main() -> int:
     start = random.SystemRandom().randrange(2**31)
     seed = int(os.environ.get("ENERGYC_SEED", start)) if given.seed is None else given.seed
     print(f"ENERGYC_SEED={seed}", flush=True)
-    case = KINDS[given.kind]
+    options: dict[str, Any] = {"deep": given.deep} if given.kind == "mutants" else {}
     if given.kind in ("differential", "resting"):
-        case = partial(case, targets=tuple(given.targets.split(",")))
-    if given.kind == "mutants":
-        case = partial(mutant_case, deep=given.deep)
-    return 1 if run(given.kind, case, seed, given.count, given.seconds) else 0
+        options = {"targets": tuple(given.targets.split(","))}
+    return 1 if run(given.kind, seed, given.count, given.seconds, **options) else 0
 
 
 if __name__ == "__main__":

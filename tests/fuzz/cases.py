@@ -8,6 +8,7 @@ import linecache
 import signal
 import tempfile
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from energyc.language.resolve.memory import estimate
 from energyc.pipeline import Choices
 from energyc.surfaces.cli.main import main
 from energyc.surfaces.cli.values import read_settings
-from tests.fuzz.differential import quiet
+from tests.fuzz import mutations
 
 #: Seconds of the processor that a case may take: of a spec that is right all terms are judged, and all rules printed.
 SECONDS = 120
@@ -41,6 +42,14 @@ BYTES = 20_000_000
 
 class Hangs(BaseException):
     """A case took too long. Nothing that catches an Exception catches it."""
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without warnings: of what does not settle, of unused names."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @dataclass(frozen=True)
@@ -145,6 +154,16 @@ def of_text(text: str, seed: int, settings: list[str], deep: float = DEEP) -> Fi
     if random.random() > deep:
         return None
     return _in_a_file(text, lambda path: _of_right_text(path, random))
+
+
+def mutant(seed: int, deep: float = DEEP) -> Find | None:
+    """A mutant, and what a person may ask of it."""
+    return of_text(mutations.mutant(seed), seed, mutations.settings(seed), deep)
+
+
+def text_of_mutant(seed: int) -> str:
+    """A mutant, below the settings that it is read with."""
+    return f"{' '.join(mutations.settings(seed))}\n{mutations.mutant(seed)}"
 
 
 def _in_a_file(text: str, case: Callable[[Path], Find | None]) -> Find | None:

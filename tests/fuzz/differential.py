@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from energyc.mathematics.ir import Input, Node
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.proofs.claims.classes import Classes, RuleReport
 from energyc.runtime.rules import RULES
+from tests.fuzz.cases import Find, quiet
 from tests.fuzz.drawing_specs import random_spec
 from tests.fuzz.expressions import STEP, edges_moved
 from tests.fuzz.networks import Declared, Spec, Tensors
@@ -101,6 +101,12 @@ def disagreements(seed: int, targets: Sequence[str] = ("torch",), layered: bool 
     return {what: error for what, error in found.items() if what.partition(" ")[2] not in on_edge}
 
 
+def case(seed: int, targets: Sequence[str] = ("torch", "interpreter")) -> Find | None:
+    """A spec that is right, by every way to compute it."""
+    wrong = disagreements(seed, targets)
+    return Find(f"{', '.join(wrong)} differ", str(wrong)) if wrong else None
+
+
 def _on_an_edge(spec: Spec, given: Sequence[Inputs], expected: Sequence[Tensors]) -> set[str]:
     """The values that rounding decides: an argument lies on the edge of a jump or kink, as the sign of a sum of 0."""
     changed: set[str] = set()
@@ -119,14 +125,6 @@ def difference(found: Tensor, expected: Tensor) -> float:
         return float("inf")
     scale = max(1.0, float(expected.abs().max())) if expected.numel() else 1.0
     return float((found - expected).abs().max()) / scale if expected.numel() else 0.0
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without warnings: of what does not settle, of unused names."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 @contextmanager

@@ -61,24 +61,31 @@ def forked(command: Sequence[str], fault: Fault = "none", at: int = 0, count_int
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
         child = os.fork()
         if not child:
-            _run_and_leave(command, Faults(fault, at), said.fileno(), count_into)
+            faults = Faults(fault, at)
+
+            def count() -> None:
+                if count_into is not None:
+                    count_into.write_text(json.dumps(faults.seen), encoding="utf-8")
+
+            run_and_leave(command, said.fileno(), lambda: install(faults), count)
         status = _waited(child)
         said.seek(0)
         return Ended(status, said.read())
 
 
-def _run_and_leave(command: Sequence[str], faults: Faults, said: int, count_into: Path | None) -> None:
-    """What the child does; it never returns."""
+def run_and_leave(
+    command: Sequence[str], said: int, prepare: Callable[[], object], done: Callable[[], object] = lambda: None
+) -> None:
+    """Run a command in a child, between two calls; what it says goes to a file. It never returns."""
     status = 70
     try:
         for stream in (1, 2):
             os.dup2(said, stream)
         sys.stdout, sys.stderr = (open(os.dup(said), "w", encoding="utf-8") for _ in range(2))  # noqa: SIM115
         sys.modules["matplotlib"] = None  # type: ignore[assignment]  # pictures take longer than all else
-        install(faults)
+        prepare()
         status = main(list(command))
-        if count_into is not None:
-            count_into.write_text(json.dumps(faults.seen), encoding="utf-8")
+        done()
     except BaseException:
         traceback.print_exc()
     finally:

@@ -11,10 +11,8 @@ import os
 import random
 import signal
 import socket
-import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,9 +23,8 @@ from pathlib import Path
 import safetensors.torch
 import torch
 
-from energyc.surfaces.cli.main import main
 from tests.fuzz.cases import Find
-from tests.fuzz.faults import begun, forked, resume, train, undisturbed
+from tests.fuzz.faults import begun, forked, resume, run_and_leave, train, undisturbed
 
 #: By which a rank goes: at once, or so that it is still there.
 ENDS = (signal.SIGKILL, signal.SIGSTOP)
@@ -121,24 +118,14 @@ def _be_a_rank(
     command: Sequence[str], number: int, count: int, port: int, path: Path, at: int, end: signal.Signals | None
 ) -> None:
     """What the child does; it never returns."""
-    status = 70
-    try:
-        said = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-        for stream in (1, 2):
-            os.dup2(said, stream)
-        sys.stdout, sys.stderr = (open(os.dup(said), "w", encoding="utf-8") for _ in range(2))  # noqa: SIM115
-        sys.modules["matplotlib"] = None  # type: ignore[assignment]  # pictures take longer than all else
+
+    def prepare() -> None:
         os.environ |= {"RANK": str(number), "LOCAL_RANK": str(number), "WORLD_SIZE": str(count)}
         os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
         if at and end is not None:
             _go_at(at, end)
-        status = main(list(command))
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        for output in (sys.stdout, sys.stderr):
-            output.flush()
-        os._exit(status)
+
+    run_and_leave(command, os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND), prepare)
 
 
 def _go_at(at: int, end: signal.Signals) -> None:

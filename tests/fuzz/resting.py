@@ -19,6 +19,7 @@ from torch import Tensor
 import energyc
 from energyc import pipeline
 from energyc.language.diagnostics import SpecError
+from tests.fuzz.cases import Find, quiet
 from tests.fuzz.differential import (
     Inputs,
     batches,
@@ -26,7 +27,6 @@ from tests.fuzz.differential import (
     difference,
     fill,
     in_host,
-    quiet,
     slopes_of_host,
 )
 from tests.fuzz.drawing_specs import Maker, answered, random_spec, summed
@@ -241,6 +241,14 @@ def disagreements(seed: int, target: str = "torch") -> dict[str, float]:
         return {}
     with quiet():
         return {**_by_rules(spec, given, expected, target), **({} if spec.layer else _by_solvers(spec, given, target))}
+
+
+def case(seed: int, targets: Sequence[str] = ("torch",)) -> Find | None:
+    """A spec that comes to rest, by exact rules and by solvers; the interpreter has neither."""
+    for target in (name for name in targets if name != "interpreter"):
+        if wrong := disagreements(seed, target):
+            return Find(f"{', '.join(wrong)} differ", str(wrong))
+    return None
 
 
 def _rests(spec: Spec, given: Inputs, expected: Tensors) -> bool:

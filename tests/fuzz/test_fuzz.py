@@ -6,10 +6,10 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -17,7 +17,8 @@ from energyc import pipeline
 from energyc.language.diagnostics import SpecError
 from tests.drawing import SEED, draws
 from tests.emit.kernels import needs_compiler
-from tests.fuzz import cases, certificates, differential, folders, mutations, requests, resting, untrained
+from tests.fuzz import cases, certificates, differential, mutations, resting
+from tests.fuzz.__main__ import KINDS
 from tests.fuzz.drawing_specs import random_spec
 
 ROOT = Path(__file__).parents[2]
@@ -25,126 +26,67 @@ ROOT = Path(__file__).parents[2]
 SEEDS = 1_000_000
 
 
-def mutants_without_finds(seeds: range, deep: float) -> None:
+def without_finds(kind: str, seeds: Iterable[int], **options: Any) -> None:
     for seed in seeds:
-        text, settings = mutations.mutant(seed), mutations.settings(seed)
-        found = cases.tried(lambda text=text, seed=seed, s=settings: cases.of_text(text, seed, s, deep))  # type: ignore[misc]
-        assert found is None, f"python -m tests.fuzz mutants --count 1 --seed {seed}\n{found.cause}\n{found.about}"
+        found = KINDS[kind].find(seed, **options)
+        again = f"python -m tests.fuzz {kind} --count 1 --seed {seed} {options or ''}"
+        assert found is None, f"{again}\n{found.cause}\n{found.about}"
+
+
+def causes(kind: str, count: int) -> set[str]:
+    return {found.cause for seed in range(count) if (found := KINDS[kind].find(seed))}
+
+
+@pytest.mark.parametrize(("kind", "count"), [("untrained", 20), ("certificates", 8)])
+def test_some_cases(kind: str, count: int) -> None:
+    without_finds(kind, range(count))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "first", "count"),
+    [
+        ("mutants", SEEDS, 600),
+        ("folders", 0, 100),
+        ("untrained", SEEDS, 200),
+        ("certificates", SEEDS, 500),
+        ("requests", 0, 10),
+    ],
+)
+def test_cases_at_length(kind: str, first: int, count: int) -> None:
+    without_finds(kind, range(first, first + draws(count)))
 
 
 @pytest.mark.slow
 def test_mutants_are_answered_by_diagnostics() -> None:
-    mutants_without_finds(range(60), 0.0)
+    without_finds("mutants", range(60), deep=0.0)
 
 
 @pytest.mark.slow
-def test_mutants_are_answered_by_diagnostics_at_length() -> None:
-    mutants_without_finds(range(SEEDS, SEEDS + draws(600)), cases.DEEP)
-
-
-@pytest.mark.slow
-def test_run_folders_are_read_with_care() -> None:
-    for seed in range(draws(100)):
-        found = cases.tried(lambda seed=seed: folders.case(seed))  # type: ignore[misc]
-        assert found is None, f"python -m tests.fuzz folders --count 1 --seed {seed}\n{found.cause}\n{found.about}"
-
-
-def warnings_without_finds(seeds: range) -> None:
-    for seed in seeds:
-        found = cases.tried(lambda seed=seed: untrained.case(seed))  # type: ignore[misc]
-        assert found is None, f"python -m tests.fuzz untrained --count 1 --seed {seed}\n{found.cause}\n{found.about}"
-
-
-def test_params_without_a_gradient_are_named() -> None:
-    warnings_without_finds(range(20))
-
-
-@pytest.mark.slow
-def test_params_without_a_gradient_are_named_at_length() -> None:
-    warnings_without_finds(range(SEEDS, SEEDS + draws(200)))
-
-
-@pytest.mark.slow
-def test_a_warning_that_is_missing_or_false_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("energyc.language.resolve.gradient_paths._is_zero", lambda _: False)
-    causes = {found.cause for seed in range(40) if (found := cases.tried(partial(untrained.case, seed)))}
-    assert "W0401 is missing" in causes
-
-
-@pytest.fixture
-def own_originals() -> Iterator[None]:
-    """What a broken checker answers is not kept for other tests."""
-    for kept in (certificates.original, certificates.verdicts):
-        kept.cache_clear()
-    yield
-    for kept in (certificates.original, certificates.verdicts):
-        kept.cache_clear()
-
-
-def certificates_without_finds(seeds: range) -> None:
-    for seed in seeds:
-        found = cases.tried(lambda seed=seed: certificates.case(seed))  # type: ignore[misc]
-        assert found is None, f"python -m tests.fuzz certificates --count 1 --seed {seed}\n{found.cause}\n{found.about}"
-
-
-def test_tampered_certificates_are_answered() -> None:
-    certificates_without_finds(range(8))
-
-
-@pytest.mark.slow
-def test_tampered_certificates_are_answered_at_length() -> None:
-    certificates_without_finds(range(SEEDS, SEEDS + draws(500)))
-
-
-def agree(seeds: range, *targets: str) -> None:
-    for seed in seeds:
-        print(f"python -m tests.fuzz differential --count 1 --seed {seed} --targets {','.join(targets)}")
-        assert differential.disagreements(seed, targets) == {}, random_spec(seed).text()
-
-
-@pytest.mark.slow
-def test_torch_and_the_interpreter_do_what_autograd_does() -> None:
-    agree(range(3), "torch", "interpreter")
-
-
-@pytest.mark.slow
-def test_torch_and_the_interpreter_do_what_autograd_does_at_length() -> None:
-    agree(range(1000, 1000 + draws(40)), "torch", "interpreter")
-
-
-@pytest.mark.slow
-def test_jax_does_what_autograd_does() -> None:
-    pytest.importorskip("jax")
-    agree(range(7000, 7000 + draws(12)), "jax")
+@pytest.mark.parametrize(
+    ("first", "count", "targets"),
+    [
+        (0, 3, ("torch", "interpreter")),
+        (1000, 40, ("torch", "interpreter")),
+        (7000, 12, ("jax",)),
+        (100, 12, ("triton",)),
+        pytest.param(100, 12, ("cpp",), marks=needs_compiler),
+    ],
+)
+def test_all_ways_do_what_autograd_does(
+    first: int, count: int, targets: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for library in {"jax", "triton"} & {*targets}:
+        pytest.importorskip(library)
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    without_finds("differential", range(first, first + (draws(count) if first else count)), targets=targets)
 
 
 @pytest.mark.slow
 def test_exact_rules_and_solvers_rest_where_plain_steps_do() -> None:
     seeds = range(draws(12))
-    for seed in seeds:
-        print(f"python -m tests.fuzz resting --count 1 --seed {seed}")
-        assert resting.disagreements(seed) == {}, resting.random_resting(seed).text()
+    without_finds("resting", seeds)
     assert resting.settled_share(seeds) > 0.5
-
-
-@needs_compiler
-@pytest.mark.slow
-def test_kernels_do_what_autograd_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CXXFLAGS", "-O0")
-    agree(range(100, 100 + draws(12)), "cpp")
-
-
-@pytest.mark.slow
-def test_kernels_of_triton_do_what_autograd_does() -> None:
-    pytest.importorskip("triton")
-    agree(range(100, 100 + draws(12)), "triton")
-
-
-@pytest.mark.slow
-def test_the_language_server_answers() -> None:
-    for seed in range(draws(10)):
-        found = cases.tried(lambda seed=seed: requests.session(seed))  # type: ignore[misc]
-        assert found is None, f"python -m tests.fuzz requests --count 1 --seed {seed}\n{found.cause}\n{found.about}"
 
 
 @pytest.mark.slow
@@ -189,6 +131,22 @@ def test_a_batch_is_as_large_as_a_dim() -> None:
 # -------------------------------------------------------------------- the fuzzer notices
 
 
+@pytest.fixture
+def own_originals() -> Iterator[None]:
+    """What a broken checker answers is not kept for other tests."""
+    for kept in (certificates.original, certificates.verdicts):
+        kept.cache_clear()
+    yield
+    for kept in (certificates.original, certificates.verdicts):
+        kept.cache_clear()
+
+
+@pytest.mark.slow
+def test_a_warning_that_is_missing_or_false_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("energyc.language.resolve.untrained._is_zero", lambda _: False)
+    assert "W0401 is missing" in causes("untrained", 40)
+
+
 def test_an_exception_that_escapes_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("energyc.language.resolve.resolution.check_repeats", lambda *_: {}["missing"])
     found = cases.tried(lambda: cases.of_text(random_spec(1).text(), 1, []))
@@ -200,15 +158,13 @@ def test_an_exception_that_escapes_is_a_find(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.slow
 def test_a_label_that_is_printed_is_a_find(monkeypatch: pytest.MonkeyPatch, own_originals: None) -> None:
     monkeypatch.setattr("energyc.checker.judge.composed", lambda entry, _: entry["claim"])
-    causes = {found.cause for seed in range(60) if (found := cases.tried(partial(certificates.case, seed)))}
-    assert "a text of the file, or an exception, in an answer" in causes
+    assert "a text of the file, or an exception, in an answer" in causes("certificates", 60)
 
 
 @pytest.mark.slow
 def test_a_checker_that_believes_all_is_a_find(monkeypatch: pytest.MonkeyPatch, own_originals: None) -> None:
     monkeypatch.setattr("energyc.checker.judge._judge_claim", lambda *_: None)
-    causes = {found.cause for seed in range(60) if (found := cases.tried(partial(certificates.case, seed)))}
-    assert any("another statement is accepted" in cause for cause in causes)
+    assert any("another statement is accepted" in cause for cause in causes("certificates", 60))
 
 
 @pytest.mark.slow

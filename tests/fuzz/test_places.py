@@ -12,7 +12,7 @@ from energyc import pipeline
 from energyc.language.diagnostics import SpecError
 from tests.drawing import SEED, draws
 from tests.fuzz import places
-from tests.fuzz.__main__ import places_case
+from tests.fuzz.__main__ import KINDS
 from tests.fuzz.places import FUNCTIONS, PAIRS, PLACES, Placing
 
 LANGUAGE = (Path(__file__).parents[2] / "docs" / "language.md").read_text(encoding="utf-8")
@@ -71,11 +71,11 @@ def test_what_stands_where_it_may_is_read() -> None:
 @pytest.mark.slow
 def test_check_answers_for_each_function_in_each_place() -> None:
     for seed in Random(SEED).sample(range(2**31), draws(60)):
-        found = places_case(seed)
+        found = KINDS["places"].find(seed)
         assert found is None, f"python -m tests.fuzz places --count 1 --seed {seed}\n{found.cause}\n{found.about}"
 
 
 def test_a_wrong_answer_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("energyc.proofs.verdicts.in_notation.claims_of", lambda *_: {}["missing"])
     energies = (PAIRS.index(("tanh", "energy")) + k * len(PAIRS) for k in range(8))
-    assert any((found := places_case(seed)) is not None and "KeyError" in found.cause for seed in energies)
+    assert any((found := KINDS["places"].find(seed)) is not None and "KeyError" in found.cause for seed in energies)

@@ -11,7 +11,7 @@ import pytest
 
 from energyc.language.diagnostics import Source, SpecError, UserError, render_text, render_user_error
 from energyc.language.syntax import decode, parse, read_source
-from energyc.language.syntax.limits import DEEPEST
+from energyc.language.syntax.parser import DEEPEST
 
 
 @pytest.mark.abridged(every=3)

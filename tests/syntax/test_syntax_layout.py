@@ -8,10 +8,10 @@ import re
 import pytest
 
 from energyc.language.diagnostics import Source
-from energyc.language.syntax import format_spec, parse, same_tree
+from energyc.language.syntax import format_spec, parse
 from energyc.language.syntax.scan import scan
 from energyc.resources import folder
-from tests.syntax.spec_texts import EVERYTHING, PATHS
+from tests.syntax.spec_texts import EVERYTHING, PATHS, same_tree
 
 
 def formatted(text: str) -> str:

@@ -205,29 +205,7 @@ def assert_readable(error: SpecError, terminals: set[str]) -> None:
     assert render_text(error.diagnostics, error.source)
 
 
-SIGNS = [
-    "(",
-    ")",
-    "[",
-    "]",
-    "{",
-    "}",
-    "=",
-    "+",
-    "*",
-    "^",
-    "|",
-    "~",
-    ",",
-    "'",
-    "let",
-    "network",
-    "in",
-    "x",
-    "3",
-    "γ",
-    "**",
-]
+SIGNS = "( ) [ ] { } = + * ^ | ~ , ' let network in x 3 γ **".split()
 
 
 def damaged(text: str, draw: random.Random) -> str:

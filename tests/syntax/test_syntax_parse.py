@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 
 from energyc.language.diagnostics import Source, SpecError
-from energyc.language.syntax import ast, parse, same_tree, unparse
+from energyc.language.syntax import ast, parse, unparse
 from energyc.language.syntax.grammar import grammar
-from tests.syntax.spec_texts import EVERYTHING, PATHS
+from tests.syntax.spec_texts import EVERYTHING, PATHS, same_tree
 
 
 def tree(text: str) -> ast.Spec:

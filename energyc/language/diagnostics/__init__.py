@@ -5,17 +5,21 @@ It knows source text, positions in it and what other libraries call a setting, a
 Imports: ``resources``.
 """
 
-from energyc.language.diagnostics.bug import CompilerBug, stage
-from energyc.language.diagnostics.memory import is_out_of_memory, out_of_memory
+from energyc.language.diagnostics.failures import (
+    CompilerBug,
+    SpecError,
+    arithmetic,
+    is_out_of_memory,
+    out_of_memory,
+    stage,
+)
 from energyc.language.diagnostics.model import Diagnostic, Label, Misuse, UnknownName, UserError
 from energyc.language.diagnostics.near import did_you_mean, listed, near, quoted
-from energyc.language.diagnostics.numbers import arithmetic
 from energyc.language.diagnostics.remedy import Edit, Fix, Remedy, inserting, remedied, removing, writing
 from energyc.language.diagnostics.render import render_text, render_user_error, summary
 from energyc.language.diagnostics.render_json import to_json
 from energyc.language.diagnostics.render_line import escaped
 from energyc.language.diagnostics.source import Position, Source, Span
-from energyc.language.diagnostics.spec_error import SpecError
 from energyc.language.diagnostics.spoken import Given, Mapped, Option, Resuming, Spoken, in_python, spoken
 
 __all__ = [

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from difflib import get_close_matches
-from functools import lru_cache
 
 from energyc.language.diagnostics.remedy import Remedy, writing
 from energyc.language.diagnostics.source import Span
-from energyc.resources import resource
+from energyc.resources import table
 
 #: The least similarity of two words: twice the letters they share in order, over the letters of both.
 SIMILARITY = 0.7
@@ -25,7 +23,7 @@ def near(word: str, known: Iterable[str], most: int = 1) -> list[str]:
     names = list(dict.fromkeys(known))
     if len(names) > MOST_KNOWN:
         return []
-    synonym = _synonyms().get(word.lower().replace("-", "_"))
+    synonym = table("foreign")["synonyms"].get(word.lower().replace("-", "_"))
     same = [name for name in names if name.lower() == word.lower() and name != word]
     return [synonym] if synonym in names else same[:most] or get_close_matches(word, names, n=most, cutoff=SIMILARITY)
 
@@ -53,11 +51,3 @@ def listed(names: Iterable[str], conjunction: str = "and") -> str:
 def quoted(names: Iterable[str], conjunction: str = "and") -> str:
     """```a`, `b` and `c```."""
     return listed((f"`{name}`" for name in names), conjunction)
-
-
-@lru_cache(maxsize=1)
-def _synonyms() -> Mapping[str, str]:
-    synonyms: dict[str, str] = tomllib.loads(resource("grammar", "foreign.toml").read_text(encoding="utf-8"))[
-        "synonyms"
-    ]
-    return synonyms

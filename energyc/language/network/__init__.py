@@ -3,11 +3,21 @@
 Imports: ``diagnostics``, ``ir``, ``settings``, ``syntax``.
 """
 
-from energyc.language.network.declarations import Binding, Const, DataInput, Noise, Param, Size, StartLaw, State, Tie
+from energyc.language.network.declarations import (
+    Binding,
+    Const,
+    ConstraintSet,
+    DataInput,
+    Noise,
+    Param,
+    Size,
+    StartLaw,
+    State,
+    Structure,
+    Tie,
+)
 from energyc.language.network.equations import ContinuityCondition, Quantity, RealSelection, Slope, Term
-from energyc.language.network.linear_cost import under_linear_cost
-from energyc.language.network.network import Layer, Network, Repeat, Stream, index_names
-from energyc.language.network.sets import ConstraintSet, Structure
+from energyc.language.network.network import Layer, Network, Repeat, Stream, index_names, under_linear_cost
 
 __all__ = [
     "Binding",

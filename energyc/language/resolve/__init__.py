@@ -8,8 +8,7 @@ Imports: ``calculus``, ``diagnostics``, ``expressions``, ``functions``, ``ir``, 
 """
 
 from energyc.language.resolve.references import Declaration, References
-from energyc.language.resolve.resolution import resolve, resolve_partly
-from energyc.language.resolve.resolved import Resolved
+from energyc.language.resolve.resolution import Resolved, resolve, resolve_partly
 from energyc.language.resolve.untrained import BY_RULE, untrained_by
 
 __all__ = ["BY_RULE", "Declaration", "References", "Resolved", "resolve", "resolve_partly", "untrained_by"]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from energyc.language.diagnostics import Remedy, UnknownName, UserError, near, writing
+from energyc.language.diagnostics import Remedy, UnknownName, UserError, did_you_mean, near, quoted, writing
 from energyc.language.network import Binding
 from energyc.language.resolve.names import Names
-from energyc.language.resolve.reporter import Reporter, did_you_mean, quoted
+from energyc.language.resolve.reporter import Reporter
 from energyc.language.resolve.sizes import Sizes
 from energyc.language.resolve.values import plain_value
 from energyc.language.resolve.words import CONSTANTS

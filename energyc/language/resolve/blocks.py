@@ -1,4 +1,4 @@
-"""Blocks: ``layer`` and ``repeat``, each a part of the file with names of its own.
+"""The parts of a file: the file itself and its blocks, ``layer`` and ``repeat``, each with names of its own.
 
 A layer has a graph of its own, in which what it reads from outside is a clamp, or a param where it is the same for all
 samples. A repeat shares the graph around it. Each is resolved when something first reads it, so that the blocks get
@@ -7,11 +7,11 @@ into an order in which they can be computed, and a block that reads itself is a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from energyc.language.diagnostics import Span
+from energyc.language.diagnostics import Source, Span, did_you_mean, listed
 from energyc.language.network import (
     ConstraintSet,
     DataInput,
@@ -26,20 +26,21 @@ from energyc.language.network import (
     Tie,
     index_names,
 )
-from energyc.language.resolve.bindings import Bindings
+from energyc.language.resolve.bindings import Bindings, Schemas
 from energyc.language.resolve.checks import check_part, check_terms, used_names
 from energyc.language.resolve.context import Context, Tensor
 from energyc.language.resolve.declarations import Declarations
 from energyc.language.resolve.equations import Equations, Pending
 from energyc.language.resolve.lower import Lowering
-from energyc.language.resolve.memory import check_memory
+from energyc.language.resolve.memory import BUDGET, check_memory
 from energyc.language.resolve.names import Names, collect
 from energyc.language.resolve.params import Params
 from energyc.language.resolve.read import read_real
 from energyc.language.resolve.read.slopes import differentiated
 from energyc.language.resolve.real_selections import real_selections
-from energyc.language.resolve.reporter import Reporter, did_you_mean, listed
+from energyc.language.resolve.reporter import Reporter
 from energyc.language.resolve.settings import (
+    Outside,
     Placed,
     check_measure,
     check_settings,
@@ -49,9 +50,7 @@ from energyc.language.resolve.settings import (
     with_next_values,
 )
 from energyc.language.resolve.sizes import Sizes
-from energyc.language.resolve.statements import Statements
-from energyc.language.resolve.ties import read_tie
-from energyc.language.settings import TrainOptions
+from energyc.language.resolve.statements import Statements, read_tie
 from energyc.language.syntax import ast
 from energyc.mathematics.ir import ONE, Graph, Input, Node, walk
 
@@ -69,20 +68,33 @@ class Declared:
     step: Input | None = None
 
 
-@dataclass
 class File:
     """Shared by all parts of a file; ``outer`` are the settings from presets and from outside, by their paths.
 
-    No part may need more than ``memory`` bytes.
+    ``overrides`` maps dims, consts and dotted settings (``relax.step``) to values; the order is spec < preset <
+    overrides. ``schemas`` gives the schema of a data adapter by its name and options; without it fields are not
+    checked and no dim can be a size of data. ``rules`` are the names that ``train.rule`` may have. A part that needs
+    more than ``memory`` bytes is refused.
     """
 
-    spec: ast.Spec
-    reporter: Reporter
-    sizes: Sizes
-    bindings: Bindings
-    memory: int
-    outer: Mapping[str, Placed] = field(default_factory=dict)
-    pending: Pending = field(default_factory=Pending)
+    def __init__(
+        self,
+        spec: ast.Spec,
+        source: Source,
+        *,
+        preset: str | None = None,
+        overrides: Mapping[str, object] | None = None,
+        schemas: Schemas | None = None,
+        rules: Collection[str] = (),
+        memory: int = BUDGET,
+    ) -> None:
+        self.spec, self.reporter, self.rules, self.memory = spec, Reporter(source), rules, memory
+        self.outside, self.pending = Outside(spec, self.reporter, preset, overrides or {}), Pending()
+        self.names = collect(spec.statements, self.reporter)
+        self.bindings = Bindings(self.names, self.reporter, schemas)
+        self.bindings.outer, symbols = self.outside.options(), self.outside.symbols(self.names)
+        self.sizes = self.bindings.sizes = Sizes(self.names, self.reporter, symbols, self.bindings.size)
+        self.outer: Mapping[str, Placed] = {}
 
 
 class Part:
@@ -94,6 +106,8 @@ class Part:
 
     def __init__(self, file: File, statements: tuple[ast.Statement, ...], names: Names, graph: Graph, owner: str = ""):
         self.file, self.statements, self.names, self.graph, self.owner = file, statements, names, graph, owner
+        self.name, self.called = owner.removesuffix("."), f"layer `{owner[:-1]}`" if owner else "this network"
+        self.network: Network | None = None
         self.context = Context(names, file.reporter, graph, file.sizes, read_real, differentiated(statements))
         self.equations = Equations(self.context, Lowering(graph), file.pending, self, owner)
         self.context.definitions = self.equations
@@ -171,6 +185,59 @@ class Part:
         """``layer.x``: a state or let of a layer at its rest."""
         return self.layers[layer].read(name) if layer in self.layers else None
 
+    # ------------------------------------------------------------ its network
+
+    def typed(self) -> Network:
+        """The network of what could be read of its own declarations, equations and settings."""
+        declared, reporter, train_rules = self.declared, self.file.reporter, () if self.owner else self.file.rules
+        statements = Statements(self.context, self.equations, self.statements, declared.states)
+        lets, terms = statements.quantities("let"), statements.terms()
+        readouts, costs, metrics = self.answers(statements)
+        states = statements.states()
+        given = gathered(self.statements, self.file.bindings, reporter, self.file.outer, self.owner)
+        kinds = ("state", "metric", "readout", "target")
+        names = {kind: [entry.name for entry in self.names.own_of_kind(kind)] for kind in kinds}
+        names["param"] = [name.removeprefix(self.owner) for name in self.param_names()]
+        names["metric"] += costs if len(costs) > 1 else ()
+        relax, nudge, train = check_settings(given, names, train_rules, reporter)
+        relax = with_next_values(relax, states, terms, given, reporter)
+        check_measure(relax, any(term.kind == "energy" for term in terms.values()), given, reporter, self.called)
+        check_solver(relax, declared.step is not None, given, reporter)
+        if declared.step is not None:
+            relax = numbered(relax, declared.step, given, self.file.sizes, reporter)
+        return Network(
+            name=self.name,
+            description="",
+            source=reporter.source,
+            tree=self.file.spec,
+            graph=self.graph,
+            sizes=self.file.sizes.dims,
+            consts=self.file.sizes.consts,
+            bindings={},
+            clamps=declared.clamps,
+            targets=declared.targets,
+            params=declared.params,
+            ties=declared.ties,
+            states=states,
+            lets=lets,
+            terms=terms,
+            readouts=readouts,
+            cost=statements.cost(costs),
+            costs=costs,
+            metrics=metrics,
+            relax=relax,
+            nudge=nudge,
+            train=train,
+            presets=(),
+            index_names=index_names(lets, readouts),
+            noises=declared.noises,
+            step=declared.step,
+        )
+
+    def answers(self, statements: Statements) -> tuple[dict[str, Quantity], dict[str, Quantity], dict[str, Quantity]]:
+        """The readouts, costs and metrics, which a file has and a block has not."""
+        return {}, {}, {}
+
     # ------------------------------------------------------------ the whole
 
     def used(self) -> set[str]:
@@ -187,7 +254,11 @@ class Part:
 
     def read_names(self) -> set[str]:
         """The names whose declaration or equation could be read."""
-        raise NotImplementedError
+        if self.network is None:
+            return set()
+        net, streams = self.network, [repeat.declared.states for repeat in self.repeats]
+        answers = (net.readouts, net.metrics, net.costs)
+        return {*net.terms, *net.lets, *net.params, *net.ties, *net.states, *net.noises}.union(*answers, *streams)
 
     def param_names(self) -> list[str]:
         """The params that are declared in it, by their names in the whole."""
@@ -212,11 +283,12 @@ class RepeatPart(Part):
 
     def __init__(self, around: Part, tree: ast.Repeat) -> None:
         self.around, self.tree, self.dim = around, tree, tree.count.text
-        names = collect(tree.body, around.file.reporter, around.names, tree.span)
+        names = collect(tree.body, around.file.reporter, around.names)
         names.unsupported |= {tree.index.text} if tree.index is not None else set()
         self.repeat: Repeat | None = None
         self._is_counted = False
-        self._lets: dict[str, Quantity] = {}
+        #: The lets of a copy.
+        self.lets: dict[str, Quantity] = {}
         super().__init__(around.file, tree.body, names, around.graph)
 
     def declare(self) -> Declared:
@@ -254,7 +326,7 @@ class RepeatPart(Part):
                 return False
             self.resolve_blocks()
             statements = Statements(self.context, self.equations, self.statements, self.declared.states)
-            self._lets = statements.quantities("let")
+            self.lets = statements.quantities("let")
             starts = {name: state.start for name, state in statements.states().items()}
             nexts = statements.nexts()
         streams = {}
@@ -290,11 +362,6 @@ class RepeatPart(Part):
             help = f"say what the next copy gets: `next {state.with_indices()} = ...`"
             self.file.reporter.error("E0442", message, self.names.entries[name].span, text, help=help)
 
-    @property
-    def lets(self) -> dict[str, Quantity]:
-        """The lets of a copy."""
-        return self._lets
-
     def params(self) -> dict[str, Param]:
         """The params with the copies as their first dim, those of the layers too."""
         own = {**self.declared.params, **{n: p for layer in self.layers.values() for n, p in layer.params().items()}}
@@ -316,19 +383,18 @@ class RepeatPart(Part):
 
     def read_names(self) -> set[str]:
         streams = {} if self.repeat is None else self.repeat.streams
-        return {*self._lets, *self.declared.params, *self.declared.ties, *streams}
+        return {*self.lets, *self.declared.params, *self.declared.ties, *streams}
 
 
 class LayerPart(Part):
     """``layer NAME { ... }`` while it is resolved."""
 
     def __init__(self, around: Part, tree: ast.Layer) -> None:
-        self.around, self.tree, self.name = around, tree, tree.name.text
-        names = collect(tree.body, around.file.reporter, around.names, tree.span, self.name)
+        self.around, self.tree = around, tree
+        names = collect(tree.body, around.file.reporter, around.names)
         self.outputs: dict[str, Input] = {}
-        self.network: Network | None = None
         self._imports: dict[str, tuple[Tensor, Node]] = {}
-        super().__init__(around.file, tree.body, names, Graph(), f"{self.name}.")
+        super().__init__(around.file, tree.body, names, Graph(), f"{tree.name.text}.")
 
     # ------------------------------------------------------------ what it reads from outside
 
@@ -357,7 +423,7 @@ class LayerPart(Part):
 
     def read(self, name: ast.Name) -> Tensor | None:
         """``NAME.x`` outside; reported and None where there is no such state or let, or where it is a cycle."""
-        entry = self.names.read(name) if name.text in self.names.own else None
+        entry = self.names.get(name.text) if name.text in self.names.own else None
         known = [e.name for e in self.names.own_of_kind("state", "let")]
         if entry is None or entry.name not in known:
             said = f"has no `{name.text}`" if entry is None else f"shows no {entry.noun} such as `{entry.name}` outside"
@@ -375,8 +441,6 @@ class LayerPart(Part):
         node = self.outputs.setdefault(name.text, self.around.graph.input(dotted, "value", tensor.dims))
         return replace(tensor, name=dotted, kind="output", node=node)
 
-    # ------------------------------------------------------------ its network
-
     def resolve(self) -> bool:
         """Read everything in it; False inside of its own reading, where that is reported."""
         if self.network is not None:
@@ -385,56 +449,19 @@ class LayerPart(Part):
             if way_back is not None:
                 self.file.reporter.cycle(way_back, self.tree.name.span)
                 return False
-            self.network = self._typed()
+            self.network = self.typed()
         self.around.order.append(self)
         return True
 
-    def _typed(self) -> Network:
-        spec, sizes, declared = self.file.spec, self.file.sizes, self.declared
-        statements = Statements(self.context, self.equations, self.statements, declared.states)
-        lets, terms = statements.quantities("let"), statements.terms()
-        states = statements.states()
-        given = gathered(self.statements, self.file.bindings, self.file.reporter, self.file.outer, f"{self.name}.")
-        kinds = ("state", "param", "metric", "readout", "target")
-        names = {kind: [entry.name for entry in self.names.own_of_kind(kind)] for kind in kinds}
-        relax, nudge, _ = check_settings(given, names, (), self.file.reporter)
-        relax = with_next_values(relax, states, terms, given, self.file.reporter)
-        has_energy = any(term.kind == "energy" for term in terms.values())
-        check_measure(relax, has_energy, given, self.file.reporter, f"layer `{self.name}`")
-        check_solver(relax, declared.step is not None, given, self.file.reporter)
-        if declared.step is not None:
-            relax = numbered(relax, declared.step, given, sizes, self.file.reporter)
+    def typed(self) -> Network:
+        """Its network, with what it reads from outside; its tree has the dims of the file."""
+        network, spec = super().typed(), self.file.spec
         spans = {name: self.names.entries[name].span for name in self._imports}
         clamps = {name: DataInput(node, None, spans[name]) for name, (node, _) in self._outside("clamp").items()}
         shared = {name: self._shared(name, node, spans[name]) for name, (node, _) in self._outside("param").items()}
         sized = (*(s for s in spec.statements if isinstance(s, ast.Definitions)), *self.statements)
-        return Network(
-            name=self.name,
-            description="",
-            source=self.file.reporter.source,
-            tree=replace(spec, statements=sized),
-            graph=self.graph,
-            sizes=sizes.dims,
-            consts=sizes.consts,
-            bindings={},
-            clamps=clamps,
-            targets={},
-            params={**declared.params, **shared},
-            ties=declared.ties,
-            states=states,
-            lets=lets,
-            terms=terms,
-            readouts={},
-            cost=None,
-            metrics={},
-            relax=relax,
-            nudge=nudge,
-            train=TrainOptions(),
-            presets=(),
-            index_names=index_names(lets),
-            noises=declared.noises,
-            step=declared.step,
-        )
+        tree = replace(spec, statements=sized)
+        return replace(network, tree=tree, clamps=clamps, targets={}, params={**network.params, **shared})
 
     def _shared(self, name: str, node: Input, span: Span) -> Param:
         """The params that it shares with the network around it: one that stays on a set there does here too."""
@@ -492,23 +519,10 @@ class LayerPart(Part):
             for name, tie in self.declared.ties.items()
         }
 
-    def read_names(self) -> set[str]:
-        if self.network is None:
-            return set()
-        groups: Iterable[Mapping[str, object]] = (
-            self.network.terms,
-            self.network.lets,
-            self.network.params,
-            self.network.ties,
-            self.network.states,
-            self.network.noises,
-        )
-        return {name for group in groups for name in group}
-
     def check(self) -> None:
         """Report what moves nothing or does not move, and what is never used."""
         assert self.network is not None
-        check_terms(self.context, self.network, f"layer `{self.name}`", self.tree.name.span)
+        check_terms(self.context, self.network, self.called, self.tree.name.span)
         check_memory(self.context, self.network, self.file.memory)
         super().check()
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from energyc.language.diagnostics import Label, Span
+from energyc.language.diagnostics import Label, Span, listed
 from energyc.language.network import Network
 from energyc.language.resolve.bindings import Bindings
 from energyc.language.resolve.context import Context
 from energyc.language.resolve.equations import Equations
 from energyc.language.resolve.names import Entry
-from energyc.language.resolve.reporter import listed
 from energyc.language.resolve.words import LANGUAGE_FUNCTIONS
 from energyc.mathematics.calculus import depends
 from energyc.mathematics.ir import Input, walk

@@ -46,15 +46,20 @@ class Tensor:
         return f"{self.name}[{', '.join(dim.lower() for dim in self.dims)}]" if self.dims else self.name
 
 
-class Definitions(Protocol):
-    """Looks up names that are defined by equations; each is resolved when it is first needed.
-
-    The answer is None where the definition is wrong.
-    """
+class Tensors(Protocol):
+    """Looks up tensors; the answer is None where the definition is wrong."""
 
     def tensor(self, name: str) -> Tensor | None:
         """A tensor."""
         ...
+
+    def output(self, layer: str, name: ast.Name) -> Tensor | None:
+        """``layer.x``: a state or let of a layer at its rest."""
+        ...
+
+
+class Definitions(Tensors, Protocol):
+    """Looks up names that are defined by equations; each is resolved when it is first needed."""
 
     def potential(self, name: str) -> Function | None:
         """A function given by its slope."""
@@ -66,10 +71,6 @@ class Definitions(Protocol):
 
     def energy(self, name: str) -> Node | None:
         """An energy term, its family added up."""
-        ...
-
-    def output(self, layer: str, name: ast.Name) -> Tensor | None:
-        """``layer.x``: a state or let of a layer at its rest."""
         ...
 
 
@@ -115,6 +116,18 @@ class Context:
         return {entry.name: self.sizes.size(entry.name) or 1 for entry in self.names.of_kind("dim")}
 
 
+@dataclass
+class InContext:
+    """What reads a part of a file."""
+
+    context: Context
+
+    @property
+    def reporter(self) -> Reporter:
+        """Where mistakes are reported."""
+        return self.context.reporter
+
+
 @dataclass(frozen=True)
 class Scope:
     """The meaning of names at one place of an equation.
@@ -143,16 +156,6 @@ class Scope:
         """The declarations of the file."""
         return self.context.names
 
-    def index(self, name: ast.Name) -> Index | None:
-        """The index of a name where it stands, which is noted.
-
-        In the body of a function, which is inlined, the name is the function's own.
-        """
-        index = self.indices.get(name.text)
-        if index is not None and not self.calls:
-            self.names.references.note(name.span, index.span)
-        return index
-
     def real(self, expr: ast.Expr) -> Term:
         """An expression read as a real number."""
         return self.context.reader(self, expr)
@@ -175,10 +178,9 @@ class Scope:
         return replace(self, selected=(*self.selected, (here, elsewhere)))
 
 
-def introduce(scope: Scope, name: ast.Name, dim: ast.Name | None, region: Span) -> Index:
-    """A new index at its binder, with its dim where that is written; ``region`` is where it can be read."""
+def introduce(scope: Scope, name: ast.Name, dim: ast.Name | None) -> Index:
+    """A new index at its binder, with its dim where that is written."""
     index = Index(name.text, name.span)
-    scope.names.references.declare(name, "index", region)
     if (outer := scope.indices.get(name.text)) is not None:
         scope.reporter.warn(
             "W0301",

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from energyc.language.diagnostics import Edit, Fix, Remedy, Span, writing
+from energyc.language.diagnostics import Edit, Fix, Remedy, Span, did_you_mean, listed, writing
 from energyc.language.network import ConstraintSet, DataInput
 from energyc.language.resolve.bindings import Bindings, Field
-from energyc.language.resolve.context import Context, Tensor
+from energyc.language.resolve.context import InContext, Tensor
 from energyc.language.resolve.equations import Equations
-from energyc.language.resolve.formulas import Unknown
-from energyc.language.resolve.reporter import Reporter, did_you_mean, listed
+from energyc.language.resolve.sizes import Unknown
 from energyc.language.resolve.words import PARAM_SETS, STATE_SETS
 from energyc.language.syntax import ast
 from energyc.language.syntax.foreign import counterpart
@@ -23,17 +22,11 @@ Item = ast.InputItem | ast.ParamItem | ast.StateItem | ast.NoiseItem
 
 
 @dataclass
-class Declarations:
+class Declarations(InContext):
     """Reads the declarations of a file and enters their tensors where equations look them up."""
 
-    context: Context
     equations: Equations
     bindings: Bindings
-
-    @property
-    def reporter(self) -> Reporter:
-        """Where mistakes are reported."""
-        return self.context.reporter
 
     def enter(self, item: Item, kind: str, over: str | None = None) -> Tensor | None:
         """The tensor of an item; None where its dims are wrong, or where its name is declared before."""
@@ -204,7 +197,6 @@ class Declarations:
             return None
         axes: list[int] = []
         for dim in domain.dims:
-            self.context.names.read(dim)
             free = [axis for axis, own in enumerate(tensor.dims) if own == dim.text and axis not in axes]
             if not free:
                 self._report_axis(tensor, dim.text, dim.span)
@@ -214,7 +206,6 @@ class Declarations:
 
     def has_axis(self, tensor: Tensor, dim: ast.Name) -> bool:
         """Whether a tensor has a dim; reported where it has not."""
-        self.context.names.read(dim)
         if dim.text not in tensor.dims:
             self._report_axis(tensor, dim.text, dim.span)
         return dim.text in tensor.dims

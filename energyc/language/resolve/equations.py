@@ -5,33 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from energyc.language.diagnostics import Edit, Fix, Label, Remedy, Span, remedied, writing
+from energyc.language.diagnostics import Edit, Fix, Label, Remedy, Span, listed, quoted, remedied, writing
 from energyc.language.network import Quantity
-from energyc.language.resolve.context import Context, Scope, Tensor, introduce, run_over
+from energyc.language.resolve.context import InContext, Scope, Tensor, Tensors, introduce, run_over
 from energyc.language.resolve.leaks import check_leaks
 from energyc.language.resolve.lower import Lowering
-from energyc.language.resolve.potentials import make_potential
 from energyc.language.resolve.ranges import check_windows
 from energyc.language.resolve.read.exact import numbers_fit
-from energyc.language.resolve.reporter import Reporter, listed, quoted
 from energyc.language.resolve.rewrite import edited, with_sums
 from energyc.language.resolve.terms import Bad, Element, Frame, Index, Term, Unbound, indices_of
 from energyc.language.syntax import ast
+from energyc.mathematics.calculus import integral
 from energyc.mathematics.ir import Function, Input, Node, walk
-
-
-class Beyond(Protocol):
-    """Looks up what no equation of a part of a file defines: what is declared around it, or comes out of its blocks."""
-
-    def tensor(self, name: str) -> Tensor | None:
-        """A tensor."""
-        ...
-
-    def output(self, layer: str, name: ast.Name) -> Tensor | None:
-        """``layer.x``: a state or let of a layer at its rest."""
-        ...
 
 
 @dataclass
@@ -58,16 +44,16 @@ class Pending:
 
 
 @dataclass
-class Equations:
+class Equations(InContext):
     """The equations of a part of a file, and the tensors that they and the declarations define.
 
-    Implements ``context.Definitions``. ``owner`` stands before its names in messages about several parts.
+    Implements ``context.Definitions``; ``beyond`` looks up what no equation of the part defines: what is declared
+    around it, or comes out of its blocks. ``owner`` stands before its names in messages about several parts.
     """
 
-    context: Context
     lowering: Lowering
     pending: Pending = field(default_factory=Pending)
-    beyond: Beyond | None = None
+    beyond: Tensors | None = None
     owner: str = ""
     tensors: dict[str, Tensor | None] = field(default_factory=dict)
     quantities: dict[str, Quantity] = field(default_factory=dict)
@@ -76,11 +62,6 @@ class Equations:
     wrong: set[str] = field(default_factory=set)
     _potentials: dict[str, Function | None] = field(default_factory=dict)
     _bodies: dict[str, Node | None] = field(default_factory=dict)
-
-    @property
-    def reporter(self) -> Reporter:
-        """Where mistakes are reported."""
-        return self.context.reporter
 
     # ------------------------------------------------------------ quantities
 
@@ -153,7 +134,7 @@ class Equations:
             if binder.name.text in indices:
                 self.reporter.error("E0306", f"`{binder.name.text}` is bound twice", binder.span)
                 continue
-            indices[binder.name.text] = introduce(scope, binder.name, binder.dim, tree.span)
+            indices[binder.name.text] = introduce(scope, binder.name, binder.dim)
         return scope.binding(list(indices.values())), list(indices.values())
 
     def _report_index_count(self, tree: ast.Equation, state: Tensor) -> None:
@@ -275,8 +256,19 @@ class Equations:
             self._potentials[name] = None
             body = self.body(name)
             if body is not None:
-                self._potentials[name] = make_potential(self.context, self._function(name), body)
+                self._potentials[name] = self._integrated(self._function(name), body)
         return self._potentials[name]
+
+    def _integrated(self, tree: ast.Function, slope: Node) -> Function | None:
+        """The function with a slope; one without a known closed form is reported."""
+        primitive = integral(self.context.graph, slope)
+        if primitive is None:
+            name, argument = tree.name.text, tree.arguments[0].text
+            message = f"no closed form was found for the integral of `{name}'`"
+            help = f"write the function itself, `fn {name}({argument}) = ...`; its slope follows from it"
+            self.reporter.error("E0703", message, tree.body.span, help=help)
+            return None
+        return Function(tree.name.text, None, slope, primitive)
 
     def body(self, name: str) -> Node | None:
         """The right side of a function of one number, as a node over its argument; None where it is wrong."""

@@ -12,14 +12,13 @@ from energyc.language.resolve.terms import (
     Element,
     Frame,
     Index,
-    Power,
     Product,
     Reduction,
-    Stopped,
     Sum,
     Term,
     indices_of,
     plain_index,
+    walk_terms,
 )
 from energyc.mathematics.ir import IndexExpr, Softmax
 
@@ -38,30 +37,9 @@ def check_leaks(context: Context, frame: Frame, term: Term) -> None:
 
 def _sums(term: Term) -> Iterator[Reduction]:
     """The guarded sums inside a term."""
-    pending: list[Term] = [term]
-    seen: set[int] = set()
-    while pending:
-        here = pending.pop()
-        if id(here) in seen:
-            continue
-        seen.add(id(here))
-        if isinstance(here, Reduction) and here.kind == "sum" and here.guard is not None:
-            yield here
-        pending.extend(_parts(here))
-
-
-def _parts(term: Term) -> tuple[Term, ...]:
-    match term:
-        case Sum(terms=terms):
-            return terms
-        case Product(factors=factors):
-            return factors
-        case Reduction(body=body) | Stopped(body=body):
-            return (body,)
-        case Power(base=base):
-            return (base,)
-    argument = getattr(term, "argument", None)
-    return (argument,) if isinstance(argument, Term) else ()
+    for part in walk_terms(term):
+        if isinstance(part, Reduction) and part.kind == "sum" and part.guard is not None:
+            yield part
 
 
 def _softmaxes(outer: Reduction) -> Iterator[tuple[Span, IndexExpr | None]]:

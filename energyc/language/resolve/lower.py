@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from energyc.language.resolve.permute import permuted
 from energyc.language.resolve.products import Factors
 from energyc.language.resolve.terms import (
     BodySlope,
@@ -29,7 +28,20 @@ from energyc.language.resolve.terms import (
     position_of,
 )
 from energyc.mathematics.calculus import derivative, lift, tangent
-from energyc.mathematics.ir import ONE, Coefficient, Graph, Guard, IndexExpr, Input, Node
+from energyc.mathematics.ir import (
+    ONE,
+    Add,
+    ArgMax,
+    Coefficient,
+    Einsum,
+    Graph,
+    Guard,
+    IndexExpr,
+    Input,
+    Map,
+    Node,
+    Softmax,
+)
 
 ARGUMENT = "u"
 
@@ -180,3 +192,31 @@ class Lowering:
         local = condition.renumbered({index: k for k, index in enumerate(indices)})  # type: ignore[misc]
         indicator = self.graph.indicator([index.known_dim for index in indices], local)
         return Guard(indicator, tuple(axes.index(index) for index in indices))
+
+
+# ------------------------------------------------------------------ transposed, so that a let and its uses are one node
+
+
+def permuted(graph: Graph, node: Node, order: Sequence[int]) -> Node:
+    """The node whose k-th axis is axis ``order[k]`` of ``node``: the same where it can be made so, without a copy."""
+    if list(order) == list(range(len(node.dims))):
+        return node
+    match node:
+        case Einsum():
+            factors = [(operand.node, operand.axes) for operand in node.operands]
+            return graph.einsum(node.coefficient, factors, dict(enumerate(node.labels)), [node.out[k] for k in order])
+        case Add():
+            terms = [(coefficient, permuted(graph, child, order)) for coefficient, child in node.terms]
+            return graph.add(terms, [node.dims[k] for k in order])
+        case Map():
+            return graph.map(node.function, permuted(graph, node.argument, order))
+        case Softmax() | ArgMax():
+            make = graph.softmax if isinstance(node, Softmax) else graph.argmax
+            axes = [order.index(axis) for axis in node.axes]
+            return make(permuted(graph, node.argument, order), axes, _moved(node.guard, order))
+    place = {axis: k for k, axis in enumerate(order)}
+    return graph.spread(node, [node.dims[k] for k in order], [place[k] for k in range(len(order))])
+
+
+def _moved(guard: Guard | None, order: Sequence[int]) -> Guard | None:
+    return None if guard is None else Guard(guard.indicator, tuple(order.index(axis) for axis in guard.axes))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from energyc.language.diagnostics import Span
+from energyc.language.diagnostics import Span, listed
 from energyc.language.network import Network
 from energyc.language.resolve.context import Context
-from energyc.language.resolve.reporter import listed
 from energyc.mathematics.ir import Indicator, Input, Node, Position, walk
 from energyc.mathematics.sparse import compressed
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from energyc.language.diagnostics import Label, Span
-from energyc.language.resolve.references import References
-from energyc.language.resolve.reporter import Reporter, did_you_mean
+from energyc.language.diagnostics import Label, Span, did_you_mean
+from energyc.language.resolve.reporter import Reporter
 from energyc.language.resolve.words import RESERVED_FUNCTIONS
 from energyc.language.syntax import ast
 
@@ -80,27 +79,18 @@ class Names:
 
     The file itself is such a part, and so is each block. ``own`` are those of the ``entries`` that the part declares;
     the others are declared around it. ``hidden`` are the names that are declared inside its blocks, with the block.
-    ``references`` has where each name stands, over all parts of the file. ``unsupported`` are the numbers of copies, of
-    which each was reported.
+    ``unsupported`` are the numbers of copies, of which each was reported.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)
     indices: dict[str, Span] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
     hidden: dict[str, str] = field(default_factory=dict)
-    references: References = field(default_factory=References)
     unsupported: set[str] = field(default_factory=set)
 
     def get(self, name: str) -> Entry | None:
         """The declaration of a name."""
         return self.entries.get(name)
-
-    def read(self, name: ast.Name) -> Entry | None:
-        """The declaration of a name where it stands, which is noted."""
-        entry = self.entries.get(name.text)
-        if entry is not None:
-            self.references.note(name.span, entry.span)
-        return entry
 
     def of_kind(self, *kinds: str) -> list[Entry]:
         """The declarations of some kinds, in the order of the file."""
@@ -112,9 +102,7 @@ class Names:
 
     def inside(self) -> Names:
         """The names that a block can read before it declares anything."""
-        return Names(
-            dict(self.entries), dict(self.indices), references=self.references, unsupported={*self.unsupported}
-        )
+        return Names(dict(self.entries), dict(self.indices), unsupported={*self.unsupported})
 
     def find(
         self, name: ast.Name, kinds: tuple[str, ...], reporter: Reporter, code: str, otherwise: str | None = None
@@ -123,7 +111,7 @@ class Names:
 
         ``otherwise`` is the help where no name of these kinds is spelt alike.
         """
-        entry = self.read(name)
+        entry = self.get(name.text)
         if entry is not None and entry.kind in kinds:
             return entry
         kind = " or ".join(_NOUNS.get(kind, kind) for kind in kinds)
@@ -137,24 +125,12 @@ class Names:
         return None
 
 
-def collect(
-    statements: Iterable[ast.Statement],
-    reporter: Reporter,
-    around: Names | None = None,
-    region: Span | None = None,
-    owner: str = "",
-) -> Names:
-    """Every declaration of a part of a file; a name declared twice, or around it already, is reported.
-
-    ``around`` is what can be read where a block stands, ``region`` the block (the whole file where it is None), and
-    ``owner`` the layer that the block is or is in.
-    """
+def collect(statements: Iterable[ast.Statement], reporter: Reporter, around: Names | None = None) -> Names:
+    """Every declaration of a part of a file; a name declared twice, or ``around`` a block already, is reported."""
     names = Names() if around is None else around.inside()
-    region = region or Span(0, len(reporter.source.text))
     bound: dict[str, Span] = {}
     for statement in statements:
         for name, kind, tree in declared(statement):
-            names.references.declare(name, kind, region, tree, owner)
             _declare(names, Entry(name.text, kind, name.span, tree), reporter)
         for index in _bound_indices(statement):
             bound.setdefault(index.text, index.span)

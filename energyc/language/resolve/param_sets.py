@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
-from energyc.language.diagnostics import Label, Span
+from energyc.language.diagnostics import Label, Span, did_you_mean, listed
 from energyc.language.network import Structure
 from energyc.language.resolve.context import Tensor
 from energyc.language.resolve.declarations import Declarations
-from energyc.language.resolve.formulas import Unknown
-from energyc.language.resolve.reporter import did_you_mean, listed
+from energyc.language.resolve.sizes import Unknown
 from energyc.language.resolve.words import PARAM_SETS
 from energyc.language.syntax import ast
 from energyc.language.syntax.foreign import counterpart

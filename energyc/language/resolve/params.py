@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from energyc.language.diagnostics import Label, Remedy, Span, inserting, writing
+from energyc.language.diagnostics import Label, Remedy, Span, did_you_mean, inserting, listed, writing
 from energyc.language.network import Noise, Param, StartLaw
 from energyc.language.resolve.context import Scope
 from energyc.language.resolve.declarations import Declarations
-from energyc.language.resolve.formulas import Unknown, names_in
 from energyc.language.resolve.names import TENSORS
 from energyc.language.resolve.param_sets import DIRECTIONS, ParamSets
-from energyc.language.resolve.reporter import Reporter, did_you_mean, listed
+from energyc.language.resolve.reporter import Reporter
+from energyc.language.resolve.sizes import Unknown, names_in
 from energyc.language.resolve.terms import Bad, Frame
 from energyc.language.resolve.words import LAWS, PARAM_SETS
 from energyc.language.syntax import ast

@@ -42,6 +42,7 @@ from energyc.language.resolve.terms import (
     Sum,
     Term,
     Whole,
+    walk_terms,
 )
 from energyc.mathematics.calculus import substitute, tangent
 from energyc.mathematics.functions import FUNCTIONS
@@ -131,7 +132,9 @@ class _Selected:
         return AtEdge(self.context, self.lowering, ((self._beside, number(0, value.span)),)).term(value)
 
     def _is_large(self) -> bool:
-        return sum(1 for side in (self.selection.if_true, self.selection.if_false) for _ in _parts(side)) > MOST_PARTS
+        return (
+            sum(1 for side in (self.selection.if_true, self.selection.if_false) for _ in walk_terms(side)) > MOST_PARTS
+        )
 
     def _condition(self, cases: Sequence[Solution]) -> ContinuityCondition:
         gaps: list[Node] = []
@@ -350,26 +353,3 @@ def value_of(context: Context, function: Function, argument: Term) -> Fraction |
         return None
     value = Fraction(float(FUNCTIONS[function.name].value(np.zeros(1))[0]))
     return value if value in (0, HALF, 1) else None
-
-
-def _parts(term: Term) -> Iterator[Term]:
-    """A term and all in it, each once."""
-    seen: dict[int, Term] = {}
-    pending = [term]
-    while pending:
-        here = pending.pop()
-        if id(here) not in seen:
-            seen[id(here)] = here
-            yield here
-            pending += _inside(here)
-
-
-def _inside(term: Term) -> Sequence[Term]:
-    match term:
-        case Sum(terms=parts) | Product(factors=parts):
-            return parts
-        case Power(base=inner) | Reduction(body=inner) | Stopped(body=inner) | OverBatch(body=inner):
-            return (inner,)
-        case Call(argument=inner) | BodySlope(argument=inner) | Chosen(argument=inner) | Whole(value=inner):
-            return (inner,)
-    return ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from energyc.language.diagnostics import Diagnostic, Label, Source, Span, did_you_mean, listed, quoted
+from energyc.language.diagnostics import Diagnostic, Label, Source, Span
 
 
 @dataclass
@@ -70,6 +70,3 @@ class Reporter:
         """The diagnostics, or those of one severity, in the order of the text."""
         chosen = [d for d in self.diagnostics if severity in (None, d.severity)]
         return tuple(sorted(chosen, key=lambda d: (d.span is None, d.span.start if d.span else 0)))
-
-
-__all__ = ["Reporter", "did_you_mean", "listed", "quoted"]

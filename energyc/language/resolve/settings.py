@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
-from energyc.language.diagnostics import Remedy, Source, Span, writing
+from energyc.language.diagnostics import Remedy, Span, did_you_mean, listed, writing
 from energyc.language.network.equations import Term
 from energyc.language.resolve.bindings import Bindings
-from energyc.language.resolve.formulas import Real
 from energyc.language.resolve.names import Names
-from energyc.language.resolve.reporter import Reporter, did_you_mean, listed
-from energyc.language.resolve.sizes import Sizes, settable
+from energyc.language.resolve.reporter import Reporter
+from energyc.language.resolve.sizes import Real, Sizes, settable
 from energyc.language.settings import Fault, Nudge, Relax, TrainOptions, read, written
 from energyc.language.settings.table import CONTRADICTION, table
 from energyc.language.settings.train import read_train
@@ -37,48 +37,118 @@ class Placed:
     of: Span | None = None
 
 
-def layer_symbols(
-    spec: ast.Spec, names: Names, reporter: Reporter, preset: str | None, overrides: Mapping[str, object]
-) -> dict[str, tuple[Real, Span | None]]:
-    """The dims and consts that the preset and the overrides set."""
-    symbols: dict[str, tuple[Real, Span | None]] = {}
-    for pair in preset_pairs(spec, reporter, preset):
-        if len(pair.key) == 1:
-            value = pair.value.number if isinstance(pair.value, ast.NumberValue) else None
-            _set_symbol(symbols, names, reporter, pair.path, value, pair.span)
-    for key, given in overrides.items():
-        if "." not in key:
-            _set_symbol(symbols, names, reporter, key, plain(given), None)
-    return symbols
+@dataclass(frozen=True)
+class Outside:
+    """The dims, consts, settings and options of data that a preset and, over it, ``overrides`` set in a spec."""
 
+    spec: ast.Spec
+    reporter: Reporter
+    preset: str | None
+    overrides: Mapping[str, object]
 
-def _set_symbol(
-    symbols: dict[str, tuple[Real, Span | None]],
-    names: Names,
-    reporter: Reporter,
-    key: str,
-    value: object,
-    span: Span | None,
-    place: Span | None = None,
-) -> None:
-    entry = names.get(key)
-    known = settable(names)
-    if entry is None or entry.kind not in ("dim", "const"):
+    @cached_property
+    def _pairs(self) -> tuple[ast.Pair, ...]:
+        """The settings of the preset; an unknown one is reported."""
+        presets = {s.name.text: s for s in self.spec.statements if isinstance(s, ast.Preset)}
+        if self.preset is None or self.preset in presets:
+            return () if self.preset is None else presets[self.preset].pairs
+        there = f"the spec has {listed(presets)}" if presets else "the spec has no presets"
+        help = did_you_mean(self.preset, presets, there)
+        self.reporter.error("E0217", f"there is no preset `{self.preset}`", None, help=help)
+        return ()
+
+    def symbols(self, names: Names) -> dict[str, tuple[Real, Span | None]]:
+        """The dims and consts that are set."""
+        given: list[tuple[str, object, Span | None]] = [
+            (pair.path, _number(pair.value), pair.span) for pair in self._pairs if len(pair.key) == 1
+        ]
+        given += ((key, plain(value), None) for key, value in self.overrides.items() if "." not in key)
+        symbols: dict[str, tuple[Real, Span | None]] = {}
+        for key, value, span in given:
+            if (number := self._symbol(names, key, value, span)) is not None:
+                symbols[key] = (number, span)
+        return symbols
+
+    def _symbol(
+        self, names: Names, key: str, value: object, span: Span | None, place: Span | None = None
+    ) -> Real | None:
+        """The value of a dim or const; reported and None where there is none, or where it is not a number."""
+        entry, known = names.get(key), settable(names)
+        if entry is not None and entry.kind in ("dim", "const"):
+            if isinstance(value, Fraction | float):
+                return value
+            message = f"{entry.with_article} is a number, and `{key}` is set to `{written(value)}`"
+            self.reporter.error("E0216", message, span)
+            return None
         said = (
             f"`{key}` is {entry.with_article} and cannot be set"
             if entry
             else f"there is no dim or const `{key}` to set"
         )
         own = [f"{block.word}.{key}" for block in (Relax, Nudge, TrainOptions) if key in table(block)]
-        otherwise = f"these can be set: {listed(known)}" if known else None
-        help = did_you_mean(key, known, otherwise, place)
+        help = did_you_mean(key, known, f"these can be set: {listed(known)}" if known else None, place)
         if own:
             help = f"as a setting it is {listed([f'`{path}`' for path in own], 'or')}"
-        reporter.error("E0215", said, span, help=help)
-    elif isinstance(value, Fraction | float):
-        symbols[key] = (value, span)
-    else:
-        reporter.error("E0216", f"{entry.with_article} is a number, and `{key}` is set to `{written(value)}`", span)
+        self.reporter.error("E0215", said, span, help=help)
+        return None
+
+    def options(self) -> dict[str, dict[str, object]]:
+        """The options of data that the preset (values as written) and the overrides set, by binding."""
+        outer: dict[str, dict[str, object]] = {s.name.text: {} for s in self.spec.statements if isinstance(s, ast.Data)}
+        pairs: list[tuple[str, object]] = [(pair.path, pair.value) for pair in self._pairs]
+        for path, value in (*pairs, *((key, plain(given)) for key, given in self.overrides.items())):
+            binding, separator, option = path.partition(".")
+            if separator and binding in outer and "." not in option:
+                outer[binding][option] = value
+        return outer
+
+    def settings(self, bindings: Bindings) -> dict[str, Placed]:
+        """The settings that are set, by their paths; one from outside that no block has is reported."""
+        outer = {
+            pair.path: Placed(bindings.option(pair.value), pair.span, pair.key, pair.value.span)
+            for pair in self._pairs
+            if len(pair.key) > 1
+        }
+        for key, given in self.overrides.items():
+            if "." in key:
+                outer[key] = Placed(plain(given), None)
+                self._check_path(key, None)
+        return outer
+
+    def check_presets(self, names: Names) -> None:
+        """Report what a preset sets that is not there, whether or not it is chosen."""
+        for preset in (s for s in self.spec.statements if isinstance(s, ast.Preset)):
+            for pair in preset.pairs:
+                if len(pair.key) == 1:
+                    self._symbol(names, pair.path, _number(pair.value), pair.span, pair.key[0].span)
+                else:
+                    self._check_path(pair.path, pair.span, pair.key)
+
+    def _check_path(self, path: str, span: Span | None, names: Sequence[ast.Name] = ()) -> None:
+        """Report the path of a setting that no block of the file has; ``names`` are its parts where they stand."""
+        first, second = (*(name.span for name in names[:2]), None, None)[:2]
+        layers = [layer.name.text for layer in layers_of(self.spec.statements)]
+        block, _, key = path.partition(".")
+        if block in layers:
+            inner = key.partition(".")[0]
+            if inner not in BLOCKS[:2]:
+                help = did_you_mean(inner, BLOCKS[:2], f"a layer has the settings {listed(BLOCKS[:2])}", second)
+                self.reporter.error("E0541", f"layer `{block}` has no settings `{inner}`", span, help=help)
+        elif block not in BLOCKS:
+            data = {s.name.text: s.adapter.text for s in self.spec.statements if isinstance(s, ast.Data)}
+            known = (*BLOCKS, *layers, *data)
+            if block not in data:
+                help = did_you_mean(block, known, f"the settings are {listed(known)}", first)
+                self.reporter.error("E0541", f"there are no settings `{block}`", span, help=help)
+            elif "." in key:
+                help = f"an option of data is set as `{block}.OPTION`"
+                self.reporter.error("E0541", f"{data[block]} has no option `{key}`", span, help=help)
+        elif layers and block != "train":
+            report_whole(self.reporter, block, key, layers, span)
+
+
+def _number(value: ast.Value) -> Fraction | None:
+    return value.number if isinstance(value, ast.NumberValue) else None
 
 
 def plain(given: object) -> object:
@@ -95,42 +165,6 @@ def plain(given: object) -> object:
         except (ValueError, ZeroDivisionError):
             return given
     return given
-
-
-def check_presets(spec: ast.Spec, names: Names, reporter: Reporter) -> None:
-    """Report what a preset sets that is not there, whether or not it is chosen."""
-    for preset in (s for s in spec.statements if isinstance(s, ast.Preset)):
-        for pair in preset.pairs:
-            if len(pair.key) == 1:
-                value = pair.value.number if isinstance(pair.value, ast.NumberValue) else None
-                _set_symbol({}, names, reporter, pair.path, value, pair.span, pair.key[0].span)
-            else:
-                check_path(spec, reporter, pair.path, pair.span, pair.key)
-
-
-def check_path(
-    spec: ast.Spec, reporter: Reporter, path: str, span: Span | None, names: Sequence[ast.Name] = ()
-) -> None:
-    """Report the path of a setting that no block of the file has; ``names`` are its parts where they stand in it."""
-    first, second = (*(name.span for name in names[:2]), None, None)[:2]
-    layers = [layer.name.text for layer in layers_of(spec.statements)]
-    block, _, key = path.partition(".")
-    if block in layers:
-        inner = key.partition(".")[0]
-        if inner not in BLOCKS[:2]:
-            help = did_you_mean(inner, BLOCKS[:2], f"a layer has the settings {listed(BLOCKS[:2])}", second)
-            reporter.error("E0541", f"layer `{block}` has no settings `{inner}`", span, help=help)
-    elif block not in BLOCKS:
-        data = {s.name.text: s.adapter.text for s in spec.statements if isinstance(s, ast.Data)}
-        known = (*BLOCKS, *layers, *data)
-        if block not in data:
-            help = did_you_mean(block, known, f"the settings are {listed(known)}", first)
-            reporter.error("E0541", f"there are no settings `{block}`", span, help=help)
-        elif "." in key:
-            help = f"an option of data is set as `{block}.OPTION`"
-            reporter.error("E0541", f"{data[block]} has no option `{key}`", span, help=help)
-    elif layers and block != "train":
-        report_whole(reporter, block, key, layers, span)
 
 
 def report_whole(reporter: Reporter, block: str, key: str, layers: Sequence[str], span: Span | None) -> None:
@@ -151,47 +185,6 @@ def layers_of(statements: Iterable[ast.Statement]) -> list[ast.Layer]:
         elif isinstance(statement, ast.Repeat):
             layers += layers_of(statement.body)
     return layers
-
-
-def preset_pairs(spec: ast.Spec, reporter: Reporter, preset: str | None) -> tuple[ast.Pair, ...]:
-    """The settings of a preset; an unknown one is reported."""
-    if preset is None:
-        return ()
-    presets = {s.name.text: s for s in spec.statements if isinstance(s, ast.Preset)}
-    if preset in presets:
-        return presets[preset].pairs
-    there = f"the spec has {listed(presets)}" if presets else "the spec has no presets"
-    reporter.error("E0217", f"there is no preset `{preset}`", None, help=did_you_mean(preset, presets, there))
-    return ()
-
-
-def outer_options(
-    spec: ast.Spec, source: Source, preset: str | None, overrides: Mapping[str, object]
-) -> dict[str, dict[str, object]]:
-    """The options of data that the preset (values as written) and, over them, the overrides set, by binding."""
-    outer: dict[str, dict[str, object]] = {s.name.text: {} for s in spec.statements if isinstance(s, ast.Data)}
-    pairs = [(pair.path, pair.value) for pair in preset_pairs(spec, Reporter(source), preset)]
-    for path, value in (*pairs, *((key, plain(given)) for key, given in overrides.items())):
-        binding, separator, option = path.partition(".")
-        if separator and binding in outer and "." not in option:
-            outer[binding][option] = value
-    return outer
-
-
-def outer_settings(
-    spec: ast.Spec, bindings: Bindings, reporter: Reporter, preset: str | None, overrides: Mapping[str, object]
-) -> dict[str, Placed]:
-    """The settings from the preset and, over them, the overrides, by their paths; one that no block has is reported."""
-    quiet = Reporter(reporter.source)
-    outer: dict[str, Placed] = {}
-    for pair in preset_pairs(spec, quiet, preset):
-        if len(pair.key) > 1:
-            outer[pair.path] = Placed(bindings.option(pair.value), pair.span, pair.key, pair.value.span)
-    for key, given in overrides.items():
-        if "." in key:
-            outer[key] = Placed(plain(given), None)
-            check_path(spec, reporter, key, None)
-    return outer
 
 
 def gathered(

@@ -1,4 +1,4 @@
-"""Equations by their statement: energies, forces, starts, lets and answers."""
+"""Equations by their statement: energies, forces, starts, lets, answers and ties."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from types import MappingProxyType
 from typing import cast
 
 from energyc.language.diagnostics import Edit, Fix, Label, Remedy, Span
-from energyc.language.network import ConstraintSet, Quantity, State, Term
-from energyc.language.resolve.context import Context, Tensor
+from energyc.language.network import ConstraintSet, Quantity, State, Term, Tie
+from energyc.language.resolve.context import Context, InContext, Tensor
 from energyc.language.resolve.equations import Equations, first_read
 from energyc.language.resolve.names import noun
-from energyc.language.resolve.reporter import Reporter
 from energyc.language.syntax import ast
 from energyc.mathematics.calculus import substitute
-from energyc.mathematics.ir import Add, Einsum, Graph, Input, Node, Operand, walk
+from energyc.mathematics.ir import ONE, Add, Einsum, Graph, Input, Node, Operand, walk
 
 #: What may read an input instead, by its kind.
 _WHERE_ELSE: Mapping[str, str] = MappingProxyType(
@@ -75,18 +74,12 @@ def opened(graph: Graph, written: Node, values: Mapping[Node, Node]) -> Node:
 
 
 @dataclass
-class Statements:
+class Statements(InContext):
     """Reads the equations of a part of a file in their order."""
 
-    context: Context
     equations: Equations
     statements: Sequence[ast.Statement]
     declared: Mapping[str, tuple[Tensor, ConstraintSet | None]]
-
-    @property
-    def reporter(self) -> Reporter:
-        """Where mistakes are reported."""
-        return self.context.reporter
 
     def _equations(self, *words: str) -> list[ast.Equation]:
         return [s for s in self.statements if isinstance(s, ast.Equation) and s.word in words]
@@ -312,3 +305,55 @@ def _averaged(quantity: Quantity, mean: str) -> Fix:
     left, right = quantity.tree.left, quantity.tree.right
     ends = (Edit(Span(right.span.start, right.span.start), f"{mean}("), Edit(Span(right.span.end, right.span.end), ")"))
     return Fix(f"write `{mean}(...)`", (Edit(left.span, left.name.text), *ends))
+
+
+def read_tie(context: Context, equations: Equations, tree: ast.Equation) -> Tie | None:
+    """``tie W2[d,f] = W1[f,d]``; anything but a permutation of a param is reported."""
+    name = tree.left.name.text
+    equations.tensors[name] = None
+    source = _source(context, equations, tree)
+    if source is None:
+        return None
+    left = [binder.name.text for binder in tree.left.indices or ()]
+    right = _indices(tree.right)
+    if right is None or len(set(left)) != len(left) or sorted(left) != sorted(right) or len(right) != len(source.dims):
+        _report_indices(context, tree, source)
+        return None
+    axes = tuple(right.index(index) for index in left)
+    node = context.graph.einsum(ONE, [(source.node, range(len(axes)))], dict(enumerate(source.dims)), axes)
+    equations.tensors[name] = Tensor(name, "tie", node, tuple(binder.span for binder in tree.left.indices or ()))
+    return Tie(name, source.name, axes, node, tree.span)
+
+
+def _source(context: Context, equations: Equations, tree: ast.Equation) -> Tensor | None:
+    right = tree.right
+    entry = context.names.get(right.name.text) if isinstance(right, ast.Apply) and right.arguments is None else None
+    if entry is None or entry.kind != "param":
+        help = f"write `tie {tree.left.name.text}[d,f] = W[f,d]`"
+        context.reporter.error("E0427", "only a param can be tied", right.span, help=help)
+        return None
+    if entry.name not in context.names.own:
+        help = f"write the tie beside `{entry.name}`, outside of the block: it can be read there and in the block"
+        message = f"a tie stands where its param is declared, and `{entry.name}` is declared around this block"
+        context.reporter.error("E0427", message, right.span, labels=[entry.label()], help=help)
+        return None
+    return equations.tensor(entry.name)
+
+
+def _indices(right: ast.Expr) -> list[str] | None:
+    """The indices of an element; None where one of its places is anything else."""
+    assert isinstance(right, ast.Apply)
+    names = [ast.plain_name(slot.expr) for slot in right.slots or () if slot.dim is None]
+    indices = [name.text for name in names if name is not None]
+    return indices if right.guard is None and len(indices) == len(right.slots or ()) else None
+
+
+def _report_indices(context: Context, tree: ast.Equation, source: Tensor) -> None:
+    declared = f"`{source.name}[{', '.join(source.dims)}]` is declared here"
+    context.reporter.error(
+        "E0427",
+        "a tie names the same indices on both sides, each once, in any order",
+        tree.span,
+        labels=[Label(context.names.entries[source.name].span, declared)],
+        help="windows, fixed positions and diagonals cannot be tied",
+    )

@@ -7,6 +7,7 @@ messages, and is equal to itself alone; kinds that :mod:`energyc.mathematics.exp
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -180,6 +181,29 @@ class Whole(Term):
     """A sum that is not multiplied out: a selection, so that formulas and code show it as one."""
 
     value: Term
+
+
+def walk_terms(term: Term) -> Iterator[Term]:
+    """A term and all in it, each once."""
+    seen: dict[int, Term] = {}
+    pending = [term]
+    while pending:
+        here = pending.pop()
+        if id(here) not in seen:
+            seen[id(here)] = here
+            yield here
+            pending += _inside(here)
+
+
+def _inside(term: Term) -> Sequence[Term]:
+    match term:
+        case Sum(terms=parts) | Product(factors=parts):
+            return parts
+        case Power(base=inner) | Reduction(body=inner) | Stopped(body=inner) | OverBatch(body=inner):
+            return (inner,)
+        case Call(argument=inner) | BodySlope(argument=inner) | Chosen(argument=inner) | Whole(value=inner):
+            return (inner,)
+    return ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,8 @@ It knows what a setting may be; what comes of it is a matter for ``targets`` and
 Imports: ``diagnostics``.
 """
 
-from energyc.language.settings.extremes import extremes
 from energyc.language.settings.phases import SOLVERS, Nudge, Relax
-from energyc.language.settings.table import Fault, read, table
+from energyc.language.settings.table import Fault, extremes, read, table
 from energyc.language.settings.train import TrainOptions
 from energyc.language.settings.values import Call, written
 

@@ -238,6 +238,25 @@ class Variant(Kind):
         return Call(call.name, {name: _keyword(kinds, name, item) for name, item in call.keywords.items()})  # type: ignore[misc]
 
 
+class Spread(Variant):
+    """A word, or a call whose keywords are settings too: ``anderson(memory = 5)``."""
+
+    def fields(self, name: str, value: object) -> dict[str, object]:
+        call = self.read(value)
+        return {name: call.name, **call.keywords}
+
+
+@dataclass(frozen=True)
+class Recorded(Variant):
+    """A word or a call that becomes a record: ``record`` makes it of the word and its keywords."""
+
+    record: Callable[..., object]
+
+    def fields(self, name: str, value: object) -> dict[str, object]:
+        call = self.read(value)
+        return {name: self.record(call.name, **call.keywords)}
+
+
 def _keyword(kinds: Mapping[str, Kind], name: str, value: object) -> object:
     """The typed value of a keyword of a call. Raises Misfit."""
     if name not in kinds:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar
 
-from energyc.language.settings.kinds import Flag, Integer, Number, Variant, Word
+from energyc.language.settings.kinds import Flag, Integer, Number, Spread, Word
 from energyc.language.settings.table import setting
 
 POSITIVE = Number(above=0)
@@ -21,16 +21,8 @@ SOLVERS = MappingProxyType(
 )
 
 
-class Solver(Variant):
-    """A word, or a call of ``anderson`` whose keywords are settings too: ``anderson(memory = 5)``."""
-
-    def fields(self, name: str, value: object) -> dict[str, object]:
-        call = self.read(value)
-        return {name: call.name, **call.keywords}
-
-
 #: The solvers, and the options of ``anderson``.
-SOLVER = Solver(
+SOLVER = Spread(
     {
         "gradient": {},
         "newton": {},

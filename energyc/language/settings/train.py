@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from energyc.language.diagnostics import did_you_mean, listed
 from energyc.language.settings import rates as rates_kind
 from energyc.language.settings import scores as scores_kind
-from energyc.language.settings.kinds import Duration, Flag, Integer, Number, Pair, Variant, Word
+from energyc.language.settings.kinds import Duration, Flag, Integer, Number, Pair, Recorded, Spread, Word
 from energyc.language.settings.rates import Geometric, Rate, Rates
 from energyc.language.settings.scores import BEST, SCORES, Metrics, Score, unclear
 from energyc.language.settings.table import CONTRADICTION, UNKNOWN_NAME, Fault, meant, read, setting, table
@@ -46,14 +46,6 @@ def updates_of(duration: float, total: int) -> int:
     return round(duration * total) if duration < 1 else int(duration)
 
 
-class Schedule(Variant):
-    """A word, or a call whose keywords are settings too: ``cosine(warmup = 1/20)``."""
-
-    def fields(self, name: str, value: object) -> dict[str, object]:
-        call = self.read(value)
-        return {name: call.name, **call.keywords}
-
-
 @dataclass(frozen=True)
 class JacobianPenalty:
     """|J_nc w|^2 / dim, whose weight follows lambda <- clip(lambda (EMA(residual)/target)^0.3, floor, ceiling)."""
@@ -74,21 +66,17 @@ class ContractionPenalty:
 Penalty = JacobianPenalty | ContractionPenalty
 
 
-class Penalties(Variant):
-    """A penalty that keeps steps converging: a call with the fields of its record."""
-
-    def fields(self, name: str, value: object) -> dict[str, object]:
-        call = self.read(value)
-        record = JacobianPenalty if call.name == "jacobian" else ContractionPenalty
-        return {name: record(**call.keywords)}  # type: ignore[arg-type]
+def _penalty(name: str, **fields: float) -> Penalty:
+    return JacobianPenalty(**fields) if name == "jacobian" else ContractionPenalty(**fields)
 
 
-PENALTY = Penalties(
+PENALTY = Recorded(
     {
         "jacobian": dict.fromkeys(("target", "floor", "ceiling"), POSITIVE),
         "contraction": {"rate": Number(above=0, high=1), "weight": POSITIVE},
     },
     "contraction(rate = 0.8)",
+    _penalty,
 )
 
 
@@ -101,17 +89,10 @@ class BetaSchedule:
     over: float | None = None
 
 
-class BetaSchedules(Variant):
-    """A schedule of the nudge: a word, or a call with the fields of its record."""
-
-    def fields(self, name: str, value: object) -> dict[str, object]:
-        call = self.read(value)
-        return {name: BetaSchedule(call.name, **call.keywords)}  # type: ignore[arg-type]
-
-
-BETA_SCHEDULE = BetaSchedules(
+BETA_SCHEDULE = Recorded(
     {shape: {"final": POSITIVE, "over": Duration()} for shape in ("linear", "cosine", "geometric")},
     "geometric(final = 1/10)",
+    BetaSchedule,
 )
 
 
@@ -163,7 +144,7 @@ class TrainOptions:
     eps: float | None = setting(None, POSITIVE, "of the optimiser", otherwise="torch's")
     schedule: str = setting(
         "constant",
-        Schedule({word: {"warmup": Duration()} for word in SCHEDULES}, "cosine(warmup = 1/20)"),
+        Spread({word: {"warmup": Duration()} for word in SCHEDULES}, "cosine(warmup = 1/20)"),
         "how the rate falls",
     )
     warmup: float = setting(0, Duration(), "over which the rate first rises linearly", unit="updates")

@@ -8,7 +8,6 @@ Imports: ``diagnostics``, ``resources``; libraries: ``lark``.
 from energyc.language.syntax.layout import format_spec
 from energyc.language.syntax.parser import Parsed, parse, parse_partly
 from energyc.language.syntax.read import decode, located, read_source
-from energyc.language.syntax.same import same_tree
 from energyc.language.syntax.unparse import unparse, unparse_slots
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "parse",
     "parse_partly",
     "read_source",
-    "same_tree",
     "unparse",
     "unparse_slots",
 ]

@@ -5,7 +5,7 @@ Statements keep the order of the file. Numbers are exact fractions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -392,3 +392,18 @@ def plain_name(expr: Expr) -> Name | None:
     """The name that an expression consists of, or None where it is more than a name."""
     plain = isinstance(expr, Apply) and not expr.prime and expr.slots is None and expr.arguments is None
     return expr.name if isinstance(expr, Apply) and plain else None
+
+
+def chain(expr: Expr, ops: Container[str]) -> tuple[Expr, list[Binary]]:
+    """The first operand of a left-leaning chain, and the operations on it in order, however many."""
+    operations: list[Binary] = []
+    while isinstance(expr, Binary) and expr.op in ops:
+        operations.append(expr)
+        expr = expr.left
+    return expr, operations[::-1]
+
+
+def operands(expr: Expr, ops: Container[str]) -> list[Expr]:
+    """The operands of a left-leaning chain."""
+    first, operations = chain(expr, ops)
+    return [first, *(operation.right for operation in operations)]

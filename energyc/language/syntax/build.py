@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from lark import Token, Transformer_NonRecursive, Tree, v_args
@@ -30,8 +31,24 @@ def _token_span(token: Token) -> Span:
 
 
 def _with_span(rule: Callable[..., Any], _name: str, children: list[Any], meta: Meta) -> Any:
-    """Call a rule's method with the rule's span and its children."""
-    return rule(Span(0, 0) if meta.empty else Span(meta.start_pos, meta.end_pos), *children)
+    """Call a rule's method, or the class of its tree, with the rule's span and its children."""
+    span, kind = Span(0, 0) if meta.empty else Span(meta.start_pos, meta.end_pos), getattr(rule, "base_func", rule)
+    return kind(span, *_by_fields(kind, children)) if isinstance(kind, type) else rule(span, *children)
+
+
+def _by_fields(kind: Any, children: list[Any]) -> list[Any]:
+    """The children as the fields of a tree: a missing tuple is empty, and the last tuple holds all that are left."""
+    tuples = _tuples(kind)
+    last = len(tuples) - 1
+    if tuples[last] and (len(children) <= last or not isinstance(children[last], tuple | None)):
+        children = [*children[:last], tuple(children[last:])]
+    return [() if child is None and is_tuple else child for child, is_tuple in zip(children, tuples, strict=False)]
+
+
+@cache
+def _tuples(kind: Any) -> list[bool]:
+    """Whether each field of a tree behind its span is a tuple."""
+    return [str(field.type).startswith("tuple") and str(field.type).endswith("]") for field in fields(kind)[1:]]
 
 
 def _items(_span: Span, *children: Any) -> tuple[Any, ...]:
@@ -89,25 +106,16 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
     # -------------------------------------------------------------- declarations
 
-    def definitions(self, span: Span, word: str, *items: ast.Definition) -> ast.Definitions:
-        return ast.Definitions(span, word, items)
-
+    definitions = ast.Definitions
     definition = ast.Definition
-
-    def data(self, span: Span, name: ast.Name, adapter: ast.Name, pairs: tuple[ast.Pair, ...] | None) -> ast.Data:
-        return ast.Data(span, name, adapter, pairs or ())
-
-    def inputs(self, span: Span, word: str, *items: ast.InputItem) -> ast.Inputs:
-        return ast.Inputs(span, word, items)
-
-    def input(self, span: Span, name: ast.Name, dims: Any, kind: Any, source: Any) -> ast.InputItem:
-        return ast.InputItem(span, name, dims or (), kind, source)
+    data = ast.Data
+    inputs = ast.Inputs
+    input = ast.InputItem
 
     def source(self, span: Span, owner: ast.Name, field: ast.Name) -> ast.Field:
         return ast.Field(span, owner, field, None)
 
-    def params(self, span: Span, *items: ast.ParamItem) -> ast.Params:
-        return ast.Params(span, items)
+    params = ast.Params
 
     def param(self, span: Span, name: ast.Name, dims: Any, start: Any, domains: Any) -> ast.ParamItem:
         law = start if isinstance(start, ast.Law) else None
@@ -116,8 +124,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
     law_of = value_of = staticmethod(_only_child)
 
-    def law(self, span: Span, name: ast.Name, arguments: Any) -> ast.Law:
-        return ast.Law(span, name, arguments or ())
+    law = ast.Law
 
     def domains(self, _span: Span, *children: Any) -> tuple[Any, ...]:
         return children[::2]
@@ -133,17 +140,10 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
     dims = staticmethod(_items)
 
-    def noises(self, span: Span, *items: ast.NoiseItem) -> ast.Noises:
-        return ast.Noises(span, items)
-
-    def noise(self, span: Span, name: ast.Name, dims: Any, law: ast.Law | None) -> ast.NoiseItem:
-        return ast.NoiseItem(span, name, dims or (), law)
-
-    def states(self, span: Span, *items: ast.StateItem) -> ast.States:
-        return ast.States(span, items)
-
-    def state(self, span: Span, name: ast.Name, dims: Any, domains: Any) -> ast.StateItem:
-        return ast.StateItem(span, name, dims or (), domains or ())
+    noises = ast.Noises
+    noise = ast.NoiseItem
+    states = ast.States
+    state = ast.StateItem
 
     # -------------------------------------------------------------- equations
 
@@ -164,11 +164,8 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
     # -------------------------------------------------------------- blocks and settings
 
-    def layer(self, span: Span, name: ast.Name, *body: ast.Statement) -> ast.Layer:
-        return ast.Layer(span, name, body)
-
-    def repeat(self, span: Span, index: ast.Name | None, count: ast.Name, *body: ast.Statement) -> ast.Repeat:
-        return ast.Repeat(span, index, count, body)
+    layer = ast.Layer
+    repeat = ast.Repeat
 
     counter = staticmethod(_items)
 
@@ -179,9 +176,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def settings(self, span: Span, word: str, pairs: Any) -> ast.Settings:
         return ast.Settings(span, word, None, None, pairs or ())
 
-    def preset(self, span: Span, name: ast.Name, pairs: Any) -> ast.Preset:
-        return ast.Preset(span, name, pairs or ())
-
+    preset = ast.Preset
     pair = ast.Pair
     key = pairs = staticmethod(_items)
 
@@ -198,12 +193,8 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         return number.value or Fraction(1)
 
     word_value = ast.WordValue
-
-    def call_value(self, span: Span, word: str, pairs: Any) -> ast.CallValue:
-        return ast.CallValue(span, word, pairs or ())
-
-    def list_value(self, span: Span, *items: ast.Value) -> ast.ListValue:
-        return ast.ListValue(span, items)
+    call_value = ast.CallValue
+    list_value = ast.ListValue
 
     # -------------------------------------------------------------- expressions
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
-from energyc.resources import resource
+from energyc import resources
 
 #: The tables of grammar/foreign.toml that map a word to its counterpart here.
 Table = Literal["functions", "names", "dims", "laws", "sets", "statements", "attributes"]
@@ -18,7 +15,7 @@ _INDEXED_BY_UNDERSCORE = re.compile(r"(sum|mean|max|min|prod|logsumexp|softmax)_
 
 def counterpart(table: Table, word: str) -> str | None:
     """The help for a word of another library, or None for one that is not known."""
-    help: str | None = _foreign()[table].get(word.lower())
+    help: str | None = resources.table("foreign")[table].get(word.lower())
     return help
 
 
@@ -32,17 +29,18 @@ def function_counterpart(name: str) -> str | None:
 
 def has_no_counterpart(function: str) -> bool:
     """Whether other libraries have this function and the language has none like it, however similarly spelt."""
-    return function.lower() in _foreign()["absent"]["functions"]
+    return function.lower() in resources.table("foreign")["absent"]["functions"]
 
 
 def is_module(name: str) -> bool:
     """Whether this is how other libraries are imported: ``np``, ``torch``."""
-    return name in _foreign()["modules"]["names"]
+    return name in resources.table("foreign")["modules"]["names"]
 
 
 def sign_counterpart(sign: str) -> str:
     """The help for a sign of another notation: from grammar/mistakes.toml, or by what Unicode calls it."""
-    if sign in (signs := _signs()):
+    signs: dict[str, str] = resources.table("mistakes")["characters"]
+    if sign in signs:
         return signs[sign]
     words = unicodedata.name(sign, "").lower().split()
     if len(words) >= 4 and words[0] == "greek" and words[2] == "letter":
@@ -52,16 +50,3 @@ def sign_counterpart(sign: str) -> str:
         return "a name contains the letters a to z and A to Z, digits and `_`"
     plain = unicodedata.normalize("NFKC", sign)
     return f"write `{plain}`" if plain.isascii() and plain.isprintable() and plain != sign else "remove it"
-
-
-@lru_cache(maxsize=1)
-def _foreign() -> Mapping[str, Any]:
-    return tomllib.loads(resource("grammar", "foreign.toml").read_text(encoding="utf-8"))
-
-
-@lru_cache(maxsize=1)
-def _signs() -> Mapping[str, str]:
-    signs: dict[str, str] = tomllib.loads(resource("grammar", "mistakes.toml").read_text(encoding="utf-8"))[
-        "characters"
-    ]
-    return signs

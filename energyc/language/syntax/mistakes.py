@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from lark.exceptions import UnexpectedInput
 
@@ -16,7 +14,7 @@ from energyc.language.syntax.grammar import grammar
 from energyc.language.syntax.idioms import IDIOMS
 from energyc.language.syntax.recognise import RECOGNISERS
 from energyc.language.syntax.remedies import mended
-from energyc.resources import resource
+from energyc.resources import table
 
 _MOST_EXPECTED = 6
 
@@ -64,7 +62,7 @@ def mistakes() -> tuple[Mistake, ...]:
             tuple(entry["examples"]),
             entry.get("fix", ""),
         )
-        for entry in _data()["mistake"]
+        for entry in table("mistakes")["mistake"]
     )
 
 
@@ -84,11 +82,6 @@ def failure_of_example(example: str) -> Failure:
 
 
 @lru_cache(maxsize=1)
-def _data() -> Mapping[str, Any]:
-    return tomllib.loads(resource("grammar", "mistakes.toml").read_text(encoding="utf-8"))
-
-
-@lru_cache(maxsize=1)
 def _by_place() -> Mapping[tuple[int, str], Mistake]:
     """The entry for each state of the parser and class of word; where two share a place, the first."""
     places: dict[tuple[int, str], Mistake] = {}
@@ -100,7 +93,7 @@ def _by_place() -> Mapping[tuple[int, str], Mistake]:
 
 
 def _unexpected(failure: Failure) -> Diagnostic:
-    names = {_data()["terminals"].get(terminal, "") for terminal in failure.expected} - {""}
+    names = {table("mistakes")["terminals"].get(terminal, "") for terminal in failure.expected} - {""}
     expected = sorted(names, key=lambda name: (name.startswith("`"), name))
     if failure.kind == "end":
         message = "incomplete statement"

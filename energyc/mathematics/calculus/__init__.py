@@ -1,4 +1,5 @@
-"""Derivatives on the graph: forward mode, reverse mode, of scalar functions; monomials, dependence and signs of nodes.
+"""Derivatives on the graph: forward mode, reverse mode, of scalar functions; integrals of these; monomials,
+dependence and signs of nodes.
 
 It knows nodes; whether one is an energy, a force or a cost is not its concern.
 
@@ -8,6 +9,7 @@ Imports: ``expressions``, ``ir``.
 from energyc.mathematics.calculus.adjoint import adjoint, gradient
 from energyc.mathematics.calculus.dependence import DoesNotOccur, depends, is_cut, reached, readers
 from energyc.mathematics.calculus.difference import difference
+from energyc.mathematics.calculus.integral import integral
 from energyc.mathematics.calculus.linear import Linear, linear_in, moving
 from energyc.mathematics.calculus.monomials import Monomial, monomials
 from energyc.mathematics.calculus.scalar import antiderivative, derivative
@@ -27,6 +29,7 @@ __all__ = [
     "derivative",
     "difference",
     "gradient",
+    "integral",
     "is_cut",
     "lift",
     "linear_in",

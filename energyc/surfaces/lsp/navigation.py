@@ -8,7 +8,7 @@ from lsprotocol import types
 
 from energyc.language.resolve.names import noun, with_article
 from energyc.language.resolve.words import CONSTANTS, LANGUAGE_FUNCTIONS
-from energyc.language.syntax.limits import LONGEST_NAME
+from energyc.language.syntax.parser import LONGEST_NAME
 from energyc.language.syntax.scan import RESERVED
 from energyc.surfaces.lsp.symbols import LOCAL, Occurrence, Symbol
 from energyc.surfaces.lsp.view import View

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from energyc.language.diagnostics import Remedy, Span, writing
+from energyc.language.diagnostics import Remedy, Span, did_you_mean, writing
 from energyc.language.resolve.context import Scope, Tensor, unbound
 from energyc.language.resolve.names import TENSORS, Entry
 from energyc.language.resolve.read.places import read_places
-from energyc.language.resolve.reporter import did_you_mean
 from energyc.language.resolve.terms import Bad, Element, Term
 from energyc.language.resolve.words import INDEXED, SCALAR, STATISTICS
 from energyc.language.syntax import ast
@@ -34,7 +33,7 @@ def read_element(scope: Scope, expr: ast.Apply) -> Term:
 def _tensor(scope: Scope, expr: ast.Apply) -> Tensor | None:
     """The tensor that is named; None where there is none or its definition is wrong."""
     name = expr.name.text
-    entry = scope.names.read(expr.name)
+    entry = scope.names.get(name)
     if entry is not None and entry.kind in TENSORS and not expr.prime:
         return scope.tensor(expr.name)
     if entry is not None and entry.kind in TENSORS:

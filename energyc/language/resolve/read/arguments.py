@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from energyc.language.diagnostics import Remedy, Span, removing
+from energyc.language.diagnostics import Remedy, Span, listed, removing
 from energyc.language.resolve.context import Scope
-from energyc.language.resolve.reporter import listed
 from energyc.language.resolve.terms import Term
 from energyc.language.syntax import ast
 

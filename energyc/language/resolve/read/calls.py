@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
-from energyc.language.diagnostics import remedied
+from energyc.language.diagnostics import did_you_mean, listed, remedied
 from energyc.language.resolve.algebra import add, is_zero, multiply
 from energyc.language.resolve.context import Scope
 from energyc.language.resolve.read.arguments import read_arguments
@@ -24,7 +24,6 @@ from energyc.language.resolve.read.selections import (
 )
 from energyc.language.resolve.read.slopes import read_grad
 from energyc.language.resolve.read.userfns import read_user_call
-from energyc.language.resolve.reporter import did_you_mean, listed
 from energyc.language.resolve.rewrite import edited, free_indices, with_indices
 from energyc.language.resolve.terms import Bad, Call, Indicator, Scalar, Stopped, Term
 from energyc.language.resolve.words import (
@@ -53,7 +52,7 @@ def read_call(scope: Scope, expr: ast.Apply) -> Term:
     name = expr.name.text
     if name in _READERS and (name not in YIELDING or scope.names.get(name) is None):
         return _READERS[name](scope, expr)
-    entry = scope.names.read(expr.name)
+    entry = scope.names.get(name)
     if entry is not None and entry.kind == "fn":
         return read_user_call(scope, expr, entry)
     if entry is not None:

@@ -47,12 +47,7 @@ def read_condition(scope: Scope, expr: ast.Expr) -> IndexExpr | None:
 
 def _read_connective(scope: Scope, expr: ast.Binary) -> IndexExpr | None:
     """A chain of ``and`` or of ``or``, however long."""
-    parts: list[ast.Expr] = []
-    rest: ast.Expr = expr
-    while isinstance(rest, ast.Binary) and rest.op == expr.op:
-        parts.append(rest.right)
-        rest = rest.left
-    conditions = [read_condition(scope, part) for part in [rest, *reversed(parts)]]
+    conditions = [read_condition(scope, part) for part in ast.operands(expr, (expr.op,))]
     return reduce(lambda a, b: combined(expr.op, a, b), conditions)
 
 

@@ -61,25 +61,17 @@ def _read(scope: Scope, expr: ast.Expr) -> Term:
     return _bad(scope, "E0401", "expected a number, found a condition", expr.span, help=help)
 
 
-def _operands(expr: ast.Expr, ops: tuple[str, str]) -> list[tuple[str, ast.Expr]]:
-    """The operands of a left-leaning chain, however long, each with the operator before it."""
-    operands: list[tuple[str, ast.Expr]] = []
-    while isinstance(expr, ast.Binary) and expr.op in ops:
-        operands.append((expr.op, expr.right))
-        expr = expr.left
-    return [(ops[0], expr), *reversed(operands)]
-
-
 def _read_sum(scope: Scope, expr: ast.Binary) -> Term:
-    terms = [(1 if op == "+" else -1, read_real(scope, operand)) for op, operand in _operands(expr, ("+", "-"))]
+    first, operations = ast.chain(expr, "+-")
+    terms = [(1, read_real(scope, first))]
+    terms += ((1 if operation.op == "+" else -1, read_real(scope, operation.right)) for operation in operations)
     return add(terms, expr.span)
 
 
 def _read_product(scope: Scope, expr: ast.Binary) -> Term:
-    factors = [
-        read_real(scope, operand) if op == "*" else _read_reciprocal(scope, operand)
-        for op, operand in _operands(expr, ("*", "/"))
-    ]
+    first, operations = ast.chain(expr, "*/")
+    read = {"*": read_real, "/": _read_reciprocal}
+    factors = [read_real(scope, first), *(read[each.op](scope, each.right) for each in operations)]
     return multiply(factors, expr.span)
 
 
@@ -117,9 +109,9 @@ def _read_named(scope: Scope, expr: ast.Apply) -> Term:
     if expr.slots is None and not expr.prime:
         if name in scope.arguments:
             return scope.arguments[name]
-        if (index := scope.index(expr.name)) is not None:
+        if (index := scope.indices.get(name)) is not None:
             return IndexValue(expr.span, position_of(index))
-        entry = scope.names.read(expr.name)
+        entry = scope.names.get(name)
         if entry is None and name not in scope.names.indices and scope.context.sizes.constant(name) is not None:
             return Scalar(expr.span, Coefficient.symbol(name))
         if entry is not None and entry.kind in ("dim", "const"):
@@ -144,7 +136,7 @@ def _read_symbol(scope: Scope, name: str, kind: str, span: Span) -> Term:
 
 def _read_field(scope: Scope, expr: ast.Field) -> Term:
     owner, field = expr.owner.text, expr.field.text
-    entry = scope.names.read(expr.owner)
+    entry = scope.names.get(owner)
     if entry is not None and entry.kind == "data":
         help = f"declare `clamp NAME[DIMS] = {owner}.{field}` and read that"
         return _bad(scope, "E0205", "an equation cannot read data directly", expr.span, help=help)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import cast
 
-from energyc.language.diagnostics import Remedy, Span, writing
+from energyc.language.diagnostics import Remedy, Span, did_you_mean, writing
 from energyc.language.resolve.clashes import Element
 from energyc.language.resolve.context import Scope, Tensor, run_over, unbound
 from energyc.language.resolve.names import Entry
 from energyc.language.resolve.read.exact import integers_fit
-from energyc.language.resolve.reporter import did_you_mean
 from energyc.language.resolve.terms import Window, plain_index, position_of
 from energyc.language.syntax import ast
 from energyc.mathematics.ir import IndexExpr, Input
@@ -57,22 +56,19 @@ def combined(op: str, *parts: IndexExpr | None) -> IndexExpr | None:
 
 def _read_chain(scope: Scope, expr: ast.Expr) -> IndexExpr | None:
     """A left-leaning chain, without recursion along it."""
-    pending: list[ast.Binary] = []
-    while isinstance(expr, ast.Binary) and expr.op in ("+", "-", "*"):
-        pending.append(expr)
-        expr = expr.left
-    total = read_integer(scope, expr)
-    for binary in reversed(pending):
+    first, operations = ast.chain(expr, "+-*")
+    total = read_integer(scope, first)
+    for binary in operations:
         total = combined(binary.op, total, read_integer(scope, binary.right))
     return total
 
 
 def _read_named(scope: Scope, expr: ast.Apply) -> IndexExpr | None:
     name = expr.name.text
-    index = scope.index(expr.name) if expr.slots is None else None
+    index = scope.indices.get(name) if expr.slots is None else None
     if index is not None:
         return position_of(index)
-    entry = scope.names.read(expr.name)
+    entry = scope.names.get(name)
     if entry is not None and entry.kind == "dim" and expr.slots is None:
         scope.context.sizes.used.add(name)
         return IndexExpr("size", (name,)) if scope.context.sizes.size(name) else None
@@ -176,9 +172,9 @@ def _is_scalar_input(scope: Scope, name: ast.Name) -> bool:
 
 
 def _read_index(scope: Scope, name: ast.Name, tensor: Tensor, axis: int, element: Element) -> IndexExpr | None:
-    index = scope.index(name)
+    index = scope.indices.get(name.text)
     if index is None:
-        entry = scope.names.read(name)
+        entry = scope.names.get(name.text)
         if entry is not None:
             _report_not_index(scope, name, entry, tensor)
             return None

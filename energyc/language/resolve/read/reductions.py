@@ -77,7 +77,7 @@ def bind(scope: Scope, expr: ast.Apply) -> Indices | None:
             scope.reporter.error("E0306", f"`{name.text}` is bound twice", name.span)
             return None
         along = scope.indices[name.text] if name.text in scope.along and slot.dim is None else None
-        bound[name.text] = along or introduce(scope, name, slot.dim, expr.span)
+        bound[name.text] = along or introduce(scope, name, slot.dim)
     return tuple(bound.values())
 
 
@@ -132,7 +132,7 @@ def outer_indices(scope: Scope, expr: ast.Apply) -> Indices | None:
     indices: list[Index] = []
     for slot in expr.slots or ():
         name = ast.plain_name(slot.expr)
-        index = None if name is None else scope.index(name)
+        index = None if name is None else scope.indices.get(name.text)
         if index is None:
             unbound = f"`{name.text}` is not bound here" if name else "this is not an index"
             scope.reporter.error(

@@ -65,7 +65,7 @@ def read_test(scope: Scope, expr: ast.Expr) -> Test | None:
             test = read_test(scope, operand)
             return None if test is None else test.opposite
         case ast.Binary(op="and" | "or"):
-            tests = [read_test(scope, part) for part in _chain(expr)]
+            tests = [read_test(scope, part) for part in ast.operands(expr, (expr.op,))]
         case ast.Compare():
             sides = pairwise(expr.operands)
             tests = [_read_comparison(scope, expr, op, a, b) for op, (a, b) in zip(expr.ops, sides, strict=True)]
@@ -77,16 +77,6 @@ def read_test(scope: Scope, expr: ast.Expr) -> Test | None:
         return None
     join = _either if isinstance(expr, ast.Binary) and expr.op == "or" else _both
     return reduce(lambda a, b: join(a, b, expr.span), valid)
-
-
-def _chain(expr: ast.Binary) -> list[ast.Expr]:
-    """The parts of a chain of ``and`` or of ``or``, however long."""
-    parts: list[ast.Expr] = []
-    rest: ast.Expr = expr
-    while isinstance(rest, ast.Binary) and rest.op == expr.op:
-        parts.append(rest.right)
-        rest = rest.left
-    return [rest, *reversed(parts)]
 
 
 def _of_indices(condition: IndexExpr, span: Span) -> Test:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from energyc.language.diagnostics import Label
+from energyc.language.diagnostics import Label, did_you_mean, listed, quoted
 from energyc.language.network import Slope
 from energyc.language.resolve.context import Scope, Tensor
 from energyc.language.resolve.read.arguments import match_arguments
 from energyc.language.resolve.read.places import read_places
-from energyc.language.resolve.reporter import did_you_mean, listed, quoted
 from energyc.language.resolve.terms import Bad, Element, Term
 from energyc.language.syntax import ast
 from energyc.mathematics.calculus import DoesNotOccur, gradient
@@ -55,9 +54,9 @@ def _slope(scope: Scope, expr: ast.Apply, energies: dict[str, Node], by: Tensor)
 def _energies(scope: Scope, expr: ast.Expr) -> dict[str, Node] | None:
     """The energies of a sum by name; None where something in it is none, which is reported."""
     energies: dict[str, Node] = {}
-    for operand in _summands(expr):
+    for operand in ast.operands(expr, "+"):
         name = ast.plain_name(operand)
-        entry = None if name is None else scope.names.read(name)
+        entry = None if name is None else scope.names.get(name.text)
         if name is None or entry is None or entry.kind != "energy":
             _report_no_energy(scope, operand, name)
             return None
@@ -70,14 +69,6 @@ def _energies(scope: Scope, expr: ast.Expr) -> dict[str, Node] | None:
             return None
         energies[name.text] = node
     return energies
-
-
-def _summands(expr: ast.Expr) -> list[ast.Expr]:
-    summands: list[ast.Expr] = []
-    while isinstance(expr, ast.Binary) and expr.op == "+":
-        summands.append(expr.right)
-        expr = expr.left
-    return [expr, *reversed(summands)]
 
 
 def _report_no_energy(scope: Scope, operand: ast.Expr, name: ast.Name | None) -> None:
@@ -98,7 +89,7 @@ def _report_no_energy(scope: Scope, operand: ast.Expr, name: ast.Name | None) ->
 def _by(scope: Scope, expr: ast.Expr) -> tuple[ast.Apply, Tensor] | None:
     """The let or state to differentiate by, with the element that is read; None where it is neither."""
     element = expr if isinstance(expr, ast.Apply) and expr.arguments is None and not expr.prime else None
-    entry = None if element is None else scope.names.read(element.name)
+    entry = None if element is None else scope.names.get(element.name.text)
     if element is None or entry is None or entry.kind not in ("let", "state"):
         text = scope.reporter.source.slice(expr.span)
         message = f"`{text}` is not a let or state that energies could be differentiated by"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from energyc.language.diagnostics import listed
 from energyc.language.resolve.context import DEEPEST_CALL, MOST_INLINED_CALLS, Scope
 from energyc.language.resolve.names import Entry
 from energyc.language.resolve.read.arguments import read_arguments
 from energyc.language.resolve.read.reductions import outer_indices
-from energyc.language.resolve.reporter import listed
 from energyc.language.resolve.terms import Bad, BodySlope, Call, Index, Term
 from energyc.language.syntax import ast
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from energyc.language.syntax.layout.lines import Line
+from energyc.language.syntax.layout.pieces import outside_brackets
 
 Anchor = Callable[[Line], int | None]
 
@@ -24,12 +25,8 @@ def _name(line: Line) -> int | None:
 
 def _outside_brackets(kind: str) -> Anchor:
     def anchor(line: Line) -> int | None:
-        depth = 0
-        for place, piece in enumerate(line.pieces if line.head else ()):
-            if depth == 0 and piece.kind == kind:
-                return place
-            depth += (piece.kind in ("LPAR", "LSQB", "LBRACE")) - (piece.kind in ("RPAR", "RSQB", "RBRACE"))
-        return None
+        outside = outside_brackets(line.pieces if line.head else ())
+        return next((place for place, piece in outside if piece.kind == kind), None)
 
     return anchor
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from energyc.language.syntax.layout.lines import Line
-from energyc.language.syntax.layout.pieces import Piece
+from energyc.language.syntax.layout.pieces import CLOSERS, OPENERS, Piece, outside_brackets
 
 _STEP = 2
 _HANG = 4
-_PAIRS = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
 _OPERATORS = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "OR", "AND", "COMPARE"})
 
 
@@ -77,28 +76,24 @@ def _columns(line: Line, indent: int) -> list[int]:
 
 
 def _statement(line: Line, indent: int, columns: list[int]) -> _Statement:
-    equals, depth = None, 0
-    for piece, column in zip(line.pieces, columns, strict=True):
-        depth += (piece.kind in _PAIRS) - (piece.kind in _PAIRS.values())
-        if piece.kind == "EQUAL" and depth == 0 and equals is None:
-            equals = column
+    equals = next((columns[place] for place, piece in outside_brackets(line.pieces) if piece.kind == "EQUAL"), None)
     return _Statement(indent, columns[1] if len(columns) > 1 else indent + _HANG, equals)
 
 
 def _follow(line: Line, indent: int, columns: list[int], open_brackets: list[_Open]) -> None:
     """Update the stack of open brackets by one line."""
     for place, piece in enumerate(line.pieces):
-        if piece.kind in _PAIRS:
+        if piece.kind in OPENERS:
             inside = columns[place + 1] if place + 1 < len(columns) else None
             open_brackets.append(_Open(columns[place], inside, indent))
-        elif piece.kind in _PAIRS.values() and open_brackets:
+        elif piece.kind in CLOSERS and open_brackets:
             open_brackets.pop()
 
 
 def _indent_of_continuation(first: Piece, statement: _Statement, open_brackets: list[_Open]) -> int:
     if open_brackets:
         bracket = open_brackets[-1]
-        if first.kind in _PAIRS.values():
+        if first.kind in CLOSERS:
             return bracket.indent if bracket.inside is None else bracket.column
         return bracket.indent + _HANG if bracket.inside is None else bracket.inside
     if first.kind in _OPERATORS and statement.equals is not None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from energyc.language.syntax.layout.pieces import Piece
+from energyc.language.syntax.layout.pieces import Piece, outside_brackets
 
 WIDTH = 120
 _BLOCKS = frozenset({"_LAYER", "_REPEAT"})
-_OPENERS = frozenset({"LPAR", "LSQB", "LBRACE"})
-_CLOSERS = frozenset({"RPAR", "RSQB", "RBRACE"})
 
 
 @dataclass(frozen=True)
@@ -100,12 +98,11 @@ def _parts(line: Line, following: list[Line]) -> Iterator[Line]:
 
 def _cuts(line: Line) -> list[int]:
     """The places of the + and - that join the terms of an equation's right side."""
-    depth, behind_equals, cuts = 0, False, []
-    for place, piece in enumerate(line.pieces):
-        depth += (piece.kind in _OPENERS) - (piece.kind in _CLOSERS)
-        if depth == 0 and behind_equals and piece.kind in ("PLUS", "MINUS") and _joins(line.pieces, place):
+    behind_equals, cuts = False, []
+    for place, piece in outside_brackets(line.pieces):
+        if behind_equals and piece.kind in ("PLUS", "MINUS") and _joins(line.pieces, place):
             cuts.append(place)
-        behind_equals = behind_equals or (depth == 0 and piece.kind == "EQUAL")
+        behind_equals = behind_equals or piece.kind == "EQUAL"
     return cuts if line.pieces[0].kind in ("EQUATION", "_FORCE", "_FN") else []
 
 

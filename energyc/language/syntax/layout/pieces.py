@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from energyc.language.diagnostics import Source
 from energyc.language.syntax import ast
 from energyc.language.syntax.grammar import grammar
 
+OPENERS = frozenset({"LPAR", "LSQB", "LBRACE"})
+CLOSERS = frozenset({"RPAR", "RSQB", "RBRACE"})
 _COMMENT = re.compile(r"#[^\n]*")
 
 
@@ -42,6 +44,16 @@ def pieces_of(spec: ast.Spec, source: Source) -> tuple[Piece, ...]:
         pieces.append(Piece(kind, text, column, between.count("\n"), not between, head=start in heads))
         end = start + len(text)
     return tuple(pieces)
+
+
+def outside_brackets(pieces: Sequence[Piece]) -> Iterator[tuple[int, Piece]]:
+    """The pieces of a line that stand in no bracket, each with its place; an opening bracket is one of them."""
+    depth = 0
+    for place, piece in enumerate(pieces):
+        depth -= piece.kind in CLOSERS
+        if depth == 0:
+            yield place, piece
+        depth += piece.kind in OPENERS
 
 
 def _raw(text: str) -> Iterator[tuple[str, str, int]]:

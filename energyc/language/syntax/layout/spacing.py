@@ -10,24 +10,7 @@ from energyc.language.syntax.layout.pieces import Piece
 _OPENERS = frozenset({"LPAR", "LSQB"})
 _NO_SPACE_BEFORE = frozenset({"RPAR", "RSQB", "_COMMA", "FIELD", "PRIME", "POWER"})
 _APPLIED = frozenset({"NAME", "PRIME", "RSQB", "FIELD", "WORD"})
-_BEFORE_UNARY = frozenset(
-    {
-        "LPAR",
-        "LSQB",
-        "_COMMA",
-        "EQUAL",
-        "PLUS",
-        "MINUS",
-        "STAR",
-        "SLASH",
-        "POWER",
-        "COMPARE",
-        "AND",
-        "OR",
-        "NOT",
-        "VBAR",
-    }
-)
+_BEFORE_UNARY = frozenset("LPAR LSQB _COMMA EQUAL PLUS MINUS STAR SLASH POWER COMPARE AND OR NOT VBAR".split())
 _EQUATIONS = frozenset({"EQUATION", "_FORCE", "_FN"})
 
 

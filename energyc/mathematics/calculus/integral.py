@@ -1,4 +1,4 @@
-"""Functions given by their slope: the closed form of the integral, found by rule.
+"""Integrals of functions of one number: their closed forms, found by rule.
 
 A body is a node without dims over its argument u. Its integral is put together from sums, polynomials, and functions
 of a linear argument that have a known one: the integral of ``f(a u + b)`` is ``F(a u + b) / a``.
@@ -8,28 +8,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from energyc.language.resolve.context import Context
-from energyc.language.syntax import ast
-from energyc.mathematics.calculus import antiderivative
+from energyc.mathematics.calculus.scalar import antiderivative
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Function, Graph, Input, Map, Node, walk
 
 Polynomial = dict[int, Node]
 LARGEST_DEGREE = 16
-
-
-def make_potential(context: Context, tree: ast.Function, body: Node) -> Function | None:
-    """The function whose slope is ``body``; one without a known closed form is reported."""
-    primitive = integral(context.graph, body)
-    if primitive is None:
-        name, argument = tree.name.text, tree.arguments[0].text
-        context.reporter.error(
-            "E0703",
-            f"no closed form was found for the integral of `{name}'`",
-            tree.body.span,
-            help=f"write the function itself, `fn {name}({argument}) = ...`; its slope follows from it",
-        )
-        return None
-    return Function(tree.name.text, None, body, primitive)
 
 
 def integral(graph: Graph, body: Node) -> Node | None:
