@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from energyc.runtime.kernels.headers import expanded
-from energyc.runtime.kernels.library import FLAGS
+from energyc.runtime.kernels.library import FLAGS, expanded
 from tests.emit.kernels import SPECS, kernel_module, needs_compiler, shipped
 
 THICK = next(path for path in SPECS if path.stem == "thick")

@@ -15,7 +15,7 @@ import energyc
 from energyc.language.diagnostics import SpecError, UserError
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.products import FORMATS, TAKEN, products_in, with_products
-from energyc.runtime.relaxation.descent import GradientDescent
+from energyc.runtime.relaxation.step_methods import GradientDescent
 from tests.cli.run import energyc as command
 from tests.cli.run import written
 from tests.emit.kernels import needs_compiler
@@ -129,10 +129,10 @@ def test_the_force_is_that_of_rounded_products() -> None:
 
 
 def test_every_equation_is_rounded_or_not() -> None:
-    """Steps, projections, what is drawn, what autograd pulls back and what only calls others are none."""
+    """Steps, projections, what is drawn and what only calls others are none."""
     others = {"_force_adjoint", "_cost_force", "_cost_gradient", "_project_adjoint", "_at", "_noise", "_extended"}
     others |= {"_param", "_constant", "_owners", "_ties", "_precise", "_rounding", "_rounds_steps", "_initialize"}
-    others |= {"_prediction_errors", "_prediction_gradient", "_clamp_gradient", "_readout_vjp", "_start_vjp"}
+    others |= {"_prediction_errors", "_prediction_gradient"}
     others |= {"_weights", "_weights_vjp", "_whole_force", "_proximal_adjoint", "_at_edges", "_kink_gradient"}
     classes = [kind for kind in Equations.__mro__ if kind.__module__.startswith("energyc.")]
     members = {name: value for kind in classes for name, value in vars(kind).items()}

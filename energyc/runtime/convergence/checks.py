@@ -5,9 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..equations.equations import Equations
+from ..equations.equations import Equations, Estimator
 from ..equations.records import Estimate, Fixed, FreePhase, RuleSettings, rows_of
-from ..equations.rule import Estimator
 from ..tensors.states import Tensors, take
 from ..tensors.warning import warn_caller
 from .causes import tolerance_missed, without_tolerance

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..equations.records import Fixed
 from ..networks.network import EnergyNetwork
-from ..relaxation.descent import NudgeForce
+from ..relaxation.step_methods import NudgeForce
 from ..tensors.states import Tensors
 
 #: Steps that are counted in float32 without rounding.

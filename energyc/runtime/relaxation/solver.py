@@ -12,13 +12,12 @@ from torch import Tensor
 from ..equations.equations import Equations
 from ..equations.records import Fixed, FreePhase, Phase, rows_of
 from ..tensors.states import Tensors, largest_magnitude, take
-from .descent import BlockDescent, GradientDescent, StepCallback, StepMethod
-from .fixed_point import AndersonAcceleration, Newton
 from .free_run import FreeRun, Observer
-from .precision import LowPrecisionStart, OwnPrecision, Precision
-from .step_size import ConstantStepSize, CurvatureStepSize, StepSizeController
+from .precision import LowPrecisionStart, Precision
+from .step_methods import AndersonAcceleration, BlockDescent, GradientDescent, Newton, StepCallback, StepMethod
+from .step_size import CurvatureStepSize, StepSizeController
 from .steps import choose
-from .stopping import Batch, CoupledBatch, EarlyExit, IndependentBatch, InferenceExit, StoppingCriterion, frozen
+from .stopping import Batch, CoupledBatch, EarlyExit, InferenceExit, StoppingCriterion, frozen
 
 #: The step methods by the values of ``relax.solver``.
 STEP_METHODS: Mapping[str, type[StepMethod]] = MappingProxyType(
@@ -54,10 +53,10 @@ class Solver:
         return cls(
             net,
             step_method(net),
-            CurvatureStepSize(phase.step, criterion.phase.tolerance) if phase.auto else ConstantStepSize(),
+            CurvatureStepSize(phase.step, criterion.phase.tolerance) if phase.auto else StepSizeController(),
             criterion,
-            OwnPrecision() if net.relax_products is None else LowPrecisionStart(net, phase, uniform),
-            CoupledBatch() if net.coupled else IndependentBatch(),
+            Precision() if net.relax_products is None else LowPrecisionStart(net, phase, uniform),
+            CoupledBatch() if net.coupled else Batch(),
             observers,
         )
 

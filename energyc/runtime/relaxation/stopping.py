@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import torch
@@ -123,32 +122,18 @@ class Patience:
 # -------------------------------------------------------------------- the batch
 
 
-class Batch(ABC):
-    """What the samples of a batch say of each other."""
+class Batch:
+    """What the samples of a batch say of each other: nothing where each is on its own."""
 
     #: Whether each sample is on its own.
-    is_independent: bool
-
-    @abstractmethod
-    def moving(self, moving: Tensor) -> Tensor:
-        """Return which samples go on, by those that would alone: [batch]."""
-
-    @abstractmethod
-    def residual(self, states: Tensors, residual: Tensor) -> Tensor:
-        """Return the residual of each sample at the end: [batch]."""
-
-
-class IndependentBatch(Batch):
-    """Samples that do not depend on each other."""
-
     is_independent = True
 
     def moving(self, moving: Tensor) -> Tensor:
-        """Return the same."""
+        """Return which samples go on, by those that would alone: [batch]."""
         return moving
 
     def residual(self, states: Tensors, residual: Tensor) -> Tensor:
-        """Return the same."""
+        """Return the residual of each sample at the end: [batch]."""
         return residual
 
 

@@ -1,4 +1,4 @@
-"""The adjoint equation, relaxed beside the states."""
+"""The adjoint of an equilibrium: solved, or relaxed beside the states."""
 
 from __future__ import annotations
 
@@ -7,13 +7,32 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..equations.equations import Equations
+from ..adjoints.implicit import solve_adjoint
+from ..equations.equations import Equations, rule
 from ..equations.records import Estimate, Fixed, RuleSettings, not_exploded, restricted
-from ..equations.rule import rule
 from ..nudging.nudged_phases import NudgeMonitor
 from ..relaxation.solver import run_free_phase
 from ..relaxation.steps import advance_
 from ..tensors.states import Tensors, filled, finite, relative_change
+
+
+@rule("implicit", place=110, exact="any")
+def implicit(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
+    """The exact gradient at an equilibrium, which all other rules are judged by.
+
+        lambda = dC/dz + (I + step J)^T P^T lambda,    dC/dtheta = <step P^T lambda, dF/dtheta> + direct
+
+    Samples whose free phase exploded take no part. Raises RuntimeError where the equilibrium is not isolated.
+    """
+    free = run_free_phase(net, start, fixed, settings.free)
+    kept = not_exploded(free)
+    if not bool(kept.any()):
+        return Estimate(free, [], kept)
+    at, (states, aims) = restricted(kept, fixed, free.states, targets)
+    by_states, direct = net._cost_vjp(states, at, aims)
+    pushed = solve_adjoint(net, states, at, filled(by_states, states), free.step)
+    slopes = [net._force_vjp(states, at, pushed)[1], net._kink_gradient(states, at, pushed), direct]
+    return Estimate(free, slopes, kept, pushed)
 
 
 @rule("adjoint", place=60, exact="any", settings=("steps",))
@@ -42,9 +61,8 @@ def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors,
                 advance_(net, states, fixed, force, step)
     kept = not_exploded(free) & finite(a)
     at, (ends, a, aims) = restricted(kept, fixed, free.states, a, targets)
-    slopes_by_param = [net._force_vjp(ends, at, a)[1], net._kink_gradient(ends, at, a)]
-    slopes_by_param.append(net._cost_gradient(ends, at, aims))
-    return Estimate(free, slopes_by_param, kept, a)
+    slopes = [net._force_vjp(ends, at, a)[1], net._kink_gradient(ends, at, a), net._cost_gradient(ends, at, aims)]
+    return Estimate(free, slopes, kept, a)
 
 
 def adjoined(

@@ -8,19 +8,79 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..equations.equations import Equations
-from ..equations.records import Fixed, FreePhase, RuleSettings
-from ..relaxation.descent import NudgeForce
+from ..equations.equations import Equations, rule
+from ..equations.records import Estimate, Fixed, FreePhase, RuleSettings, not_exploded, restricted
+from ..nudging.contrast import contrast
+from ..nudging.nudged_phases import NudgeMonitor
+from ..nudging.strength import nudging_strength
 from ..relaxation.solver import run_free_phase
+from ..relaxation.step_methods import NudgeForce
 from ..relaxation.steps import advance_, change
-from ..tensors.states import Tensors, subtract
-from .nudged_phases import NudgeMonitor
-from .strength import nudging_strength
+from ..tensors.states import Tensors, finite, subtract
 
 #: The forces on both halves of all dyads.
 Forces = Callable[[list[Tensor], list[Tensor]], tuple[list[Tensor], list[Tensor]]]
 #: So many steps of both halves, in place.
 Steps = Callable[[list[Tensor], list[Tensor], int], None]
+
+
+@rule(
+    "dyadic-ep",
+    place=140,
+    exact="any",
+    needs=("contrast", "correction", "dyads"),
+    settings=("beta", "steps", "alpha"),
+    order=2,
+)
+def dyadic_ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
+    """Dyadic learning in a network of any connections (Hoier, Kalinin, Ernoult and Zach 2024).
+
+    Each state is a dyad of s+ and s- with mean m and difference v = s+ - s-, which settle in one phase from the start:
+
+        ds+/dt = F(s+) - alpha (beta dC/dz + (J_nc - J_nc^T)(m) v),
+        ds-/dt = F(s-) + (1 - alpha) (beta dC/dz + (J_nc - J_nc^T)(m) v).
+
+    v / beta tends to J^-T dC/dz. The bias is of O(beta^2) for alpha = 1/2, and of O(beta) otherwise. Where F is a
+    gradient both halves are on their own: they are the phases of ``centered-ep`` at beta / 2.
+    """
+    with net._contrasting():
+        at = dyad_start(net, start, fixed, targets, settings, net._cost_force)
+        forces = corrected_forces(net, fixed, targets, at.beta)
+        make_steps = symmetric_steps(net, fixed, targets, at.beta, at.step)
+        dyads = relax_dyads(net, at, fixed, settings, forces, make_steps)
+    return contrast(net, dyads.mean, dyads.plus, dyads.minus, fixed, targets, at.beta, at.beta)
+
+
+@rule(
+    "dual-propagation",
+    place=150,
+    exact="gradient",
+    needs=("dyads", "predictions", "lifted"),
+    settings=("beta", "steps", "alpha"),
+    order=2,
+    instead="dyadic-ep",
+)
+def dual_propagation(
+    net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings
+) -> Estimate:
+    """Dual propagation (Hoier, Staudt and Zach 2023), its mean by the transposed weights (Hoier and Zach 2024).
+
+    In a sum of squared prediction errors each state s_k, as a dyad, is predicted from the mean of those before it:
+
+        L = alpha C(s+) + (1 - alpha) C(s-) + (1 / beta) sum_k (E_k(s_k+, m) - E_k(s_k-, m)).
+
+    The mean m is the free equilibrium, up to a curvature of the cost; the differences s+ - s- are what backpropagation
+    sends back, times beta. dL/dtheta is the gradient up to O(beta^2) for alpha = 1/2, and O(beta) otherwise.
+    """
+    with net._contrasting():
+        at = dyad_start(net, start, fixed, targets, settings, net._cost_force)
+        dyads = relax_dyads(net, at, fixed, settings, predicting_forces(net, fixed, targets, at.beta))
+    kept = not_exploded(dyads.mean) & finite([*dyads.plus, *dyads.minus])
+    mean = dyads.mean
+    here, (states, plus, minus, aims) = restricted(kept, fixed, mean.states, dyads.plus, dyads.minus, targets)
+    back = net._prediction_gradient(states, here, weighted_differences(net, plus, minus))
+    slopes = [{name: slope.div_(-at.beta) for name, slope in back.items()}, net._cost_gradient(states, here, aims)]
+    return Estimate(mean, slopes, kept, beta=at.beta)
 
 
 class Dyads(NamedTuple):
