@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
 from ..equations.equations import Equations, rule
 from ..equations.records import Estimate, Fixed, FreePhase, RuleSettings, not_exploded, restricted
 from ..nudging.contrast import contrast
-from ..nudging.nudged_phases import NudgeMonitor
+from ..nudging.nudged_phases import CorrectedPair, NudgeMonitor
 from ..nudging.strength import nudging_strength
 from ..relaxation.solver import run_free_phase
 from ..relaxation.step_methods import NudgeForce
-from ..relaxation.steps import advance_, change
 from ..tensors.states import Tensors, finite, subtract
-
-#: The forces on both halves of all dyads.
-Forces = Callable[[list[Tensor], list[Tensor]], tuple[list[Tensor], list[Tensor]]]
-#: So many steps of both halves, in place.
-Steps = Callable[[list[Tensor], list[Tensor], int], None]
 
 
 @rule(
@@ -44,11 +35,10 @@ def dyadic_ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensor
     gradient both halves are on their own: they are the phases of ``centered-ep`` at beta / 2.
     """
     with net._contrasting():
-        at = dyad_start(net, start, fixed, targets, settings, net._cost_force)
-        forces = corrected_forces(net, fixed, targets, at.beta)
-        make_steps = symmetric_steps(net, fixed, targets, at.beta, at.step)
-        dyads = relax_dyads(net, at, fixed, settings, forces, make_steps)
-    return contrast(net, dyads.mean, dyads.plus, dyads.minus, fixed, targets, at.beta, at.beta)
+        states, step, beta = dyad_start(net, start, fixed, targets, settings, net._cost_force)
+        dyads = CorrectedDyads(net, states, fixed, targets, beta, step)
+        mean = relaxed(dyads, settings)
+    return contrast(net, mean, dyads.plus, dyads.minus, fixed, targets, beta, beta)
 
 
 @rule(
@@ -73,43 +63,30 @@ def dual_propagation(
     sends back, times beta. dL/dtheta is the gradient up to O(beta^2) for alpha = 1/2, and O(beta) otherwise.
     """
     with net._contrasting():
-        at = dyad_start(net, start, fixed, targets, settings, net._cost_force)
-        dyads = relax_dyads(net, at, fixed, settings, predicting_forces(net, fixed, targets, at.beta))
-    kept = not_exploded(dyads.mean) & finite([*dyads.plus, *dyads.minus])
-    mean = dyads.mean
+        states, step, beta = dyad_start(net, start, fixed, targets, settings, net._cost_force)
+        dyads = PredictedDyads(net, states, fixed, targets, beta, step)
+        mean = relaxed(dyads, settings)
+    kept = not_exploded(mean) & finite([*dyads.plus, *dyads.minus])
     here, (states, plus, minus, aims) = restricted(kept, fixed, mean.states, dyads.plus, dyads.minus, targets)
     back = net._prediction_gradient(states, here, weighted_differences(net, plus, minus))
-    slopes = [{name: slope.div_(-at.beta) for name, slope in back.items()}, net._cost_gradient(states, here, aims)]
-    return Estimate(mean, slopes, kept, beta=at.beta)
-
-
-class Dyads(NamedTuple):
-    """Both halves of all dyads where they ended; ``mean`` is what they say of the free phase."""
-
-    plus: list[Tensor]
-    minus: list[Tensor]
-    mean: FreePhase
-
-
-class DyadStart(NamedTuple):
-    """Where both halves start, the step of each state, and the strength of the nudge."""
-
-    states: list[Tensor]
-    step: tuple[float, ...]
-    beta: float
+    slopes = [{name: slope.div_(-beta) for name, slope in back.items()}, net._cost_gradient(states, here, aims)]
+    return Estimate(mean, slopes, kept, beta=beta)
 
 
 def dyad_start(
     net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings, nudge: NudgeForce
-) -> DyadStart:
-    """Return the start of a phase of dyads; automatic step sizes and strengths come from a free phase."""
+) -> tuple[list[Tensor], tuple[float, ...], float]:
+    """Return where both halves start, the step size of each state, and the strength of the nudge.
+
+    Automatic step sizes and strengths come from a free phase.
+    """
     strength = net.beta if settings.strength is None else settings.strength
     if settings.free.auto or strength is None or strength == "auto":
         free = run_free_phase(net, start, fixed, settings.free)
         order = 2 if net.alpha == 0.5 else 1
         beta = nudging_strength(net, free, fixed, targets, settings, order, nudge=nudge)
-        return DyadStart(free.states, free.step, beta)
-    return DyadStart(start, settings.free.step, float(strength))
+        return free.states, free.step, beta
+    return start, settings.free.step, float(strength)
 
 
 def weighted_mean(plus: Tensors, minus: Tensors, alpha: float) -> list[Tensor]:
@@ -120,58 +97,48 @@ def weighted_mean(plus: Tensors, minus: Tensors, alpha: float) -> list[Tensor]:
     return [(1 - alpha) * p + alpha * m for p, m in zip(plus, minus)]
 
 
-def relax_dyads(
-    net: Equations, at: DyadStart, fixed: Fixed, settings: RuleSettings, forces: Forces, make_steps: Steps | None = None
-) -> Dyads:
-    """Relax both halves of all dyads together, as long as a free phase and a nudged phase after it.
+def weighted_differences(net: Equations, plus: Tensors, minus: Tensors) -> list[Tensor]:
+    """Return the difference of the two halves, times the precision of each state."""
+    return [w * (p - m) for w, p, m in zip(net.precisions, plus, minus)]
 
-    The residual is the larger one of both halves. ``make_steps`` makes steps where something is faster than ``forces``.
+
+def relaxed(dyads: CorrectedPair, settings: RuleSettings) -> FreePhase:
+    """Relax both halves of all dyads, as long as a free phase and a nudged phase after it; return their mean.
+
+    The residual is the larger one of both halves.
     """
-    plus, minus = [x.clone() for x in at.states], [x.clone() for x in at.states]
-    free, nudge = settings.free, settings.nudge
-
-    def steps(count: int) -> None:
-        if make_steps is not None:
-            make_steps(plus, minus, count)
-            return
-        for _ in range(count):
-            up, down = forces(plus, minus)
-            advance_(net, plus, fixed, up, at.step)
-            advance_(net, minus, fixed, down, at.step)
-
-    def left() -> Tensor:
-        up, down = forces(plus, minus)
-        return torch.maximum(change(net, plus, fixed, up, at.step), change(net, minus, fixed, down, at.step))
-
+    net, free, nudge = dyads.net, settings.free, settings.nudge
     taken = free.steps or 0
-    steps(taken)
-    while free.tolerance is not None and taken < free.max_steps and not bool((left() <= free.tolerance).all()):
+    dyads.steps_(taken)
+    goal = free.tolerance
+    while goal is not None and taken < free.max_steps and not bool((dyads.change() <= goal).all()):
         count = min(free.chunk, free.max_steps - taken)
-        steps(count)
+        dyads.steps_(count)
         taken += count
     monitor = NudgeMonitor(nudge, net.dtype)
     for k, count in monitor.chunks():
-        if monitor.is_due(k) and monitor.has_converged(left()):
+        if monitor.is_due(k) and monitor.has_converged(dyads.change()):
             break
-        steps(count)
+        dyads.steps_(count)
         taken += count
-    residual, batch = left(), len(plus[0])
+    residual, batch = dyads.change(), len(dyads.plus[0])
     whole = torch.full((batch,), taken, device=net.device)
     unknown = residual.masked_fill(~residual.isfinite(), float("inf"))
     none = torch.zeros_like(whole, dtype=torch.bool)
-    mean = FreePhase(weighted_mean(plus, minus, net.alpha), unknown, whole, none, at.step)
-    return Dyads(plus, minus, mean)
+    mean = weighted_mean(dyads.plus, dyads.minus, net.alpha)
+    return FreePhase(mean, unknown, whole, none, tuple(dyads.step))
 
 
-def corrected_forces(net: Equations, fixed: Fixed, targets: Tensors, beta: float) -> Forces:
-    """Return the forces on both halves where each descends the energies, and other terms act from the mean m.
+class CorrectedDyads(CorrectedPair):
+    """Dyads each half of which descends the energies, and other terms act from the mean m.
 
-    With v = s+ - s- and K = J_nc - J_nc^T they are F(s+) - alpha (beta dC/dz + K(m) v) and
+    With v = s+ - s- and K = J_nc - J_nc^T the forces are F(s+) - alpha (beta dC/dz + K(m) v) and
     F(s-) + (1 - alpha) (beta dC/dz + K(m) v): to first order in v the other terms are F_nc(m) + alpha J_nc^T v.
     """
-    alpha = net.alpha
 
-    def forces(plus: list[Tensor], minus: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    def forces(self) -> tuple[list[Tensor], list[Tensor]]:
+        net, fixed, targets, plus, minus = self.net, self.fixed, self.targets, self.plus, self.minus
+        alpha, beta = net.alpha, self.beta
         up = subtract(net._force(plus, fixed), net._cost_force(plus, fixed, targets), alpha * beta)
         down = subtract(net._force(minus, fixed), net._cost_force(minus, fixed, targets), (alpha - 1) * beta)
         if not net.turned:
@@ -179,52 +146,35 @@ def corrected_forces(net: Equations, fixed: Fixed, targets: Tensors, beta: float
         correction = net._correction(weighted_mean(plus, minus, alpha), fixed, [p - m for p, m in zip(plus, minus)])
         return subtract(up, correction, alpha), subtract(down, correction, alpha - 1)
 
-    return forces
-
-
-def symmetric_steps(
-    net: Equations, fixed: Fixed, targets: Tensors, beta: float, step: tuple[float, ...]
-) -> Steps | None:
-    """Return the steps under ``corrected_forces`` where both nudges are equal: those of two nudged phases."""
-    if net.alpha != 0.5:
-        return None
-
-    def make_steps(plus: list[Tensor], minus: list[Tensor], count: int) -> None:
-        if net.turned:
-            net._tracking_steps_(plus, minus, fixed, targets, beta / 2, count, step)
+    def steps_(self, count: int) -> None:
+        """Make some steps of both halves, in place: where both nudges are equal those of two nudged phases."""
+        net, fixed, targets, beta = self.net, self.fixed, self.targets, self.beta / 2
+        if net.alpha != 0.5:
+            super().steps_(count)
+        elif net.turned:
+            net._tracking_steps_(self.plus, self.minus, fixed, targets, beta, count, self.step)
         else:
-            net._nudged_steps_(plus, fixed, targets, beta / 2, net._cost_force, count, step)
-            net._nudged_steps_(minus, fixed, targets, -beta / 2, net._cost_force, count, step)
-
-    return make_steps
+            net._nudged_steps_(self.plus, fixed, targets, beta, net._cost_force, count, self.step)
+            net._nudged_steps_(self.minus, fixed, targets, -beta, net._cost_force, count, self.step)
 
 
-def predicting_forces(net: Equations, fixed: Fixed, targets: Tensors, beta: float) -> Forces:
-    """Return the forces on both halves where states are predicted from the means before them (Hoier et al. 2023).
+class PredictedDyads(CorrectedPair):
+    """Dyads whose states are predicted from the means before them (Hoier et al. 2023).
 
-    With precisions w, predictions m(s) and the errors B = (dm/ds)^T w (s+ - s-) of what a state predicts,
+    With precisions w, predictions m(s) and errors B = (dm/ds)^T w (s+ - s-) of what a state predicts, the forces are
 
         w (m - s+) + alpha (B - beta dC/ds),    w (m - s-) - (1 - alpha) (B - beta dC/ds),
 
     m and B at the mean, dC/ds at each half.
     """
-    alpha = net.alpha
 
-    def forces(plus: list[Tensor], minus: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        mean = weighted_mean(plus, minus, alpha)
-        predicted, back = (
-            net._predictions(mean, fixed),
-            net._prediction_errors(mean, fixed, weighted_differences(net, plus, minus)),
-        )
+    def forces(self) -> tuple[list[Tensor], list[Tensor]]:
+        net, fixed, targets, plus, minus = self.net, self.fixed, self.targets, self.plus, self.minus
+        alpha, beta = net.alpha, self.beta
+        mean, differences = weighted_mean(plus, minus, alpha), weighted_differences(net, plus, minus)
+        predicted, back = net._predictions(mean, fixed), net._prediction_errors(mean, fixed, differences)
         up = [w * (m - p) for w, m, p in zip(net.precisions, predicted, plus)]
         down = [w * (m - q) for w, m, q in zip(net.precisions, predicted, minus)]
         up = subtract(subtract(up, back, -alpha), net._cost_force(plus, fixed, targets), alpha * beta)
         down = subtract(subtract(down, back, 1 - alpha), net._cost_force(minus, fixed, targets), (alpha - 1) * beta)
         return up, down
-
-    return forces
-
-
-def weighted_differences(net: Equations, plus: Tensors, minus: Tensors) -> list[Tensor]:
-    """Return the difference of the two halves, times the precision of each state."""
-    return [w * (p - m) for w, p, m in zip(net.precisions, plus, minus)]

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from ..equations.equations import Equations, rule
 from ..equations.records import Estimate, Fixed, RuleSettings
-from ..nudging.contrast import centered_contrast, contrast, descent_contrast
+from ..nudging.contrast import centered_contrast, contrast
 from ..nudging.nudged_phases import HeldPair, TrackingPair, nudged
 from ..nudging.strength import nudging_strength
 from ..relaxation.solver import run_free_phase
@@ -36,9 +36,7 @@ def ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, sett
         free = run_free_phase(net, start, fixed, settings.free)
         beta = nudging_strength(net, free, fixed, targets, settings, order=1, one_sided=True, nudge=net._nudge)
         plus = nudged(net, free.states, fixed, targets, beta, settings.nudge._replace(step=free.step), net._nudge)
-    if net.descends:
-        return descent_contrast(net, free, plus, free.states, fixed, targets, beta, beta)
-    return contrast(net, free, plus, free.states, fixed, targets, beta, beta)
+    return contrast(net, free, plus, free.states, fixed, targets, beta, beta, net.descends)
 
 
 @rule(
