@@ -17,7 +17,7 @@ from ..convergence.checks import warn_not_converged
 from ..equations.by_autograd import clamp_gradient, readout_vjp, start_vjp
 from ..equations.equations import Equations, Estimator
 from ..equations.inputs import fixed_by, rule_settings, starting_states
-from ..equations.records import Estimate, Fixed, FreePhase, Phase, restricted
+from ..equations.records import Estimate, Fixed, FreePhase, Phase, restricted, summed
 from ..relaxation.solver import run_free_phase
 from ..relaxation.trajectory import Trajectory, run_recorded
 from ..tensors.states import filled
@@ -185,7 +185,7 @@ class EquilibriumFunction(Function):
         with torch.no_grad(), torch.autocast(net.device.type, enabled=False):
             back, direct = readout_vjp(net, ctx.states, ctx.fixed, cotangents[: len(net.readout_names)])
             slopes = [direct, *ctx.differentiation.slopes(ctx, filled(back, ctx.states))]
-            found = [*totals(slopes, ctx.names), *totals(slopes, net._owners())]
+            found = [summed(slopes, name) for name in (*ctx.names, *net._owners())]
         if torch.is_grad_enabled():  # create_graph
             found = differentiable_no_further(net.name, [*inputs, *cotangents], found)
         return None, *found
@@ -244,9 +244,3 @@ def relaxed_inside(
     if differentiation.assumes_equilibrium:
         warn_not_converged(net, free, phase.tolerance)
     return free, list(values[:count])
-
-
-def totals(parts: list[dict[str, Tensor]], names: Iterable[str]) -> list[Tensor | None]:
-    """Return for each name the sum of the parts that have it, or None."""
-    values = ([part[name] for part in parts if name in part] for name in names)
-    return [sum(own[1:], own[0]) if own else None for own in values]

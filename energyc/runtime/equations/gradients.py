@@ -12,7 +12,7 @@ from torch.nn.functional import normalize
 from ..tensors.states import Tensors, filled, flatten, norm, per_sample, unflatten
 from .by_autograd import pulled_back
 from .equations import Equations
-from .records import Estimate, Fixed, FreePhase, Gradients, RuleSettings, Slopes, restricted
+from .records import Estimate, Fixed, FreePhase, Gradients, RuleSettings, Slopes, restricted, summed
 
 #: What was measured, its name first: [batch]; and the slope by param of its weight times it, summed over the batch.
 Penalty = tuple[str, Tensor, Slopes]
@@ -39,8 +39,8 @@ def averaged(net: Equations, found: Estimate, fixed: Fixed, targets: Tensors, se
 
 def mean_slope(slopes: Sequence[Slopes], name: str, count: int) -> Tensor | None:
     """The sum of all slopes of a param, divided by a number of samples; None where it has none."""
-    parts = [part[name] for part in slopes if name in part]
-    return sum(parts[1:], parts[0]).div_(count) if parts else None
+    total = summed(slopes, name)
+    return None if total is None else total.div_(count)
 
 
 def added(means: Sequence[Tensor], owner: Tensor) -> Tensor:

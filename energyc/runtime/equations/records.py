@@ -191,6 +191,12 @@ class Estimate(NamedTuple):
     health: Mapping[str, Tensor] = {}
 
 
+def summed(parts: Sequence[Slopes], name: str) -> Tensor | None:
+    """Return the sum of the slopes by a param, None where there is none; of one slope it is that itself."""
+    own = [part[name] for part in parts if name in part]
+    return sum(own[1:], own[0]) if own else None
+
+
 def not_exploded(free: FreePhase) -> Tensor:
     """Return which samples have a free phase that ended, at states whose squares are finite: [batch]."""
     known = finite([free.residual, *map(plain_norm, free.states)])

@@ -20,6 +20,7 @@ from ..equations.inputs import (
     as_numbers,
     fixed_by,
     free_phase,
+    named_clamps,
     named_inputs,
     no_rule,
     ordered_states,
@@ -179,6 +180,15 @@ class AtStates:
         return layer._readouts(own, fixed_by(layer, dict(zip(layer.clamp_shapes, clamps))))
 
 
+def only_of_a_layer(why: str) -> Callable[..., Any]:
+    """Return a method that a network of layers does not have: it raises ValueError."""
+
+    def method(self: LayeredNetwork, *_: Any, **__: Any) -> Any:
+        raise ValueError(f"{self.name} {why}")
+
+    return method
+
+
 class LayeredNetwork(Answering):
     """A network of layers: an ordinary function of its clamps, of which only the layers relax.
 
@@ -284,27 +294,18 @@ class LayeredNetwork(Answering):
         """The noises of layers among the clamps that are given; None where they have none. Raises ValueError."""
         if not self.noise_shapes:
             return None
-        beside = dict(zip(self.clamp_shapes, fixed[: len(self.clamp_shapes)]))
         noise = {name: as_numbers(name, clamps[name]) for name in self.noise_shapes if name in clamps}
-        return LayerNoise(self, noise, beside)
+        return LayerNoise(self, noise, named_clamps(self, fixed))
 
-    def draw_noise(self, seeds: Sequence[int]) -> dict[str, Tensor]:
-        """Noise by name, a sample for each seed, which decides it alone: ``block.eps`` [batch, copies, ...].
-
-        Given among the clamps it takes the place of what is drawn by torch's generator in training.
-        """
-        draws = [self._draws(torch.Generator().manual_seed(seed), 1) for seed in seeds]
-        return {name: torch.cat([draw[name] for draw in draws]).to(self._anchor) for name in self.noise_shapes}
-
-    def _draws(self, random: torch.Generator | None, batch: int) -> dict[str, Tensor]:
-        """The noises of the layers: [batch, copies, ...] each."""
+    def _noise(self, random: torch.Generator | None, batch: int) -> list[Tensor]:
+        """The noises of the layers: ``block.eps`` [batch, copies, ...]."""
         found = {}
         for name, layer in self.layers.items():
             count = self.copies.get(name, 1) if layer.noise_shapes else 0
             copies = [layer._noise(random, batch) for _ in range(count)]
             for noise, *parts in zip(layer.noise_shapes, *copies):
                 found[f"{name}.{noise}"] = torch.stack(parts, 1) if name in self.copies else parts[0]
-        return found
+        return [found[name] for name in self.noise_shapes]
 
     def _values(self, states: Mapping[str, Tensor], fixed: Fixed) -> list[Tensor]:
         """The tensors that the answers read, with the layers at these states."""
@@ -347,12 +348,11 @@ class LayeredNetwork(Answering):
             part, costs, slopes = self._differentiated(rows_of(fixed, rows), [aim[rows] for aim in aims], again)
             took = part.took_part(costs)
             kept = kept.index_copy(0, rows, took)
-        owners, phases = self._owners(), relaxation.all_phases()
+        owners, rest = self._owners(), relaxation.relaxed(self)
         known = slopes if bool(kept.any()) else {}
         params = {name: known.get(name, torch.zeros_like(owner)) for name, owner in owners.items()}
-        residual, count = worst([p.residual for p in phases]), worst([p.steps for p in phases])
-        states, health = relaxation.states(self), relaxation.health(len(cost))
-        return Gradients(params, cost, states, residual, count, relaxation.beta, kept, owners, health)
+        health = relaxation.health(len(cost))
+        return Gradients(params, cost, rest.states, rest.residual, rest.steps, relaxation.beta, kept, owners, health)
 
     def _differentiated(
         self, fixed: Fixed, targets: Tensors, relaxation: Relaxation
@@ -406,21 +406,10 @@ class LayeredNetwork(Answering):
 
     # ---------------------------------------------------------------- what only a layer has
 
-    def energy(self, *_: Any, **__: Any) -> Tensor:
-        """Not of the whole. Raises ValueError."""
-        raise ValueError(f"{self.name} has no energy of the whole: each of its layers has one, given what goes into it")
-
-    def terms(self, *_: Any, **__: Any) -> dict[str, Tensor]:
-        """Not of the whole. Raises ValueError."""
-        raise ValueError(f"{self.name} has no terms of the whole: each of its layers has its own")
-
-    def force(self, *_: Any, **__: Any) -> dict[str, Tensor]:
-        """Not of the whole. Raises ValueError."""
-        raise ValueError(f"{self.name} has no force of the whole: each of its layers has one, given what goes into it")
-
-    def correction(self, *_: Any, **__: Any) -> dict[str, Tensor]:
-        """Not of the whole. Raises ValueError."""
-        raise ValueError(f"{self.name} has no force of the whole that could be corrected")
+    energy = only_of_a_layer("has no energy of the whole: each of its layers has one, given what goes into it")
+    terms = only_of_a_layer("has no terms of the whole: each of its layers has its own")
+    force = only_of_a_layer("has no force of the whole: each of its layers has one, given what goes into it")
+    correction = only_of_a_layer("has no force of the whole that could be corrected")
 
 
 def samples(net: LayeredNetwork, fixed: Fixed) -> int:

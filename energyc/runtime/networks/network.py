@@ -98,6 +98,14 @@ class Answering(Equations):
         """The parts of gradients along the sets of their params; a box has none but the whole."""
         return dict(gradients)
 
+    def draw_noise(self, seeds: Sequence[int]) -> dict[str, Tensor]:
+        """Noise by name, a sample for each seed, which decides it alone: [batch, ...] each.
+
+        Given among the clamps it takes the place of what is drawn by torch's generator in training.
+        """
+        draws = [self._noise(torch.Generator().manual_seed(seed), 1) for seed in seeds]
+        return {name: torch.cat(parts).to(self._anchor) for name, *parts in zip(self.noise_shapes, *draws)}
+
 
 class EnergyNetwork(Answering):
     """A network: states relax under its force, params learn by the rules it was compiled for.
@@ -181,14 +189,6 @@ class EnergyNetwork(Answering):
         values = self.terms(states, clamps)
         return next((name for name, value in values.items() if not bool(torch.isfinite(value).all())), None)
 
-    def draw_noise(self, seeds: Sequence[int]) -> dict[str, Tensor]:
-        """Noise by name, a sample for each seed, which decides it alone: [batch, ...] each.
-
-        Given among the clamps it takes the place of what is drawn by torch's generator in training.
-        """
-        draws = [self._noise(torch.Generator().manual_seed(seed), 1) for seed in seeds]
-        return {name: torch.cat(parts).to(self._anchor) for name, *parts in zip(self.noise_shapes, *draws)}
-
     @torch.no_grad()
     def start(self, clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Where the states start, projected on their sets."""
@@ -212,7 +212,7 @@ class EnergyNetwork(Answering):
         phase = free_phase(self, steps, step, tolerance)
         record = (record,) if isinstance(record, str) else tuple(record)
         trace = Trace(self, record)
-        free = run_free_phase(self, starting_states(self, states, fixed), fixed, phase, [trace] if record else [])
+        free = run_free_phase(self, starting_states(self, states, fixed), fixed, phase, trace if record else None)
         trace.record(free.states, fixed, free.step)
         return Relaxed(self._named(free.states), free.residual, free.steps, trace.stacked(), free.step)
 
