@@ -7,16 +7,15 @@ imports JAX and NumPy alone. Where a function needs a derivative it takes ``jax.
 one evaluation at a time.
 
 ==================================  ==========================================================================
-model, sets                         what a module declares, and what functions return; where states live
-steps, relaxation, step_size        the free phase: steps and sweeps, the stopping criteria, divergence, step
+model, sets                         what a module declares, and what functions return; sets of states and params
+steps, relaxation                   the free phase: steps and sweeps, the stopping criteria, divergence, step
                                     sizes by curvature
-equilibrium, adjoints               what a rule is given; the adjoint equation, backpropagation through steps
-nudged_phases, strength             pairs of nudged phases, their end, the strength of a nudge
+equilibrium                         what a rule is given; the adjoint equation, backpropagation through steps
+nudged_phases                       pairs of nudged phases, their end, the strength of a nudge
 rules                               gradients
-layers                              relaxations that ``jax.grad`` goes through; networks of layers
-network                             a network as an object with params of its own
-indexing, reductions, functions     array functions that equations call
-param_sets                          sets of params
+networks                            relaxations that ``jax.grad`` goes through; networks of layers; a network as an
+                                    object with params of its own
+indexing, functions                 array functions that equations call
 ==================================  ==========================================================================
 
 Imports: nothing; libraries: ``jax``, ``numpy``.
@@ -30,21 +29,39 @@ from .equilibrium import Equilibrium, total_vjp
 from .functions import gelu_slope, gelu_tanh_core, gelu_tanh_slope, rim_log, rim_power, silu_integral, silu_slope
 from .indexing import (
     element,
+    first_largest,
     gather,
+    largest_entry,
+    logsumexp,
+    or_zero,
     overlap_add,
     parted,
     placed,
     rows,
     scatter_add,
     segment_count,
+    segment_first_largest,
+    segment_logsumexp,
+    segment_max,
+    segment_softmax,
     segment_sum,
+    softmax,
     spread,
     windows,
 )
-from .layers import LayeredModel, Visit, answer, answer_through_steps, by_copy, copied, relax, visit
 from .model import CONTRACT, Gradients, Model, Records, Relaxed, Settings, bind, require_contract
-from .network import Network
-from .param_sets import (
+from .networks import LayeredModel, Network, Visit, answer, answer_through_steps, by_copy, copied, relax, visit
+from .relaxation import residual, step
+from .rules import Rule, adjoint, aep, bptt, centered_ep, ep, implicit, rule, tbptt, tracking_aep, vf
+from .sets import (
+    Box,
+    Corner,
+    Kinks,
+    Norm,
+    Real,
+    Simplex,
+    Sphere,
+    Standardized,
     along_orthogonal,
     along_sphere,
     mirrored,
@@ -54,20 +71,6 @@ from .param_sets import (
     unit,
     zero_diagonal,
 )
-from .reductions import (
-    first_largest,
-    largest_entry,
-    logsumexp,
-    or_zero,
-    segment_first_largest,
-    segment_logsumexp,
-    segment_max,
-    segment_softmax,
-    softmax,
-)
-from .relaxation import residual, step
-from .rules import Rule, adjoint, aep, bptt, centered_ep, ep, implicit, rule, tbptt, tracking_aep, vf
-from .sets import Box, Corner, Kinks, Norm, Real, Simplex, Sphere, Standardized
 from .steps import System
 
 __all__ = [

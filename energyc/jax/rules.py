@@ -14,13 +14,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from .adjoints import relaxed_adjoint, solved, through_steps
-from .equilibrium import Equilibrium, Total, added, total_vjp
+from .equilibrium import Equilibrium, Total, added, relaxed_adjoint, solved, through_steps, total_vjp
 from .model import Clamps, Fixed, Gradients, Model, Params, Settings, States, Targets
-from .nudged_phases import apart, held, nudged, phases, tracking
+from .nudged_phases import apart, held, nudged, phases, strength, tracking
 from .relaxation import checked, free_phase, rested
 from .steps import System
-from .strength import strength
 
 
 @dataclass(eq=False)

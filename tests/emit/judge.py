@@ -21,6 +21,7 @@ from energyc.language.network import Network
 from energyc.mathematics.calculus import adjoint, substitute
 from energyc.mathematics.ir import Input, Node
 from energyc.mathematics.ir.interpreter import evaluate, key
+from energyc.runtime.equations import by_autograd as pullbacks
 from energyc.runtime.equations.inputs import ordered_targets, prepared
 from energyc.runtime.nudging.contrast import energy_contrast
 
@@ -171,8 +172,8 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
         return {name: values[name] for name in names if name in values}
 
     states = j.states
-    start_slopes = m._start_vjp(fixed, seeds)
-    readout_back, readout_slopes = m._readout_vjp(states, fixed, by_readout)
+    start_slopes = pullbacks.start_vjp(m, fixed, seeds)
+    readout_back, readout_slopes = pullbacks.readout_vjp(m, states, fixed, by_readout)
     terms = m.terms(dict(zip(n.states, states, strict=True)), j.clamps)
     found: dict[str, tuple[dict[str, Any], dict[str, Node]]] = {
         "terms": (
@@ -192,7 +193,7 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
             m._sums_clamp_gradient(fixed, summed(j, fixed)),
             only(set(m.summed) & d.vjp(d.smooth, clamps).keys(), at_two_steps(d, clamps)),
         ),
-        "clamp_gradient": by_autograd(m._clamp_gradient(states, fixed, seeds), d.vjp(d.smooth, clamps)),
+        "clamp_gradient": by_autograd(pullbacks.clamp_gradient(m, states, fixed, seeds), d.vjp(d.smooth, clamps)),
         "start_gradient": by_autograd(only(d.params, start_slopes), Summed(d.vjp(d.start, d.params))),
         "start_clamp_gradient": by_autograd(only(clamps, start_slopes), d.vjp(d.start, clamps)),
         "readout_adjoint": by_autograd(by_state(readout_back), readout_vjp(d, d.states)),

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from energyc.runtime.kernels.headers import expanded
-from energyc.runtime.kernels.library import FLAGS
+from energyc.runtime.kernels.library import FLAGS, expanded
 from tests.emit.kernels import SPEC_OF, kernel_module, needs_compiler, shipped
 
 COMPILER = os.environ.get("CXX", "c++").split()

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from energyc.runtime.equations.inputs import free_phase, prepared
 from energyc.runtime.equations.records import FreePhase, Phase
-from energyc.runtime.kernels.cpp_kernels import Kernels
+from energyc.runtime.kernels.library import Kernels
 from energyc.runtime.kernels.phases import KernelNetwork
 from energyc.runtime.relaxation.solver import run_free_phase
 from tests.emit.judge import resolved

@@ -76,7 +76,7 @@ def test_no_steps_are_kept_where_nothing_goes_back(spec: str, monkeypatch: pytes
     net, x = loaded(ruled(spec, "bptt"), target="torch"), inputs()
     through = net(x)["out"]
     with torch.no_grad():
-        monkeypatch.setattr("energyc.runtime.adjoints.differentiation.run_recorded", None)
+        monkeypatch.setattr("energyc.runtime.adjoints.autograd.run_recorded", None)
         monkeypatch.setitem(vars(__import__("sys").modules[type(net).__module__]), "settle_recorded", None)
         torch.testing.assert_close(net(x)["out"], through, rtol=0, atol=0)
 

@@ -276,11 +276,3 @@ def test_a_stack_trains_by_the_rule_of_its_spec(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "None" / "run.json").read_text())["rule"] == "tracking-aep"
     assert nudged.final["cost"] != exact.final["cost"]
     assert abs(nudged.final["cost"] - exact.final["cost"]) < 1e-3 * exact.final["cost"]
-
-
-@pytest.mark.parametrize("call", ["gradients", "forward"])
-def test_a_rule_that_layers_do_not_have_says_why(call: str) -> None:
-    net = energyc.load(f"network test\n{TURNED}", dtype=torch.float64)
-    x, y = torch.zeros(2, 3, dtype=torch.float64), torch.zeros(2, 2, dtype=torch.float64)
-    with pytest.raises(ValueError, match="tbptt is not defined on test: the last steps of a layer alone"):
-        net.gradients({"x": x}, {"y": y}, rule="tbptt") if call == "gradients" else net({"x": x}, rule="tbptt")

@@ -163,6 +163,8 @@ def test_what_only_a_layer_has_is_refused_in_one_sentence() -> None:
         net.relax(clamps, record=("energy",))
     with pytest.raises(ValueError, match="tbptt is not defined on test: the last steps of a layer alone are not taken"):
         net.gradients(clamps, targets, rule="tbptt")
+    with pytest.raises(ValueError, match="tbptt is not defined on test: the last steps of a layer alone are not taken"):
+        net(clamps, rule="tbptt")
     with pytest.raises(ValueError, match="has no setting beta"):
         net.gradients(clamps, targets, beta=0.1)
     with pytest.raises(ValueError, match="no layer 'settle' with number 1; there are settle"):
@@ -235,12 +237,6 @@ def test_the_resolved_text_holds_the_settings_of_layers(
     assert written.train == expected.train and written.extents == expected.extents
     for name, layer in expected.layers.items():
         assert written.layers[name].network.relax == layer.network.relax
-
-
-def test_a_compiled_network_learns() -> None:
-    net = instantiate(emit(resolve(source(MANY))), "cpu", torch.float64, 0)
-    clamps, targets = drawn(net)
-    assert bool(net.gradients(clamps, targets).cost.isfinite().all())
 
 
 def test_the_shipped_spec_reads_as_it_is_formatted() -> None:

@@ -11,7 +11,7 @@ import torch
 import energyc
 from energyc.language.diagnostics import SpecError
 from energyc.pipeline import Choices, read, resolve
-from energyc.runtime.tensors.param_sets import norm_at_most
+from energyc.runtime.tensors.params import norm_at_most
 from tests.drawing import seeds
 
 SHAPES = [

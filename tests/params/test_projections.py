@@ -8,7 +8,7 @@ import scipy.linalg
 import torch
 from torch import Tensor
 
-from energyc.runtime.tensors.param_sets import (
+from energyc.runtime.tensors.params import (
     along_orthogonal,
     along_sphere,
     mirrored,

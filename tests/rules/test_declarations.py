@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from energyc.runtime.rules import RULES, _declaration
+from energyc.runtime.rules import RULES, _declarations
 
 
 def test_which_take_back_the_last_steps_alone() -> None:
@@ -35,12 +35,12 @@ def test_a_file_without_a_rule_is_an_error(text: str, tmp_path: Path) -> None:
     file = tmp_path / "ep.py"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match="declares no rule"):
-        _declaration(file)
+        next(_declarations(file))
 
 
 def test_a_rule_is_read_from_its_decorator(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     text = "@cache\n@rule('mine', place=7, exact='any', settings=('steps',))\ndef f(net):\n    '''Made up.'''\n"
     file.write_text(text, encoding="utf-8")
-    found = _declaration(file)
+    found = next(_declarations(file))
     assert (found.name, found.place, found.exact, found.settings) == ("mine", 7, "any", ("steps",))

@@ -11,7 +11,8 @@ from torch import Tensor
 
 import energyc
 from energyc import runtime as rt
-from energyc.runtime.equations.derivatives import Derivatives
+from energyc.runtime.equations.by_autograd import clamp_gradient, readout_vjp, start_vjp
+from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.records import rows_of
 from energyc.runtime.tensors.functions import silu_integral, softplus
 
@@ -97,9 +98,9 @@ def test_pullbacks_by_autograd_leave_params_and_clamps_alone() -> None:
         param.requires_grad_(False)
     fixed, states = net._prepare(x["x"]), [torch.rand(2, 4, dtype=torch.float64)]
     with torch.no_grad():
-        back, slopes = net._readout_vjp(states, fixed, [torch.ones(2, 3, dtype=torch.float64)])
-        start = net._start_vjp(fixed, [torch.ones(2, 4, dtype=torch.float64)])
-        clamps = net._clamp_gradient(states, fixed, [torch.ones(2, 4, dtype=torch.float64)])
+        back, slopes = readout_vjp(net, states, fixed, [torch.ones(2, 3, dtype=torch.float64)])
+        start = start_vjp(net, fixed, [torch.ones(2, 4, dtype=torch.float64)])
+        clamps = clamp_gradient(net, states, fixed, [torch.ones(2, 4, dtype=torch.float64)])
     ones = torch.ones(3, dtype=torch.float64)
     W, V = net.params["W"], net.params["V"]
     assert torch.allclose(back[0], (V @ ones).expand(2, 4))
@@ -107,4 +108,4 @@ def test_pullbacks_by_autograd_leave_params_and_clamps_alone() -> None:
     assert torch.allclose(slopes["V"], ((states[0] + x["x"] @ W).sum(0)[:, None]).expand(4, 3))
     assert set(start) == {"b"} and torch.allclose(start["b"], torch.full((4,), 1.0, dtype=torch.float64))
     assert torch.allclose(clamps["x"], (W @ torch.ones(4, dtype=torch.float64)).expand(2, 5))
-    assert isinstance(net, Derivatives) and not any(p.requires_grad or p.grad is not None for p in net.parameters())
+    assert isinstance(net, Equations) and not any(p.requires_grad or p.grad is not None for p in net.parameters())

@@ -15,7 +15,6 @@ from energyc.language.diagnostics import SpecError
 from energyc.language.settings import Call
 from energyc.resources import resource
 from energyc.studies.verify import random_probe
-from tests.emit.kernels import needs_compiler
 from tests.quick import few
 
 SPEC = """\
@@ -101,19 +100,6 @@ def test_the_longest_phase_is_shorter_than_steps_where_it_is_set() -> None:
     net, (clamps, _) = loaded(exit="early", chunk=4, max_steps=8, tolerance=1e-14), inputs()
     assert net.relax(clamps).steps.tolist() == [8] * BATCH
     assert net.relax(clamps, steps=31).steps.tolist() == [31] * BATCH
-
-
-@pytest.mark.slow
-@needs_compiler
-@pytest.mark.parametrize("solver", ["gradient", "anderson"])
-def test_kernels_stop_where_torch_does(solver: str) -> None:
-    settings = {"relax.exit": "early", "relax.chunk": 5, "relax.solver": solver, "relax.tolerance": 1e-7}
-    pair = [
-        energyc.load(SPEC, dtype=torch.float64, seed=5, settings=settings, target=target) for target in ("torch", "cpp")
-    ]
-    ends = [net.relax(inputs()[0]) for net in pair]
-    assert torch.equal(ends[0].steps, ends[1].steps)
-    torch.testing.assert_close(ends[0].states["z"], ends[1].states["z"], rtol=1e-10, atol=1e-12)
 
 
 # -------------------------------------------------------------------- step = auto

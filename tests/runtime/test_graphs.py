@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 import energyc
-from energyc import pipeline
 from energyc.resources import folder
 from energyc.runtime.relaxation.graphs import MOST_GRAPHS, MOST_MET, Graphs
 from energyc.runtime.tensors import states as states_of_runtime
@@ -283,17 +282,8 @@ def counted(net: Any, probe: Any, monkeypatch: pytest.MonkeyPatch, **settings: A
     return found.count, relaxed
 
 
-def imported(name: str, **settings: object) -> Any:
-    """A network that shares the runtime of this process."""
-    rule, choices = CASES[name]
-    named = {key.replace("_", ".", 1): value for key, value in settings.items()}
-    network = pipeline.resolve(pipeline.read(SPECS / f"{name}.energy"), pipeline.Choices(choices.get("preset"), named))
-    compiled = pipeline.emit(network, [rule])
-    return pipeline.instantiate(compiled, "cpu", torch.float64, 0)
-
-
 def test_a_chunk_waits_once_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    net = imported("thick", relax_steps=10, relax_chunk=10, relax_max_steps=60)
+    net = loaded("thick", relax_steps=10, relax_chunk=10, relax_max_steps=60)
     probe = random_probe(net, batch=3)
     base, _ = counted(net, probe, monkeypatch, steps=10)
     for looks in (1, 2, 5):
@@ -305,7 +295,7 @@ def test_a_chunk_waits_once_for_the_device(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_exact_steps_do_not_wait_at_all_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    net = imported("thick")
+    net = loaded("thick")
     probe = random_probe(net, batch=3)
     assert len({counted(net, probe, monkeypatch, steps=steps)[0] for steps in (1, 10, 100)}) == 1
 

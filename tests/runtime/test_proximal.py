@@ -14,7 +14,7 @@ from sklearn.linear_model import ElasticNet, Lasso
 from torch import Tensor
 
 import energyc
-from energyc.runtime.tensors.proximal import Corner, at_corners, corners_adjoint, shrunk, shrunk_adjoint
+from energyc.runtime.equations.proximal import Corner, at_corners, corners_adjoint, shrunk, shrunk_adjoint
 from tests.emit.kernels import KINKS
 
 CODING = """\

@@ -17,6 +17,9 @@ from energyc.code.module.instantiate import loaded
 from energyc.code.targets import TARGETS, find_target
 from energyc.resources import folder, shipped
 from energyc.runtime import RULES
+from energyc.runtime.equations.equations import rule_name
+
+NAMES = {**runtime.PUBLIC, **runtime.GENERATED}
 
 ROOT = Path(str(runtime.__file__)).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -24,10 +27,10 @@ FILES = sorted(ROOT.rglob("*.py"))
 BESIDE = ("files", "resources", "version", "collection")
 
 
-@pytest.mark.parametrize("name", sorted(runtime.PUBLIC))
+@pytest.mark.parametrize("name", sorted(NAMES))
 def test_a_public_name_is_where_it_is_said_to_be(name: str) -> None:
     value = getattr(runtime, name)
-    module = import_module(f"energyc.runtime.{runtime.PUBLIC[name]}")
+    module = import_module(f"energyc.runtime.{NAMES[name]}")
     assert value is (module if isinstance(value, ModuleType) else getattr(module, name))
     assert name == "Tensors" or value.__doc__, f"{name} has no docstring"
 
@@ -95,7 +98,7 @@ sys.path[:0] = [{str(tmp_path)!r}, {str(Path(__file__).parents[2])!r}]
 from tests.runtime.alone import Blocked
 sys.meta_path.insert(0, Blocked({sorted(blocked)!r}))
 import energyc.runtime as rt
-for name in rt.PUBLIC:
+for name in (*rt.PUBLIC, *rt.GENERATED):
     getattr(rt, name)
 for name, module in rt.FUNCTIONS.items():
     getattr(getattr(rt, module), name)
@@ -144,7 +147,7 @@ def test_modules_read_what_the_runtime_exports(name: str) -> None:
         tree = ast.parse(pipeline.emit(network, pipeline.ALL, target=target).text)
         parts = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
         read = {part.attr for part in parts if isinstance(part.value, ast.Name) and part.value.id == "rt"}
-        assert read <= {"require_contract", *runtime.PUBLIC}
+        assert read <= {"require_contract", *runtime.GENERATED, *runtime.FUNCTIONS.values()}
         called = [part for part in parts if isinstance(part.value, ast.Attribute) and ast.unparse(part)[:3] == "rt."]
         modules = {part.attr: part.value.attr for part in called if isinstance(part.value, ast.Attribute)}
         assert all(runtime.FUNCTIONS[name] == module for name, module in modules.items())
@@ -163,11 +166,7 @@ def test_what_a_setting_chooses_is_a_part_of_the_runtime() -> None:
         net.relax(clamps)
 
 
-def test_what_the_catalogue_reads_is_what_the_rules_declare() -> None:
-    for declared in RULES.values():
-        module = declared.module
-        rule = getattr(import_module(f"energyc.runtime.rules.{module}"), module).declared
-        facts = (declared.name, declared.place, declared.exact, declared.settings, declared.order, declared.instead)
-        assert facts == (rule.name, rule.place, rule.exact, rule.settings, rule.order, rule.instead)
-        assert declared.needs == set(rule.needs)
+def test_the_catalogue_names_the_functions_of_the_rules() -> None:
+    for name, declared in RULES.items():
+        assert rule_name(getattr(runtime, declared.function)) == name == declared.name
         assert declared.mathematics

@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from energyc.runtime.tensors.indexing import overlap_add, windows
-from energyc.runtime.tensors.reductions import FEW, first_largest, first_largest_of_many, largest_entry
+from energyc.runtime.tensors.indexing import (
+    FEW,
+    first_largest,
+    first_largest_of_many,
+    largest_entry,
+    overlap_add,
+    windows,
+)
 
 AXES: tuple[tuple[int, ...], ...] = ((3, 5), (5, 3), (2,), (1, 4), (0,))
 

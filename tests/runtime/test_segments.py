@@ -9,13 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from energyc.runtime.tensors.indexing import gather, segment_sum
-from energyc.runtime.tensors.reductions import (
+from energyc.runtime.tensors.indexing import (
+    gather,
     segment_count,
     segment_first_largest,
     segment_logsumexp,
     segment_max,
     segment_softmax,
+    segment_sum,
 )
 
 SIZE, ENTRIES = 4, 9

@@ -69,12 +69,14 @@ def case(request: pytest.FixtureRequest) -> Case:
     return Case(net, {"x": normal(3), "which": which, "eps": 0.3 * normal(5, 4)}, normal(4))
 
 
-def states_of(case: Case) -> Iterator[tuple[Tensor, Tensor]]:
-    """The states after each step, written out; autograd goes through all of it."""
+def states_of(case: Case, first: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
+    """The states after each step, written out; autograd goes through all of it from the ``first`` one on."""
     weight, v, rate, gain = case.params
     x, which, eps = case.clamps["x"], case.clamps["which"], case.clamps["eps"]
     z, u = torch.zeros(BATCH, 4, dtype=torch.float64), v.sum(1).expand(BATCH, 2)
     for t in range(5):
+        if 0 < t == first:
+            z, u = z.detach(), u.detach()
         slope = z - x @ weight.T + z**3 + (u @ v) * (1 - torch.tanh(z) ** 2)
         move = eps[:, t] - rate[t] * gain[t] * slope
         move = move + (rate[which][:, None] if case.net.training else 0)
@@ -86,9 +88,9 @@ def states_of(case: Case) -> Iterator[tuple[Tensor, Tensor]]:
         yield z, u
 
 
-def cost_of(case: Case) -> Tensor:
+def cost_of(case: Case, first: int = 0) -> Tensor:
     """The mean cost."""
-    *_, (z, u) = states_of(case)
+    *_, (z, u) = states_of(case, first)
     return (z + u @ case.params[1] - case.target).square().sum(1).mean()
 
 
@@ -112,18 +114,7 @@ def test_bptt_is_autograd_through_the_numbered_steps(case: Case) -> None:
 
 
 def test_tbptt_takes_back_the_last_numbers(case: Case) -> None:
-    *_, (z, u) = list(states_of(case))[: 5 - LAST]
-    short = Case(case.net, case.clamps, case.target)
-    weight, v, rate, gain = short.params
-    z, u = z.detach(), u.detach()
-    for t in range(5 - LAST, 5):
-        slope = z - case.clamps["x"] @ weight.T + z**3 + (u @ v) * (1 - torch.tanh(z) ** 2)
-        move = case.clamps["eps"][:, t] - rate[t] * gain[t] * slope
-        move = move + (rate[case.clamps["which"]][:, None] if case.net.training else 0)
-        factor = 1 if t < 3 else 2
-        z, u = (z + move).clamp(-1, 1), u - rate[t] * torch.tanh(z) @ v.T - rate[4] * u * factor
-    cost = (z + u @ v - case.target).square().sum(1).mean()
-    wanted = torch.autograd.grad(cost, short.params)
+    wanted = torch.autograd.grad(cost_of(case, 5 - LAST), case.params)
     found = case.net.gradients(case.clamps, {"y": case.target}, rule="tbptt", allow_biased=True)
     for name, want in zip(("W", "V", "rate", "gain"), wanted, strict=True):
         torch.testing.assert_close(found.params[name], want, rtol=1e-10, atol=1e-12)

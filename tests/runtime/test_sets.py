@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor
 
-from energyc.runtime.tensors.sets import simplex_, simplex_adjoint, sphere_, sphere_adjoint, standardized_
-from energyc.runtime.tensors.sets import standardized_adjoint as adjoint_of_standardized
+from energyc.runtime.tensors.sets import Along, Simplex, Sphere, Standardized
 from tests.emit.kernels import needs_compiler
 
-ON: dict[str, Callable[[Tensor, tuple[int, ...]], None]] = {
-    "simplex": simplex_,
-    "sphere": sphere_,
-    "standardized": standardized_,
+ON: dict[str, Along] = {
+    "simplex": Simplex((3,), (0,)),
+    "sphere": Sphere((3,), (0,)),
+    "standardized": Standardized((3,), (0,)),
 }
 WRONG = (math.nan, math.inf)
 
@@ -40,20 +37,20 @@ relax { step = 1, steps = 3 }
 def test_what_is_not_finite_stays_so(kind: str, value: float, everywhere: bool) -> None:
     x = torch.tensor([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]])
     x[0, slice(None) if everywhere else 1] = value
-    ON[kind](x, (1,))
+    ON[kind].project_(x)
     assert x[0].isnan().any() and x[1].isfinite().all()
 
 
-@pytest.mark.parametrize("adjoint", [simplex_adjoint, sphere_adjoint, adjoint_of_standardized])
-def test_the_adjoint_there_is_no_error_either(adjoint: Callable[[Tensor, Tensor, tuple[int, ...]], Tensor]) -> None:
+@pytest.mark.parametrize("kind", ON)
+def test_the_adjoint_there_is_no_error_either(kind: str) -> None:
     x = torch.tensor([[0.1, math.nan, 0.7], [math.inf, 0.25, 0.25], [-math.inf] * 3])
-    assert adjoint(x, torch.ones(3, 3), (1,)).shape == x.shape
+    assert ON[kind].project_adjoint(x, torch.ones(3, 3)).shape == x.shape
 
 
 @pytest.mark.parametrize("value", [1e-45, 1e-30, 1.0, 3e7, 1e20, 1e38])
 def test_the_simplex_is_met_from_any_distance(value: float) -> None:
     x = torch.tensor([[value, -value, value / 2]])
-    simplex_(x, (1,))
+    ON["simplex"].project_(x)
     torch.testing.assert_close(x.sum(1), torch.ones(1), rtol=0, atol=1e-6)
     assert (x >= 0).all()
 
@@ -61,7 +58,7 @@ def test_the_simplex_is_met_from_any_distance(value: float) -> None:
 @pytest.mark.parametrize("kind", ["sphere", "standardized"])
 def test_a_length_that_overflows_is_not_divided_by(kind: str) -> None:
     x = torch.tensor([[1e30, 0.0, -1e30]])
-    ON[kind](x, (1,))
+    ON[kind].project_(x)
     assert x.isnan().all()
 
 

@@ -12,13 +12,13 @@ from torch import Tensor
 import energyc
 from energyc.language.settings.phases import Relax
 from energyc.runtime.equations.inputs import free_phase, prepared, starting_states
-from energyc.runtime.relaxation.descent import GradientDescent
 from energyc.runtime.relaxation.free_run import FreeRun
-from energyc.runtime.relaxation.precision import OwnPrecision
+from energyc.runtime.relaxation.precision import Precision
 from energyc.runtime.relaxation.solver import STEP_METHODS, STOPPING_CRITERIA, Solver, run_free_phase
+from energyc.runtime.relaxation.step_methods import GradientDescent
 from energyc.runtime.relaxation.step_size import StepSizeController
 from energyc.runtime.relaxation.steps import MEASURES
-from energyc.runtime.relaxation.stopping import IndependentBatch, StoppingCriterion
+from energyc.runtime.relaxation.stopping import Batch, StoppingCriterion
 
 SPEC = """\
 network bowl
@@ -87,7 +87,7 @@ class Counted(GradientDescent):
 def test_parts_are_combined_as_they_are(net: Any, clamps: dict[str, Tensor]) -> None:
     fixed, phase = prepared(net, clamps), free_phase(net, None, None, None)
     method, criterion = Counted(net), ThreeChecks(net, phase)
-    solver = Solver(net, method, Halving(), criterion, OwnPrecision(), IndependentBatch(), ())
+    solver = Solver(net, method, Halving(), criterion, Precision(), Batch(), None)
     end = solver.run(starting_states(net, None, fixed), fixed)
     assert method.sizes == [(1.0,), (0.5,), (0.25,)]
     assert end.steps.tolist() == [3, 3] and end.step == (0.125,)
@@ -100,7 +100,7 @@ def test_a_solver_is_that_of_the_settings(net: Any, clamps: dict[str, Tensor]) -
     for exit_ in STOPPING_CRITERIA:
         for name in ("gradient", "anderson", "newton"):
             net.relax_exit, net.relax_solver = exit_, name
-            solver = Solver.from_settings(net, free_phase(net, None, None, None), (), uniform=False)
+            solver = Solver.from_settings(net, free_phase(net, None, None, None), None, uniform=False)
             assert type(solver.method) is STEP_METHODS[name] and type(solver.criterion) is STOPPING_CRITERIA[exit_]
             own, start = solver.run(starting_states(net, None, fixed), fixed), starting_states(net, None, fixed)
             again = run_free_phase(net, start, fixed, free_phase(net, None, None, None))

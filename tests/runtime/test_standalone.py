@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,7 +17,7 @@ from energyc.resources import folder
 from energyc.studies.verify import random_probe
 from tests.cli.run import energyc, written
 from tests.emit.kernels import needs_compiler
-from tests.runtime.alone import measured
+from tests.runtime.alone import measured, measured_in_jax
 
 SIZES: dict[str, dict[str, object]] = {
     "hopfield": {"I": 12, "J": 9, "K": 4},
@@ -38,22 +39,42 @@ def compiled(name: str, target: str) -> pipeline.Compiled:
     return pipeline.emit(network, None, choices, target)
 
 
+def run_alone(name: str, module: pipeline.Compiled, folder: Path, given: Path, taken: Path) -> None:
+    """What a standalone folder gives where energyc is blocked, in the file ``taken``."""
+    for path, text in standalone(name, {module.file_name: (module.class_name, module.text)}).items():
+        (folder / name / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name / path).write_text(text)
+    where = (str(folder), f"{name}.{module.file_name.removesuffix('.py')}", module.class_name)
+    program = [sys.executable, str(Path(__file__).parent / "alone.py"), *where, str(given), str(taken)]
+    done = subprocess.run(program, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(("name", "target"), CASES)
 def test_the_copy_gives_what_the_runtime_gives(name: str, target: str, tmp_path: Path) -> None:
     module = compiled(name, target)
-    for path, text in standalone(name, {module.file_name: (module.class_name, module.text)}).items():
-        (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name / path).write_text(text)
     net = pipeline.instantiate(module, "cpu", torch.float64, 1)
     probe = random_probe(net, batch=2, seed=1)
     given, taken = tmp_path / "given", tmp_path / "taken"
     torch.save((probe.clamps, probe.targets), given)
-    where = (str(tmp_path), f"{name}.{module.file_name.removesuffix('.py')}", module.class_name)
-    program = [sys.executable, str(Path(__file__).parent / "alone.py"), *where, str(given), str(taken)]
-    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run_alone(name, module, tmp_path, given, taken)
     found, expected = torch.load(taken), measured(net, probe.clamps, probe.targets)
     assert len(found) == len(expected) and all(map(torch.equal, found, expected))
+
+
+@pytest.mark.abridged(every=5)
+@pytest.mark.parametrize("name", SIZES)
+def test_the_copy_in_jax_gives_what_the_package_gives(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    module = compiled(name, "jax")
+    probe = random_probe(pipeline.instantiate(compiled(name, "torch"), "cpu", torch.float32, 1), batch=2, seed=1)
+    arrays = {key: x.numpy() for part in (probe.clamps, probe.targets) for key, x in part.items()}
+    given, taken = tmp_path / "given.npz", tmp_path / "taken.npz"
+    np.savez(given, **arrays)
+    run_alone(name, module, tmp_path, given, taken)
+    found, expected = np.load(taken), measured_in_jax(pipeline.instantiate(module, "cpu", "float32", 1), arrays)
+    assert set(found.files) == set(expected) and len(expected) > 0
+    assert all(np.array_equal(found[key], x) for key, x in expected.items())
 
 
 @pytest.mark.parametrize("target", ["torch", "cpp", "triton", "jax"])

@@ -16,7 +16,7 @@ from energyc.code.tree.statements import Body
 from energyc.derivation.notation import Notation, of_network
 from energyc.language.network import DataInput, Network, Noise
 from energyc.mathematics.ir import Einsum, Indicator, Input, Node, walk
-from energyc.runtime import FUNCTIONS, PUBLIC
+from energyc.runtime import FUNCTIONS, GENERATED, PUBLIC
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Context:
         taken = {*attribute_names(*self.class_names.bases), *(p.signature.name for p in self.prepared)}
         attributes = self.attributes = Identifiers(taken)
         self.params = {name: attributes.new(name) for name in network.params}
-        words = {*words, *PUBLIC, *FUNCTIONS} if words else ()
+        words = {*words, *PUBLIC, *GENERATED, *FUNCTIONS} if words else ()
         names = names or module_names(*self.class_names.defined, *words)
         self.symbols = Symbols.of(network, names, known)
         self.symbols.name_roots(walk([o.node for routine in self.plan.routines for o in routine.outputs]), names)

@@ -7,7 +7,7 @@ from functools import cache
 from energyc.code.tree.expressions import Attribute, Call, Expr, Hole, Name
 from energyc.code.tree.node import Node
 from energyc.code.tree.quotation import filled, quote
-from energyc.runtime import FUNCTIONS, PUBLIC
+from energyc.runtime import FUNCTIONS, GENERATED
 
 #: The name of the runtime in a generated module.
 ALIAS = "rt"
@@ -17,8 +17,8 @@ def runtime(name: str) -> Attribute:
     """``rt.name``, or ``rt.ops.name`` of a function. Raises KeyError for what the runtime does not export."""
     if name in FUNCTIONS:
         return Attribute(Attribute(Name(ALIAS), FUNCTIONS[name]), name)
-    if name not in PUBLIC:
-        raise KeyError(f"energyc.runtime exports no {name}")
+    if name not in GENERATED:
+        raise KeyError(f"energyc.runtime exports no {name} to generated modules")
     return Attribute(Name(ALIAS), name)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..equations.equations import Equations
-from ..equations.records import Estimate, Fixed, FreePhase, RuleSettings, rows_of
-from ..equations.rule import Estimator
+from ..equations.equations import Equations, Estimator
+from ..equations.records import Estimate, Fixed, FreePhase, RuleSettings, rows_of, summed
 from ..tensors.states import Tensors, take
 from ..tensors.warning import warn_caller
 from .causes import tolerance_missed, without_tolerance
@@ -128,7 +127,8 @@ class NudgeTrial:
             settings = self.settings._replace(nudge=self.settings.nudge._replace(steps=steps, tolerance=None))
             found = self.estimate(self.net, [x.clone() for x in self.states], self.fixed, self.targets, settings)
             names = dict.fromkeys(name for part in found.slopes for name in part)
-            self.known[steps] = {n: sum(part[n] for part in found.slopes if n in part) for n in names}  # type: ignore
+            totals = {name: summed(found.slopes, name) for name in names}
+            self.known[steps] = {name: total for name, total in totals.items() if total is not None}
         return self.known[steps]
 
     def enough(self, steps: int) -> int | None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..tensors.states import Pullback, Tensors
-from .flow import Flow
+from .equations import Equations
 from .records import Fixed
 
 #: An equation: of a network, states, and what is fixed.
@@ -17,7 +17,7 @@ Equation = Callable[[Any, Tensors, Fixed], Tensors]
 
 
 def pulled_back(
-    net: Flow,
+    net: Equations,
     equation: Equation,
     fixed: Fixed,
     cotangents: Tensors,
@@ -73,7 +73,7 @@ def grads(values: Tensors, cotangents: Tensors, groups: Sequence[list[Tensor]]) 
     return [[next(found) for _ in group] for group in groups]
 
 
-def on_leaves(net: Flow, wanted: bool) -> tuple[Any, dict[str, Tensor]]:
+def on_leaves(net: Equations, wanted: bool) -> tuple[Any, dict[str, Tensor]]:
     """The network with params that share its memory: leaves of autograd where ``wanted``, which are given by name."""
     twin = type(net).__new__(type(net))
     owners = {name: leaf(param) if wanted else param.detach() for name, param in net._owners().items()}
@@ -83,7 +83,7 @@ def on_leaves(net: Flow, wanted: bool) -> tuple[Any, dict[str, Tensor]]:
     return twin, owners if wanted else {}
 
 
-def inputs(net: Flow, fixed: Fixed, clamps: Iterable[str]) -> tuple[list[Tensor], dict[str, Tensor]]:
+def inputs(net: Equations, fixed: Fixed, clamps: Iterable[str]) -> tuple[list[Tensor], dict[str, Tensor]]:
     """The clamps and noises in ``fixed``, with leaves of autograd for some clamps; and these leaves by name."""
     names = [*net.clamp_shapes, *net.noise_shapes]
     given = dict(zip(names, fixed[: len(names)]))
@@ -91,6 +91,39 @@ def inputs(net: Flow, fixed: Fixed, clamps: Iterable[str]) -> tuple[list[Tensor]
     return list({**given, **leaves}.values()), leaves
 
 
-def real_clamps(net: Flow) -> Mapping[str, tuple[int, ...]]:
+def real_clamps(net: Equations) -> Mapping[str, tuple[int, ...]]:
     """The clamps of real numbers, which have slopes, with their shapes."""
     return {name: shape for name, (shape, classes) in net.clamp_shapes.items() if classes is None}
+
+
+# -------------------------------------------------------------------- pullbacks that every network has
+
+
+def clamp_gradient(net: Equations, states: Tensors, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+    """<cotangents, dF/dx> for each real clamp x that the force reads."""
+    clamps = real_clamps(net)
+    if not clamps:
+        return {}
+
+    def force(net: Equations, _: Tensors, fixed: Fixed) -> Tensors:
+        return net._force(states, fixed)
+
+    return pulled_back(net, force, fixed, cotangents, params=False, clamps=clamps)[1]
+
+
+def readout_vjp(net: Equations, states: Tensors, fixed: Fixed, cotangents: Tensors) -> Pullback:
+    """<cotangents, d readouts/dz>, and the same by params and real clamps."""
+
+    def readouts(net: Equations, states: Tensors, fixed: Fixed) -> Tensors:
+        return net._readouts(states, fixed)
+
+    return pulled_back(net, readouts, fixed, cotangents, states=states, clamps=real_clamps(net))
+
+
+def start_vjp(net: Equations, fixed: Fixed, cotangents: Tensors) -> dict[str, Tensor]:
+    """<cotangents, d start> by params and real clamps."""
+
+    def start(net: Equations, _: Tensors, fixed: Fixed) -> Tensors:
+        return net._start(fixed)
+
+    return pulled_back(net, start, fixed, cotangents, clamps=real_clamps(net))[1]

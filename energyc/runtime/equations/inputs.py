@@ -1,4 +1,4 @@
-"""Dictionaries of tensors from a user, checked and put in order."""
+"""What a user gives a network: dictionaries of tensors, checked and put in order, and the settings of a call."""
 
 from __future__ import annotations
 
@@ -333,3 +333,24 @@ def checked_strength(strength: float | str | None) -> float | str | None:
     if 0 < abs(number) < float("inf"):
         return number
     raise ValueError(f"the strength of a nudge is a finite number other than 0, or 'auto', not {strength!r}")
+
+
+class LayerNoise:
+    """The noises of layers that are given: ``block.eps`` [batch, copies, ...], without the copies where none are."""
+
+    def __init__(self, net: Any, clamps: Mapping[str, Tensor], beside: Mapping[str, Tensor]) -> None:
+        shapes = {name: shape for name, shape in noise_shapes(net).items() if name in clamps}
+        given = {name: clamps[name] for name in shapes}
+        self.copies, self.given = net.copies, dict(zip(shapes, ordered(net, "noise", given, shapes, beside)))
+
+    def of(self, layer: Any, number: int) -> dict[str, Tensor]:
+        """Those of a copy of a layer, by its own names."""
+        own = {name: f"{layer.name}.{name}" for name in layer.noise_shapes}
+        given = {name: self.given[whole] for name, whole in own.items() if whole in self.given}
+        return {name: x[:, number] for name, x in given.items()} if layer.name in self.copies else given
+
+    def rows(self, rows: Tensor) -> LayerNoise:
+        """The same for some of the samples."""
+        some = type(self).__new__(type(self))
+        some.copies, some.given = self.copies, {name: value[rows] for name, value in self.given.items()}
+        return some

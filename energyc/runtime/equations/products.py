@@ -90,58 +90,56 @@ def with_products(net: Equations, products: str | None) -> Iterator[None]:
 
 #: An equation of a network.
 Equation = Callable[..., Any]
+#: The products inside of a context, by how the network has them.
+Products = Callable[[Any], AbstractContextManager[None]]
 
 
-def rounded(equation: Equation) -> Equation:
-    """Return an equation of a network with products as the network has them."""
-
-    @wraps(equation)
-    def with_products(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with products_in(self.products, self.device):
-            return equation(self, *args, **kwargs)
-
-    return with_products
+def rounded(net: Equations) -> AbstractContextManager[None]:
+    """Products as the network has them."""
+    return products_in(net.products, net.device)
 
 
-def contrasted(equation: Equation) -> Equation:
-    """Return the same of an equation that moves phases, whose difference may be the gradient."""
-
-    @wraps(equation)
-    def with_products(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with products_in("float32" if self.products == "contrast" else self.products, self.device):
-            return equation(self, *args, **kwargs)
-
-    return with_products
+def contrasted(net: Equations) -> AbstractContextManager[None]:
+    """The same in what moves phases, whose difference may be the gradient."""
+    return products_in("float32" if net.products == "contrast" else net.products, net.device)
 
 
-def in_full(equation: Equation) -> Equation:
-    """Return an equation of a network with products in float32 where the network has any of its own."""
-
-    @wraps(equation)
-    def with_products(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with self._precise(), products_in(self.products, self.device):
-            return equation(self, *args, **kwargs)
-
-    return with_products
+@contextmanager
+def in_full(net: Equations) -> Iterator[None]:
+    """Products in float32 where the network has any of its own."""
+    with net._precise(), products_in(net.products, net.device):
+        yield
 
 
 #: The equations whose products are those of the network, by how they take them.
-CONTRASTED = "_force _block _slopes _nudge _cost_vjp".split()
-ROUNDED_OPERANDS = (
-    "_force_vjp _step_vjp _force_jvp _correction _hold _predictions _prediction_vjp _held_correction"
-).split()
-IN_FULL = (
-    "_prepare _start _clamped _terms _families _readouts _cost _metrics _sums_gradient _sums_clamp_gradient "
-    "_energy_gradient _energy_contrast _descent_gradient _user_force_gradient _nonconservative_force"
-).split()
-#: How each of them takes its products.
-TAKEN: Mapping[str, Callable[[Equation], Equation]] = MappingProxyType(
+TAKEN: Mapping[str, Products] = MappingProxyType(
     {
-        **dict.fromkeys(CONTRASTED, contrasted),
-        **dict.fromkeys(ROUNDED_OPERANDS, rounded),
-        **dict.fromkeys(IN_FULL, in_full),
+        **dict.fromkeys("_force _block _slopes _nudge _cost_vjp".split(), contrasted),
+        **dict.fromkeys(
+            "_force_vjp _step_vjp _force_jvp _correction _hold _predictions _prediction_vjp _held_correction".split(),
+            rounded,
+        ),
+        **dict.fromkeys(
+            (
+                "_prepare _start _clamped _terms _families _readouts _cost _metrics _sums_gradient "
+                "_sums_clamp_gradient _energy_gradient _energy_contrast _descent_gradient _user_force_gradient "
+                "_nonconservative_force"
+            ).split(),
+            in_full,
+        ),
     }
 )
+
+
+def taking(products: Products, equation: Equation) -> Equation:
+    """Return an equation of a network that is computed with some products."""
+
+    @wraps(equation)
+    def with_products(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with products(self):
+            return equation(self, *args, **kwargs)
+
+    return with_products
 
 
 class RoundedEquations(Equations):
@@ -156,7 +154,7 @@ class RoundedEquations(Equations):
         """Give the equations of a class their products."""
         super().__init_subclass__(**keywords)
         for name in TAKEN.keys() & vars(cls).keys():
-            setattr(cls, name, TAKEN[name](vars(cls)[name]))
+            setattr(cls, name, taking(TAKEN[name], vars(cls)[name]))
 
     def _contrasting(self) -> AbstractContextManager[None]:
         """Products where phases move whose difference is the gradient."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import NamedTuple, Protocol, Self, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from ..tensors.states import Tensors, finite, plain_norm, take
-from .description import ranged, shaped
 
+#: A family of energies with more members is reported as their sum alone.
+MOST_MEMBERS = 32
 #: Slopes by param, summed over the batch.
 Slopes = dict[str, Tensor]
 
@@ -58,6 +61,30 @@ class Relaxed(NamedTuple):
         end = f"residual {ranged(self.residual)}, steps {ranged(self.steps)}"
         trace = f"; recorded: {', '.join(self.trace)}" if self.trace else ""
         return f"Relaxed({len(self.residual)} samples: {end}; states: {states}{trace})"
+
+
+class Terms(dict[str, Tensor]):
+    """Energy terms by name, [batch] each; the members of a family by theirs, ``att[0]``, whose sum is ``att``."""
+
+    def __missing__(self, name: str) -> Tensor:
+        members = [value for member, value in self.items() if member.startswith(f"{name}[")]
+        if not members:
+            raise KeyError(name)
+        return torch.stack(members).sum(0)
+
+
+def by_members(terms: Mapping[str, Tensor], families: Mapping[str, Tensor]) -> Terms:
+    """Terms of which some are families, whose members are [batch, ...]."""
+    found = Terms()
+    for name, value in terms.items():
+        members = families.get(name)
+        if members is None or members.shape[1:].numel() > MOST_MEMBERS:
+            found[name] = value
+        else:
+            flat = members.flatten(1).unbind(1)
+            places = product(*(range(size) for size in members.shape[1:]))
+            found |= {f"{name}[{','.join(map(str, at))}]": value for at, value in zip(places, flat)}
+    return found
 
 
 class Answers(NamedTuple):
@@ -164,6 +191,12 @@ class Estimate(NamedTuple):
     health: Mapping[str, Tensor] = {}
 
 
+def summed(parts: Sequence[Slopes], name: str) -> Tensor | None:
+    """Return the sum of the slopes by a param, None where there is none; of one slope it is that itself."""
+    own = [part[name] for part in parts if name in part]
+    return sum(own[1:], own[0]) if own else None
+
+
 def not_exploded(free: FreePhase) -> Tensor:
     """Return which samples have a free phase that ended, at states whose squares are finite: [batch]."""
     known = finite([free.residual, *map(plain_norm, free.states)])
@@ -176,3 +209,17 @@ def restricted(kept: Tensor, fixed: Fixed, *groups: Tensors) -> tuple[Fixed, lis
         return fixed, list(map(list, groups))
     rows = kept.nonzero()[:, 0]
     return rows_of(fixed, rows), [take(group, rows) for group in groups]
+
+
+def shaped(name: str, shape: Sequence[int], classes: int | None = None) -> str:
+    """``W [784, 512]``, ``label in 10``."""
+    sizes = f" {list(shape)}" if len(shape) else ""
+    return f"{name}{sizes}" + (f" in {classes}" if classes is not None else "")
+
+
+def ranged(values: Tensor) -> str:
+    """The smallest and the largest of some values, or the only one."""
+    if not len(values):
+        return "none"
+    low, high = float(values.min()), float(values.max())
+    return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"

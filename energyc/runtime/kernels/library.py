@@ -1,4 +1,4 @@
-"""Libraries of kernels: built from their source when first used, kept for the next time, believed only if unchanged.
+"""Kernels in C++: libraries, built from their source when first used, kept for the next time, believed if unchanged.
 
 With a kept library are kept the kernels that have run here in a process of their own, and those that ended it. It is
 loaded from a private copy, so that what is run is what was hashed.
@@ -10,21 +10,28 @@ import ctypes
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from ...files import SafePath, cache_folder, keep_in_cache, kept_in_cache
+from ...resources import resource
 from ..tensors.states import Tensors
-from .headers import expanded
+from ..tensors.warning import warn_caller
+
+KINDS = {torch.float32: "float", torch.float64: "double"}
+#: A line by which a source asks for a header of the runtime.
+_INCLUDE = re.compile(r'^#include "(\w+\.h)"$', re.MULTILINE)
 
 #: ``-march=native`` is tried first; a compiler that does not know it builds for the common denominator.
 FLAGS = "-std=c++17 -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math -shared -fPIC -pthread".split()
@@ -55,6 +62,92 @@ scalars, change = pointer(filled(sizes["scalars"])), pointer(filled(sizes["chang
 kernel = getattr(ctypes.CDLL(path), name)
 kernel(number(sizes["samples"]), number(1), states, given, scalars, change, number(1))
 """
+
+
+class Kernels:
+    """The kernels of a source, by name.
+
+    Each moves states by some steps in place, ``name_phase(samples, steps, states, given, scalars, change, threads)``;
+    ``change`` [batch], if it is wanted, is the relative change of the step that would follow. Of those in ``rounded``
+    there is a second one, ``name_bfloat16_phase``, with the ``products`` by whose name it is taken in float32.
+    """
+
+    #: A sample is on its own in a tile, so that one batch of two phases saves nothing.
+    pairs = False
+
+    def __init__(self, source: str, names: Sequence[str], rounded: Mapping[str, str] = {}) -> None:
+        self.source = source
+        self.names = names
+        self.rounded = rounded
+        self.libraries: dict[torch.dtype, Library] = {}
+        self.failure: str | None = None
+
+    def serve(self, name: str, states: Tensors, products: str | None = None) -> bool:
+        """Whether a kernel takes these states; the first time it is built, and where that fails a warning says why.
+
+        It takes any ``products``: one that is not made for those in bfloat16 has none that would gain by it.
+        """
+        x = states[0]
+        if name not in self.names or x.device.type != "cpu" or x.dtype not in KINDS or self.failure is not None:
+            return False
+        if x.dtype not in self.libraries:
+            try:
+                self.libraries[x.dtype] = built(self.source, KINDS[x.dtype])
+            except NoCompiler as error:
+                self._fail(str(error))
+        return self.failure is None
+
+    def rounds(self, name: str) -> bool:
+        """Whether a kernel rounds the operands of a product where it is asked to."""
+        return name in self.rounded
+
+    def run(
+        self,
+        name: str,
+        states: Tensors,
+        given: Tensors,
+        scalars: Sequence[float],
+        steps: int,
+        change: Tensor | None = None,
+        products: str | None = None,
+    ) -> bool:
+        """Move the states in place; a kernel that has never run here is tried first, in a process of its own."""
+        kind = states[0].dtype
+        whole = [x.contiguous() for x in states]
+        read = [(x.detach() if x.requires_grad else x).contiguous() for x in given]
+        numbers = torch.tensor(scalars, dtype=kind)
+        library = self.libraries[kind]
+        rounds = kind == torch.float32 and self.rounded.get(name) == products is not None
+        entry = f"{name}_bfloat16_phase" if rounds else f"{name}_phase"
+        refusal = library.refusal(entry, whole, read, numbers, change)
+        if refusal is not None:
+            self._fail(refusal)
+            return False
+        function = getattr(library.loaded, entry)
+        number, pointer = ctypes.c_int64, ctypes.c_void_p
+        function(
+            number(len(states[0])),
+            number(steps),
+            pointers(whole),
+            pointers(read),
+            pointer(numbers.data_ptr()),
+            pointer(None if change is None else change.data_ptr()),
+            number(torch.get_num_threads()),
+        )
+        for x, moved in zip(states, whole):
+            if moved is not x:
+                x.copy_(moved)
+        return True
+
+    def _fail(self, why: str) -> None:
+        """Run as torch operations from here on, and say so."""
+        self.failure = why
+        warn_caller(f"the kernels run as torch operations: {why}")
+
+
+def pointers(tensors: Tensors) -> ctypes.Array[ctypes.c_void_p]:
+    """Where tensors are."""
+    return (ctypes.c_void_p * len(tensors))(*(x.data_ptr() for x in tensors))
 
 
 class NoCompiler(Exception):
@@ -217,3 +310,17 @@ def _size_of(x: Tensor) -> int:
 
 def _bytes_of(x: Tensor) -> bytes:
     return ctypes.string_at(x.data_ptr(), _size_of(x))
+
+
+def expanded(source: str) -> str:
+    """Return a C++ source with the headers of the runtime in the place of the lines that include them.
+
+    A compiler then needs one text, by which its library is also known. Raises FileNotFoundError for a header that the
+    runtime does not have.
+    """
+    return _INCLUDE.sub(lambda line: _header(line[1]), source)
+
+
+@cache
+def _header(name: str) -> str:
+    return resource("codegen", "cpp", name).read_text(encoding="utf-8").removesuffix("\n")

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-import torch
 from torch import Tensor
 
 from ..equations.records import Fixed
 from ..networks.network import EnergyNetwork
-from ..relaxation.descent import NudgeForce
+from ..relaxation.step_methods import NudgeForce
 from ..tensors.states import Tensors
-
-#: Steps that are counted in float32 without rounding.
-COUNTED = 2**24
 
 
 class PhaseKernels(Protocol):
@@ -85,10 +81,6 @@ class KernelNetwork(EnergyNetwork):
             return False
         return self.kernels.run(name, states, self._given(fixed, targets), scalars, steps, change, self.products)
 
-    def _holds(self, step: Sequence[float]) -> bool:
-        """Whether a state is held by its step, which an exact block in a kernel does not read."""
-        return self.relax_solver == "blocks" and 0 in step
-
     def _rounds_steps(self, states: Tensors) -> bool:
         name = self._serving("sweeps" if self.relax_solver == "blocks" else "free", states)
         return name is None or self.kernels.rounds(name)
@@ -101,25 +93,6 @@ class KernelNetwork(EnergyNetwork):
         phase = "sweeps" if self.relax_solver == "blocks" else "free"
         if self._holds(step) or not self._ran(phase, states, self._at(fixed, first), (), step, count):
             super()._steps_(states, fixed, first, count, step)
-
-    def _settle_(
-        self,
-        states: list[Tensor],
-        fixed: Fixed,
-        step: Sequence[float],
-        looks: tuple[int, int, int],
-        goal: float,
-    ) -> tuple[Tensor, Tensor] | None:
-        first, chunk, most = looks
-        if self.relax_solver != "gradient" or self.relax_measure != "residual" or most > COUNTED:
-            return None
-        if self._serving("settled", states) is None:
-            return None
-        residual, count = (states[0].new_empty(len(states[0])) for _ in range(2))
-        scalars = (min(first, most), chunk, goal, *step)
-        if not self._ran("settled", [*states, count], fixed, (), scalars, most, residual):
-            return None
-        return residual, count.long()
 
     def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
         change = states[0].new_empty(len(states[0]))
@@ -156,50 +129,3 @@ class KernelNetwork(EnergyNetwork):
     ) -> None:
         if not self._ran("tracking", [*plus, *minus], fixed, targets, (beta, *step), count):
             super()._tracking_steps_(plus, minus, fixed, targets, beta, count, step)
-
-    def _adjoint_steps_(
-        self,
-        a: list[Tensor],
-        states: Tensors,
-        fixed: Fixed,
-        seeds: Tensors,
-        moved: Tensors | None,
-        step: Sequence[float],
-        change: Tensor,
-        most: int,
-    ) -> bool:
-        if self._serving("adjoint", a) is None:
-            return False
-        ones = [torch.ones_like(x) for x in a]
-        moving = [] if moved is None else self._proximal_adjoint(moved, ones, fixed, step)
-        return self._ran("adjoint", a, fixed, [*states, *seeds, *moving], step, most, change)
-
-    def _adjoining_steps_(
-        self, states: list[Tensor], a: list[Tensor], fixed: Fixed, targets: Tensors, count: int, step: Sequence[float]
-    ) -> bool:
-        return not self._holds(step) and self._ran("adjoining", [*states, *a], fixed, targets, step, count)
-
-    def _kept_steps_(
-        self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]
-    ) -> list[Tensor] | None:
-        if self._serving("recorded", states) is None:
-            return None
-        kept = [x.new_empty((count + 1, *x.shape)) for x in states]
-        if not self._ran("recorded", [*states, *kept], self._at(fixed, first), (), step, count):
-            return None
-        self._project_(states)
-        return kept
-
-    def _steps_back_(
-        self,
-        cotangents: list[Tensor],
-        sums: list[Tensor],
-        slopes: Tensor,
-        kept: list[Tensor],
-        fixed: Fixed,
-        first: int,
-        step: Sequence[float],
-    ) -> bool:
-        before, after, count = [x[:-1] for x in kept], [x[1:] for x in kept], len(kept[0]) - 1
-        last = self._at(fixed, first + count - 1)
-        return self._ran("backward", [*cotangents, *sums, slopes], last, [*before, *after], step, count)

@@ -6,20 +6,21 @@ its steps, or with the nudged phases of a learning rule.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor, nn
 
-from ..adjoints.autograd import relaxed_inside
-from ..adjoints.differentiation import Differentiation, PhaseDifferentiation, differentiation
+from ..adjoints.autograd import Differentiation, PhaseDifferentiation, differentiation, relaxed_inside
 from ..convergence.causes import NonConvergence
 from ..equations.inputs import (
+    LayerNoise,
     admitted,
     as_numbers,
     fixed_by,
     free_phase,
+    named_clamps,
     named_inputs,
     no_rule,
     ordered_states,
@@ -28,12 +29,10 @@ from ..equations.inputs import (
     refuse_not_finite,
     starting_states,
 )
-from ..equations.noise import LayerNoise
 from ..equations.records import Estimate, Fixed, FreePhase, Gradients, Relaxed, not_exploded, rows_of
 from ..relaxation.solver import run_free_phase
 from ..tensors.states import Tensors
-from .answers import Answering
-from .network import EnergyNetwork
+from .network import Answering, EnergyNetwork
 
 
 class EnergyLayer(EnergyNetwork):
@@ -73,40 +72,42 @@ class Visit(Protocol):
         ...
 
 
+#: Shown a layer with the params of one of its copies, the number of the copy, and the clamps that reach it.
+Look = Callable[[EnergyLayer, int, dict[str, Tensor]], None]
+
+
 class Relaxation:
     """Relaxes each layer that is visited, and keeps the phases by the layers' names, a copy after the other.
 
-    ``rule`` is that by which autograd goes through; without one there is nothing to go through. ``nudge`` has the
-    settings of the phases of a rule that nudges, of which one that ``warns`` says which samples it lost.
+    ``rule`` is that by which autograd goes through; without one there is nothing to go through. ``noise`` is what is
+    given of the noises of layers; the rest is drawn in training. ``look`` is shown each copy of a layer before it
+    relaxes: with its params, its number and its clamps. ``nudge`` has the settings of the phases of a rule that nudges,
+    of which one that ``warns`` says which samples it lost.
     """
 
     def __init__(
         self,
         rule: str | None,
+        noise: LayerNoise | None,
         steps: int | None = None,
         step: float | None = None,
         tolerance: float | None = None,
+        look: Look | None = None,
         **nudge: Any,
     ) -> None:
-        self.rule = rule
+        self.rule, self.noise, self.look = rule, noise, look
         self.settings, self.nudge = (steps, step, tolerance), nudge
-        self.noise: Any = None
         self.phases: dict[str, list[FreePhase]] = {}
         self.differentiations: list[Differentiation] = []
 
-    def with_noise(self, noise: Any) -> Self:
-        """Give the layers what is given of their noises; the rest is drawn in training."""
-        self.noise = noise
-        return self
-
-    def fed(self, layer: EnergyLayer, number: int, clamps: Tensors) -> dict[str, Tensor]:
-        """The clamps of a copy of a layer by name, with what is given of its noises."""
-        named = dict(zip(layer.clamp_shapes, clamps))
-        return named if self.noise is None else {**named, **self.noise.of(layer, number)}
-
     def __call__(self, layer: EnergyLayer, number: int, clamps: Tensors, params: Tensors) -> Sequence[Tensor]:
         layer = layer.holding(params)
-        named, phase = self.fed(layer, number, clamps), free_phase(layer, *self.settings)
+        named = dict(zip(layer.clamp_shapes, clamps))
+        if self.noise is not None:
+            named |= self.noise.of(layer, number)
+        if self.look is not None:
+            self.look(layer, number, named)
+        phase = free_phase(layer, *self.settings)
         if self.rule is None:
             fixed = fixed_by(layer, named)
             free = run_free_phase(layer, starting_states(layer, None, fixed), fixed, phase)
@@ -179,34 +180,13 @@ class AtStates:
         return layer._readouts(own, fixed_by(layer, dict(zip(layer.clamp_shapes, clamps))))
 
 
-class Capture(Relaxation):
-    """Relaxes the layers, and keeps one copy of one of them with its params, and its clamps."""
+def only_of_a_layer(why: str) -> Callable[..., Any]:
+    """Return a method that a network of layers does not have: it raises ValueError."""
 
-    def __init__(self, name: str, number: int) -> None:
-        super().__init__(None)
-        self.name, self.number = name, number
-        self.found: tuple[EnergyLayer, dict[str, Tensor]] | None = None
+    def method(self: LayeredNetwork, *_: Any, **__: Any) -> Any:
+        raise ValueError(f"{self.name} {why}")
 
-    def __call__(self, layer: EnergyLayer, number: int, clamps: Tensors, params: Tensors) -> Sequence[Tensor]:
-        if (layer.name, number) == (self.name, self.number):
-            self.found = layer.holding(params), self.fed(layer, number, clamps)
-        return super().__call__(layer, number, clamps, params)
-
-
-class WhyUnsettled(Relaxation):
-    """Relaxes the layers, and says of the first copy of one in which samples do not settle why they do not."""
-
-    def __init__(self) -> None:
-        super().__init__(None)
-        self.found: NonConvergence | None = None
-
-    def __call__(self, layer: EnergyLayer, number: int, clamps: Tensors, params: Tensors) -> Sequence[Tensor]:
-        if self.found is None:
-            cause = layer.holding(params).non_convergence(self.fed(layer, number, clamps))
-            if cause is not None:
-                helps = cause.helps.replace("relax.", f"{layer.name}.relax.")
-                self.found = cause._replace(why=f"in layer {layer.name}, {cause.why}", helps=helps)
-        return super().__call__(layer, number, clamps, params)
+    return method
 
 
 class LayeredNetwork(Answering):
@@ -268,7 +248,7 @@ class LayeredNetwork(Answering):
         if states is not None or record:
             raise ValueError(f"{self.name} relaxes layer by layer: it takes no states to start from and records none")
         fixed = prepared(self, clamps)
-        relaxation = Relaxation(None, steps, step, tolerance).with_noise(self._given_noise(clamps, fixed))
+        relaxation = Relaxation(None, self._given_noise(clamps, fixed), steps, step, tolerance)
         self._blocks(fixed, relaxation)
         return relaxation.spread(samples(self, fixed)).relaxed(self)
 
@@ -279,50 +259,53 @@ class LayeredNetwork(Answering):
         What a network without layers does, it does: ``relax``, ``energy``, ``force``. Raises ValueError.
         """
         fixed = prepared(self, clamps)
-        capture = Capture(name, number).with_noise(self._given_noise(clamps, fixed))
-        self._blocks(fixed, capture)
-        if capture.found is None:
+        found: list[tuple[EnergyLayer, dict[str, Tensor]]] = []
+
+        def look(layer: EnergyLayer, copy: int, given: dict[str, Tensor]) -> None:
+            if (layer.name, copy) == (name, number):
+                found.append((layer, given))
+
+        self._blocks(fixed, Relaxation(None, self._given_noise(clamps, fixed), look=look))
+        if not found:
             known = [f"{n} 0 to {self.copies[n] - 1}" if n in self.copies else n for n in self.layers]
             raise ValueError(f"there is no layer {name!r} with number {number}; there are {', '.join(known)}")
-        return capture.found
+        return found[0]
 
     @torch.no_grad()
     def non_convergence(self, clamps: Mapping[str, Tensor]) -> NonConvergence | None:
         """Why samples do not settle in a layer and what helps, found by trying on some of them; None where all do."""
         fixed = prepared(self, clamps)
-        trial = WhyUnsettled().with_noise(self._given_noise(clamps, fixed))
-        self._blocks(fixed, trial)
-        return trial.found
+        causes: list[NonConvergence] = []
+
+        def look(layer: EnergyLayer, _: int, given: dict[str, Tensor]) -> None:
+            cause = None if causes else layer.non_convergence(given)
+            if cause is not None:
+                helps = cause.helps.replace("relax.", f"{layer.name}.relax.")
+                causes.append(cause._replace(why=f"in layer {layer.name}, {cause.why}", helps=helps))
+
+        self._blocks(fixed, Relaxation(None, self._given_noise(clamps, fixed), look=look))
+        return causes[0] if causes else None
 
     def unrest(self, clamps: Mapping[str, Tensor]) -> NonConvergence | None:
         """The former name of ``non_convergence``."""
         return self.non_convergence(clamps)
 
-    def _given_noise(self, clamps: Mapping[str, Tensor], fixed: Fixed) -> Any:
+    def _given_noise(self, clamps: Mapping[str, Tensor], fixed: Fixed) -> LayerNoise | None:
         """The noises of layers among the clamps that are given; None where they have none. Raises ValueError."""
         if not self.noise_shapes:
             return None
-        beside = dict(zip(self.clamp_shapes, fixed[: len(self.clamp_shapes)]))
         noise = {name: as_numbers(name, clamps[name]) for name in self.noise_shapes if name in clamps}
-        return LayerNoise(self, noise, beside)
+        return LayerNoise(self, noise, named_clamps(self, fixed))
 
-    def draw_noise(self, seeds: Sequence[int]) -> dict[str, Tensor]:
-        """Noise by name, a sample for each seed, which decides it alone: ``block.eps`` [batch, copies, ...].
-
-        Given among the clamps it takes the place of what is drawn by torch's generator in training.
-        """
-        draws = [self._draws(torch.Generator().manual_seed(seed), 1) for seed in seeds]
-        return {name: torch.cat([draw[name] for draw in draws]).to(self._anchor) for name in self.noise_shapes}
-
-    def _draws(self, random: torch.Generator | None, batch: int) -> dict[str, Tensor]:
-        """The noises of the layers: [batch, copies, ...] each."""
+    def _noise(self, random: torch.Generator | None, batch: int) -> list[Tensor]:
+        """The noises of the layers: ``block.eps`` [batch, copies, ...]."""
         found = {}
         for name, layer in self.layers.items():
             count = self.copies.get(name, 1) if layer.noise_shapes else 0
             copies = [layer._noise(random, batch) for _ in range(count)]
             for noise, *parts in zip(layer.noise_shapes, *copies):
                 found[f"{name}.{noise}"] = torch.stack(parts, 1) if name in self.copies else parts[0]
-        return found
+        return [found[name] for name in self.noise_shapes]
 
     def _values(self, states: Mapping[str, Tensor], fixed: Fixed) -> list[Tensor]:
         """The tensors that the answers read, with the layers at these states."""
@@ -357,21 +340,19 @@ class LayeredNetwork(Answering):
         fixed = prepared(self, clamps)
         noise = self._given_noise(clamps, fixed)
         aims = ordered_targets(self, targets, fixed)
-        first = Relaxation(rule, **settings).with_noise(noise)
-        relaxation, cost, slopes = self._differentiated(fixed, aims, first)
+        relaxation, cost, slopes = self._differentiated(fixed, aims, Relaxation(rule, noise, **settings))
         took = kept = relaxation.took_part(cost)
         while bool(kept.any()) and not bool(took.all()):
             rows = kept.nonzero()[:, 0]
-            again = Relaxation(rule, **settings).with_noise(noise and noise.rows(rows))
+            again = Relaxation(rule, noise and noise.rows(rows), **settings)
             part, costs, slopes = self._differentiated(rows_of(fixed, rows), [aim[rows] for aim in aims], again)
             took = part.took_part(costs)
             kept = kept.index_copy(0, rows, took)
-        owners, phases = self._owners(), relaxation.all_phases()
+        owners, rest = self._owners(), relaxation.relaxed(self)
         known = slopes if bool(kept.any()) else {}
         params = {name: known.get(name, torch.zeros_like(owner)) for name, owner in owners.items()}
-        residual, count = worst([p.residual for p in phases]), worst([p.steps for p in phases])
-        states, health = relaxation.states(self), relaxation.health(len(cost))
-        return Gradients(params, cost, states, residual, count, relaxation.beta, kept, owners, health)
+        health = relaxation.health(len(cost))
+        return Gradients(params, cost, rest.states, rest.residual, rest.steps, relaxation.beta, kept, owners, health)
 
     def _differentiated(
         self, fixed: Fixed, targets: Tensors, relaxation: Relaxation
@@ -414,20 +395,10 @@ class LayeredNetwork(Answering):
         rule = admitted(self, rule, allow_biased)
         given = named_inputs(self, clamps, named)
         fixed = fixed_by(self, refuse_not_finite(self, given))
-        relaxation = Relaxation(rule, steps, step, tolerance, warns=True).with_noise(self._given_noise(given, fixed))
+        relaxation = Relaxation(rule, self._given_noise(given, fixed), steps, step, tolerance, warns=True)
         count, values = samples(self, fixed), self._readouts(self._blocks(fixed, relaxation), fixed)
         readouts = {name: x.expand(count, *x.shape[1:]) for name, x in zip(self.readout_names, values)}
         return (readouts, relaxation.spread(count).relaxed(self)) if relaxed else readouts
-
-    @torch.no_grad()
-    def project_params(self) -> None:
-        """Put params back on their sets: bounded ones between their bounds."""
-        for name, (low, high) in self.param_bounds.items():
-            self.params[name].clamp_(low, high)
-
-    def project_gradients(self, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The parts of gradients along the sets of their params; a box has none but the whole."""
-        return dict(gradients)
 
     def first_bad_term(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> str | None:
         """The terms of layers are not looked at: None."""
@@ -435,21 +406,10 @@ class LayeredNetwork(Answering):
 
     # ---------------------------------------------------------------- what only a layer has
 
-    def energy(self, *_: Any, **__: Any) -> Tensor:
-        """Not of the whole. Raises ValueError."""
-        raise ValueError(f"{self.name} has no energy of the whole: each of its layers has one, given what goes into it")
-
-    def terms(self, *_: Any, **__: Any) -> dict[str, Tensor]:
-        """Not of the whole. Raises ValueError."""
-        raise ValueError(f"{self.name} has no terms of the whole: each of its layers has its own")
-
-    def force(self, *_: Any, **__: Any) -> dict[str, Tensor]:
-        """Not of the whole. Raises ValueError."""
-        raise ValueError(f"{self.name} has no force of the whole: each of its layers has one, given what goes into it")
-
-    def correction(self, *_: Any, **__: Any) -> dict[str, Tensor]:
-        """Not of the whole. Raises ValueError."""
-        raise ValueError(f"{self.name} has no force of the whole that could be corrected")
+    energy = only_of_a_layer("has no energy of the whole: each of its layers has one, given what goes into it")
+    terms = only_of_a_layer("has no terms of the whole: each of its layers has its own")
+    force = only_of_a_layer("has no force of the whole: each of its layers has one, given what goes into it")
+    correction = only_of_a_layer("has no force of the whole that could be corrected")
 
 
 def samples(net: LayeredNetwork, fixed: Fixed) -> int:

@@ -1,4 +1,4 @@
-"""The class that users call: a network's equations, relaxed and differentiated."""
+"""The classes that users call: a network's equations, read out, relaxed and differentiated."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..adjoints.autograd import relaxed_inside
-from ..adjoints.differentiation import differentiation
+from ..adjoints.autograd import differentiation, relaxed_inside
 from ..convergence.causes import NonConvergence
 from ..convergence.checks import warn_short_nudges
 from ..convergence.trials import find_non_convergence
-from ..equations.families import by_members
+from ..equations.equations import Equations, Estimator, rule_name
 from ..equations.gradients import averaged
 from ..equations.inputs import (
     admitted,
@@ -28,15 +27,84 @@ from ..equations.inputs import (
     rule_settings,
     starting_states,
 )
-from ..equations.records import Estimate, Gradients, Relaxed
-from ..equations.rule import Estimator, declared
+from ..equations.records import Answers, Estimate, Fixed, Gradients, Relaxed, by_members
 from ..nudging.nudged_phases import nudged_steps, tracking_steps
 from ..relaxation.free_run import Trace
 from ..relaxation.graphs import Graphs
 from ..relaxation.solver import free_steps, run_free_phase
 from ..relaxation.steps import energy, residual
 from ..tensors.states import Tensors, filled
-from .answers import Answering
+
+
+class Answering(Equations):
+    """What a network does with layers or without: it reads answers off states, and keeps params on their sets.
+
+    States, clamps and targets are dicts of tensors by the spec's names, [batch, ...] each.
+    """
+
+    def _values(self, states: Mapping[str, Tensor], fixed: Fixed) -> Tensors:
+        """The tensors that the answers read."""
+        return ordered_states(self, states, fixed)
+
+    @torch.no_grad()
+    def readout(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The answers at these states."""
+        fixed = prepared(self, clamps)
+        return dict(zip(self.readout_names, self._readouts(self._values(states, fixed), fixed)))
+
+    @torch.no_grad()
+    def cost(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]) -> Tensor:
+        """The cost of each sample: [batch]."""
+        fixed = prepared(self, clamps)
+        return self._cost(self._values(states, fixed), fixed, ordered_targets(self, targets, fixed))[0]
+
+    def costs(
+        self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """Each cost of each sample by its name, [batch]; ``cost`` where there is one alone."""
+        if not self.cost_names:
+            return {"cost": self.cost(states, clamps, targets)}
+        measured = self.metrics(states, clamps, targets)
+        return {name: measured[name] for name in self.cost_names}
+
+    @torch.no_grad()
+    def metrics(
+        self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """The reported quantities: each of several costs, and those not trained on; [batch] each."""
+        fixed = prepared(self, clamps)
+        values = self._metrics(self._values(states, fixed), fixed, ordered_targets(self, targets, fixed))
+        return dict(zip(self.metric_names, values))
+
+    @torch.no_grad()
+    def answers(
+        self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
+    ) -> Answers:
+        """``cost``, ``metrics`` and ``readout`` at once."""
+        fixed = prepared(self, clamps)
+        aims = ordered_targets(self, targets, fixed)
+        values = self._values(states, fixed)
+        metrics = dict(zip(self.metric_names, self._metrics(values, fixed, aims)))
+        readouts = dict(zip(self.readout_names, self._readouts(values, fixed)))
+        return Answers(self._cost(values, fixed, aims)[0], metrics, readouts)
+
+    @torch.no_grad()
+    def project_params(self) -> None:
+        """Put params back on their sets: bounded ones between their bounds."""
+        for name, (low, high) in self.param_bounds.items():
+            self.params[name].clamp_(low, high)
+
+    def project_gradients(self, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The parts of gradients along the sets of their params; a box has none but the whole."""
+        return dict(gradients)
+
+    def draw_noise(self, seeds: Sequence[int]) -> dict[str, Tensor]:
+        """Noise by name, a sample for each seed, which decides it alone: [batch, ...] each.
+
+        Given among the clamps it takes the place of what is drawn by torch's generator in training.
+        """
+        draws = [self._noise(torch.Generator().manual_seed(seed), 1) for seed in seeds]
+        return {name: torch.cat(parts).to(self._anchor) for name, *parts in zip(self.noise_shapes, *draws)}
 
 
 class EnergyNetwork(Answering):
@@ -62,11 +130,11 @@ class EnergyNetwork(Answering):
     @property
     def rules(self) -> tuple[str, ...]:
         """The names of the learning rules that this module holds."""
-        return tuple(declared(estimate).name for estimate in self.learning_rules)
+        return tuple(rule_name(estimate) for estimate in self.learning_rules)
 
     def _rule(self, name: str) -> Estimator:
         """The learning rule of a name."""
-        return next(estimate for estimate in self.learning_rules if declared(estimate).name == name)
+        return next(estimate for estimate in self.learning_rules if rule_name(estimate) == name)
 
     @torch.no_grad()
     def terms(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -77,9 +145,9 @@ class EnergyNetwork(Answering):
         """
         fixed = prepared(self, clamps)
         at = ordered_states(self, states, fixed)
-        if not self.family_names:
-            return dict(zip(self.term_names, self._terms(at, fixed)))
         found = dict(zip(self.term_names, self._terms(at, fixed)))
+        if not self.family_names:
+            return found
         return by_members(found, dict(zip(self.family_names, self._families(at, fixed))))
 
     @torch.no_grad()
@@ -122,24 +190,6 @@ class EnergyNetwork(Answering):
         return next((name for name, value in values.items() if not bool(torch.isfinite(value).all())), None)
 
     @torch.no_grad()
-    def project_params(self) -> None:
-        """Put params back on their sets: bounded ones between their bounds."""
-        for name, (low, high) in self.param_bounds.items():
-            self.params[name].clamp_(low, high)
-
-    def project_gradients(self, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The parts of gradients along the sets of their params; a box has none but the whole."""
-        return dict(gradients)
-
-    def draw_noise(self, seeds: Sequence[int]) -> dict[str, Tensor]:
-        """Noise by name, a sample for each seed, which decides it alone: [batch, ...] each.
-
-        Given among the clamps it takes the place of what is drawn by torch's generator in training.
-        """
-        draws = [self._noise(torch.Generator().manual_seed(seed), 1) for seed in seeds]
-        return {name: torch.cat(parts).to(self._anchor) for name, *parts in zip(self.noise_shapes, *draws)}
-
-    @torch.no_grad()
     def start(self, clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Where the states start, projected on their sets."""
         return self._named(starting_states(self, None, prepared(self, clamps)))
@@ -162,7 +212,7 @@ class EnergyNetwork(Answering):
         phase = free_phase(self, steps, step, tolerance)
         record = (record,) if isinstance(record, str) else tuple(record)
         trace = Trace(self, record)
-        free = run_free_phase(self, starting_states(self, states, fixed), fixed, phase, [trace] if record else [])
+        free = run_free_phase(self, starting_states(self, states, fixed), fixed, phase, trace if record else None)
         trace.record(free.states, fixed, free.step)
         return Relaxed(self._named(free.states), free.residual, free.steps, trace.stacked(), free.step)
 

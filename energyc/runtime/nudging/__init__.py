@@ -1,4 +1,4 @@
-"""Nudged and clamped phases, their contrast, and the strength of a nudge.
+"""Nudged phases, their contrast, and the strength of a nudge.
 
 Imports: ``equations``, ``relaxation``, ``tensors``; libraries: ``torch``.
 """

@@ -47,10 +47,8 @@ def centered_contrast(
                 break
             pair.steps_(count)
         pair.finish_(phase)
-    if net.descends and pair_type.descends:
-        found = descent_contrast(net, free, pair.plus, pair.minus, fixed, targets, 2 * beta, beta)
-    else:
-        found = contrast(net, free, pair.plus, pair.minus, fixed, targets, 2 * beta, beta)
+    descends = net.descends and pair_type.descends
+    found = contrast(net, free, pair.plus, pair.minus, fixed, targets, 2 * beta, beta, descends)
     return found._replace(health=pair.health())
 
 
@@ -63,15 +61,23 @@ def contrast(
     targets: Tensors,
     width: float,
     beta: float,
+    descends: bool = False,
 ) -> Estimate:
     """Return the contrast as an estimate: forces without an energy take <a, dF/dtheta> at z*.
 
-    Each param reads only the terms it is in. ``width`` is the difference of both nudging strengths. Samples whose free
-    phase exploded or whose nudged phases are not finite take no part.
+    Each param reads only the terms it is in. Where the phases descend all energies in a metric (``descends``) no force
+    is left. ``width`` is the difference of both nudging strengths. Samples whose free phase exploded or whose nudged
+    phases are not finite take no part.
     """
     kept = not_exploded(free) & finite([*plus, *minus])
     at, (states, plus, minus, aims) = restricted(kept, fixed, free.states, plus, minus, targets)
-    energy = {name: slope.div_(width) for name, slope in energy_contrast(net, plus, minus, at).items()}
+    if descends:
+        difference = gradient_difference(net._descent_gradient, plus, minus, at)
+    else:
+        difference = energy_contrast(net, plus, minus, at)
+    energy = {name: slope.div_(width) for name, slope in difference.items()}
+    if descends:
+        return Estimate(free, [energy, net._cost_gradient(states, at, aims)], kept, beta=beta)
     a = [(m - p) / width for m, p in zip(minus, plus)]
     slopes = [energy, net._user_force_gradient(states, at, a), net._cost_gradient(states, at, aims)]
     return Estimate(free, slopes, kept, a, beta)
@@ -80,24 +86,6 @@ def contrast(
 def energy_contrast(net: Equations, plus: Tensors, minus: Tensors, fixed: Fixed) -> Slopes:
     """Return dE/dtheta at ``plus`` less that at ``minus``, in memory of its own."""
     return {**net._energy_contrast(plus, minus, fixed), **gradient_difference(net._energy_gradient, plus, minus, fixed)}
-
-
-def descent_contrast(
-    net: Equations,
-    free: FreePhase,
-    plus: Tensors,
-    minus: Tensors,
-    fixed: Fixed,
-    targets: Tensors,
-    width: float,
-    beta: float,
-) -> Estimate:
-    """Return the contrast where a network descends its energies in a metric: of all energies, and no force is left."""
-    kept = not_exploded(free) & finite([*plus, *minus])
-    at, (states, plus, minus, aims) = restricted(kept, fixed, free.states, plus, minus, targets)
-    difference = gradient_difference(net._descent_gradient, plus, minus, at)
-    energy = {name: slope.div_(width) for name, slope in difference.items()}
-    return Estimate(free, [energy, net._cost_gradient(states, at, aims)], kept, beta=beta)
 
 
 def gradient_difference(

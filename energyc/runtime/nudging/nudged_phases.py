@@ -9,8 +9,8 @@ from torch import Tensor
 
 from ..equations.equations import Equations
 from ..equations.records import Fixed, Phase, rows_of
-from ..relaxation.descent import NudgeForce
 from ..relaxation.solver import step_method
+from ..relaxation.step_methods import NudgeForce
 from ..relaxation.steps import advance_, change
 from ..tensors.states import Tensors, subtract, take
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..equations.equations import Equations
 from ..equations.records import Fixed, FreePhase, RuleSettings, not_exploded, restricted
-from ..relaxation.descent import NudgeForce
+from ..relaxation.step_methods import NudgeForce
 from ..tensors.states import Tensors, norm
 from .nudged_phases import nudged
 

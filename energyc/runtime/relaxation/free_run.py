@@ -51,7 +51,7 @@ class Observer(ABC):
         """Look at the states of the samples that take a step; return the force there where it is known."""
 
     def steps_(self, run: FreeRun, states: list[Tensor], fixed: Fixed, count: int) -> bool:
-        """Make some steps itself, and return whether it did; only the sole observer of a phase is asked."""
+        """Make some steps itself, and return whether it did."""
         return False
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
@@ -13,34 +12,22 @@ from ..equations.equations import Equations
 from ..equations.products import with_products
 from ..equations.records import Fixed, Phase
 from ..tensors.states import Tensors, per_sample, relative_change
-from .descent import StepCallback, StepMethod
 from .free_run import FreeRun
+from .step_methods import StepCallback, StepMethod
 
 #: A step in low precision helps where it is this many times as long as its rounding error.
 ABOVE_ROUNDING = 4.0
 
 
-class Precision(ABC):
-    """The products of a free phase, and the steps that it begins with in other ones."""
+class Precision:
+    """The products of a free phase, in all steps alike: those of the network."""
 
-    @abstractmethod
     def context(self) -> AbstractContextManager[None]:
         """Return a context with the products of the phase."""
-
-    @abstractmethod
-    def warm_up_(self, run: FreeRun, phase: Phase, method: StepMethod, callback: StepCallback | None) -> None:
-        """Make the first steps of a phase in low precision."""
-
-
-class OwnPrecision(Precision):
-    """Products as the network has them, in all steps alike."""
-
-    def context(self) -> AbstractContextManager[None]:
-        """Return a context that changes nothing."""
         return nullcontext()
 
     def warm_up_(self, run: FreeRun, phase: Phase, method: StepMethod, callback: StepCallback | None) -> None:
-        """Make no steps."""
+        """Make the first steps of a phase in other products, of which there are none here."""
 
 
 class LowPrecisionStart(Precision):

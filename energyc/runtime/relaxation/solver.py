@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Self
 
@@ -12,13 +13,12 @@ from torch import Tensor
 from ..equations.equations import Equations
 from ..equations.records import Fixed, FreePhase, Phase, rows_of
 from ..tensors.states import Tensors, largest_magnitude, take
-from .descent import BlockDescent, GradientDescent, StepCallback, StepMethod
-from .fixed_point import AndersonAcceleration, Newton
 from .free_run import FreeRun, Observer
-from .precision import LowPrecisionStart, OwnPrecision, Precision
-from .step_size import ConstantStepSize, CurvatureStepSize, StepSizeController
+from .precision import LowPrecisionStart, Precision
+from .step_methods import AndersonAcceleration, BlockDescent, GradientDescent, Newton, StepCallback, StepMethod
+from .step_size import CurvatureStepSize, StepSizeController
 from .steps import choose
-from .stopping import Batch, CoupledBatch, EarlyExit, IndependentBatch, InferenceExit, StoppingCriterion, frozen
+from .stopping import Batch, CoupledBatch, EarlyExit, InferenceExit, StoppingCriterion, frozen
 
 #: The step methods by the values of ``relax.solver``.
 STEP_METHODS: Mapping[str, type[StepMethod]] = MappingProxyType(
@@ -45,20 +45,20 @@ class Solver:
     criterion: StoppingCriterion
     precision: Precision
     batch: Batch
-    observers: Sequence[Observer]
+    observer: Observer | None
 
     @classmethod
-    def from_settings(cls, net: Equations, phase: Phase, observers: Sequence[Observer], uniform: bool) -> Self:
+    def from_settings(cls, net: Equations, phase: Phase, observer: Observer | None, uniform: bool) -> Self:
         """Return the solver that the settings of a network choose for a phase; ``uniform`` steps have one precision."""
         criterion = choose("exit", STOPPING_CRITERIA, net.relax_exit)(net, phase)
         return cls(
             net,
             step_method(net),
-            CurvatureStepSize(phase.step, criterion.phase.tolerance) if phase.auto else ConstantStepSize(),
+            CurvatureStepSize(phase.step, criterion.phase.tolerance) if phase.auto else StepSizeController(),
             criterion,
-            OwnPrecision() if net.relax_products is None else LowPrecisionStart(net, phase, uniform),
-            CoupledBatch() if net.coupled else IndependentBatch(),
-            observers,
+            Precision() if net.relax_products is None else LowPrecisionStart(net, phase, uniform),
+            CoupledBatch() if net.coupled else Batch(),
+            observer,
         )
 
     @property
@@ -111,7 +111,7 @@ class Solver:
         states = run.states if rows is None else take(run.states, rows)
         fixed = run.fixed if rows is None else rows_of(run.fixed, rows)
         self.criterion.before_steps(states)
-        if not (len(self.observers) == 1 and self.observers[0].steps_(run, states, fixed, count)):
+        if self.observer is None or not self.observer.steps_(run, states, fixed, count):
             self.method.steps_(states, fixed, run.taken, count, run.step, self.callback(run))
         run.taken += count
         run.states = run.with_moving(states)
@@ -120,20 +120,12 @@ class Solver:
         self.controller.adapt_(run)
 
     def callback(self, run: FreeRun) -> StepCallback | None:
-        """Return the function that shows each step to the observers; None where there are none."""
-        if not self.observers:
-            return None
-
-        def before_step(number: int, states: list[Tensor]) -> Tensors | None:
-            forces = [observer.before_step(run, number, states) for observer in self.observers]
-            known = [force for force in forces if force is not None]
-            return known[-1] if known else None
-
-        return before_step
+        """Return the function that shows each step to the observer; None where there is none."""
+        return None if self.observer is None else partial(self.observer.before_step, run)
 
     def run_in_kernel_(self, run: FreeRun) -> bool:
         """Return whether a kernel made all steps of each sample; those that diverged, if any, are left at the start."""
-        if not self.net.settling or run.taken or self.observers:
+        if not self.net.settling or run.taken or self.observer is not None:
             return False
         if not (self.controller.is_constant and self.batch.is_independent and self.criterion.reads_next_step):
             return False
@@ -157,11 +149,11 @@ def run_free_phase(
     states: list[Tensor],
     fixed: Fixed,
     phase: Phase,
-    observers: Sequence[Observer] = (),
+    observer: Observer | None = None,
     uniform: bool = False,
 ) -> FreePhase:
     """Relax a network in place by the solver that its settings choose; ``uniform`` steps have one precision."""
-    return Solver.from_settings(net, phase, observers, uniform).run(states, fixed)
+    return Solver.from_settings(net, phase, observer, uniform).run(states, fixed)
 
 
 def free_steps(

@@ -1,8 +1,7 @@
-"""Step-size controllers: constant step sizes, and step sizes by a bound on the curvature."""
+"""Step-size controllers: the step sizes that are set, and step sizes by a bound on the curvature."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import torch
@@ -22,39 +21,21 @@ FELL = 0.9
 PAUSE = 4
 
 
-class StepSizeController(ABC):
-    """Chooses the step size of each state at the start of a free phase, and after each check of the residual."""
+class StepSizeController:
+    """Chooses the step size of each state at the start of a free phase, and after each check: those that are set."""
 
     #: Whether the step sizes stay what they are.
-    is_constant = False
-
-    @abstractmethod
-    def begin_(self, run: FreeRun) -> None:
-        """Choose the first step sizes."""
-
-    @abstractmethod
-    def steps_to_first_check(self, steps: int, chunk: int) -> int:
-        """Return the steps to the first check, where a constant step size would have it after ``steps``."""
-
-    @abstractmethod
-    def adapt_(self, run: FreeRun) -> None:
-        """Choose the next step sizes after a check; samples may be put back."""
-
-
-class ConstantStepSize(StepSizeController):
-    """The step sizes that are set."""
-
     is_constant = True
 
     def begin_(self, run: FreeRun) -> None:
-        """Leave the step sizes as they are."""
+        """Choose the first step sizes."""
 
     def steps_to_first_check(self, steps: int, chunk: int) -> int:
-        """Return ``steps``."""
+        """Return the steps to the first check, where a constant step size would have it after ``steps``."""
         return steps
 
     def adapt_(self, run: FreeRun) -> None:
-        """Leave the step sizes as they are."""
+        """Choose the next step sizes after a check; samples may be put back."""
 
 
 class CurvatureStepSize(StepSizeController):
@@ -66,6 +47,8 @@ class CurvatureStepSize(StepSizeController):
     large: they are halved, and the sample goes back to the last check. Each further estimate takes back one halving.
     What an estimate costs is counted among the steps.
     """
+
+    is_constant = False
 
     def __init__(self, shares: tuple[float, ...], tolerance: float | None) -> None:
         self.shares, self.goal = shares, tolerance or 0.0

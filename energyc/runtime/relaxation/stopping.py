@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import torch
@@ -27,12 +26,13 @@ class StoppingCriterion:
         self.least = phase.steps or 0
         self.most = self.least if phase.tolerance is None else phase.max_steps
         self.goal = float("inf") if phase.tolerance is None else phase.tolerance
-        self.patience = Patience(net.relax_patience)
+        self.patience = net.relax_patience
+        self.in_a_row: Tensor | None = None
 
     @property
     def reads_next_step(self) -> bool:
         """Return whether a sample stops by the residual of its next step alone, which a kernel can check by itself."""
-        return self.most >= self.least and self.patience.checks == 1
+        return self.most >= self.least and self.patience == 1
 
     @property
     def end(self) -> int:
@@ -56,8 +56,16 @@ class StoppingCriterion:
 
     def moving(self, residual: Tensor, count: Tensor) -> Tensor:
         """Return which samples go on, by their residual and their steps: [batch] each."""
-        left = ~self.patience.confirmed(residual <= self.goal) & (count < self.most)
+        left = ~self.confirmed(residual <= self.goal) & (count < self.most)
         return residual.isfinite() & ((count < self.least) | left)
+
+    def confirmed(self, within: Tensor) -> Tensor:
+        """Return which samples were ``within`` the tolerance at as many checks in a row as patience asks: [batch]."""
+        if self.patience == 1:
+            return within
+        before = torch.zeros_like(within, dtype=torch.int64) if self.in_a_row is None else self.in_a_row
+        self.in_a_row = torch.where(within, before + 1, 0)
+        return self.in_a_row >= self.patience
 
 
 class EarlyExit(StoppingCriterion):
@@ -104,51 +112,21 @@ class InferenceExit(EarlyExit):
         return super().residual(net, states, fixed, step, count)
 
 
-class Patience:
-    """Takes a sample for converged that is within the tolerance at so many ``checks`` in a row."""
-
-    def __init__(self, checks: int) -> None:
-        self.checks = checks
-        self.in_a_row: Tensor | None = None
-
-    def confirmed(self, within: Tensor) -> Tensor:
-        """Return which samples converged, by which are ``within`` the tolerance now: [batch]."""
-        if self.checks == 1:
-            return within
-        before = torch.zeros_like(within, dtype=torch.int64) if self.in_a_row is None else self.in_a_row
-        self.in_a_row = torch.where(within, before + 1, 0)
-        return self.in_a_row >= self.checks
-
-
 # -------------------------------------------------------------------- the batch
 
 
-class Batch(ABC):
-    """What the samples of a batch say of each other."""
+class Batch:
+    """What the samples of a batch say of each other: nothing where each is on its own."""
 
     #: Whether each sample is on its own.
-    is_independent: bool
-
-    @abstractmethod
-    def moving(self, moving: Tensor) -> Tensor:
-        """Return which samples go on, by those that would alone: [batch]."""
-
-    @abstractmethod
-    def residual(self, states: Tensors, residual: Tensor) -> Tensor:
-        """Return the residual of each sample at the end: [batch]."""
-
-
-class IndependentBatch(Batch):
-    """Samples that do not depend on each other."""
-
     is_independent = True
 
     def moving(self, moving: Tensor) -> Tensor:
-        """Return the same."""
+        """Return which samples go on, by those that would alone: [batch]."""
         return moving
 
     def residual(self, states: Tensors, residual: Tensor) -> Tensor:
-        """Return the same."""
+        """Return the residual of each sample at the end: [batch]."""
         return residual
 
 

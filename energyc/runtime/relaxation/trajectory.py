@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -131,7 +131,7 @@ class SegmentRecorder(StepRecorder):
 
     def steps_(self, run: FreeRun, states: list[Tensor], fixed: Fixed, count: int) -> bool:
         """Make some steps by kernels, and return whether they were made."""
-        net: Any = self.net
+        net = self.net
         skipped = 0 if self.last is None else max(0, count - self.last)
         if not count or net._serving("recorded", states) is None:
             return False
@@ -153,7 +153,7 @@ def run_recorded(
 ) -> tuple[FreePhase, Trajectory]:
     """Run a free phase and return it with its trajectory; with ``last`` only each sample's own last steps."""
     recorder = (SegmentRecorder if net.retraced else StepRecorder)(net, fixed, phase.step, last)
-    free = run_free_phase(net, states, fixed, phase, [recorder], uniform=True)
+    free = run_free_phase(net, states, fixed, phase, recorder, uniform=True)
     batch, whole = len(free.steps), segments(recorder.trajectory)
     if net.retraced and whole is not None:
         return free, whole if last is None else last_segments(whole, batch, last)

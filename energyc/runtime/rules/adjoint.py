@@ -1,4 +1,4 @@
-"""The adjoint equation, relaxed beside the states."""
+"""Rules by an adjoint: that of an equilibrium, solved or relaxed beside the states, or that of the steps."""
 
 from __future__ import annotations
 
@@ -7,13 +7,35 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..equations.equations import Equations
+from ..adjoints.backpropagation import backpropagate
+from ..adjoints.implicit import solve_adjoint
+from ..equations.by_autograd import start_vjp
+from ..equations.equations import Equations, rule
 from ..equations.records import Estimate, Fixed, RuleSettings, not_exploded, restricted
-from ..equations.rule import rule
 from ..nudging.nudged_phases import NudgeMonitor
 from ..relaxation.solver import run_free_phase
 from ..relaxation.steps import advance_
+from ..relaxation.trajectory import run_recorded, select_samples
 from ..tensors.states import Tensors, filled, finite, relative_change
+
+
+@rule("implicit", place=110, exact="any")
+def implicit(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
+    """The exact gradient at an equilibrium, which all other rules are judged by.
+
+        lambda = dC/dz + (I + step J)^T P^T lambda,    dC/dtheta = <step P^T lambda, dF/dtheta> + direct
+
+    Samples whose free phase exploded take no part. Raises RuntimeError where the equilibrium is not isolated.
+    """
+    free = run_free_phase(net, start, fixed, settings.free)
+    kept = not_exploded(free)
+    if not bool(kept.any()):
+        return Estimate(free, [], kept)
+    at, (states, aims) = restricted(kept, fixed, free.states, targets)
+    by_states, direct = net._cost_vjp(states, at, aims)
+    pushed = solve_adjoint(net, states, at, filled(by_states, states), free.step)
+    slopes = [net._force_vjp(states, at, pushed)[1], net._kink_gradient(states, at, pushed), direct]
+    return Estimate(free, slopes, kept, pushed)
 
 
 @rule("adjoint", place=60, exact="any", settings=("steps",))
@@ -42,9 +64,8 @@ def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors,
                 advance_(net, states, fixed, force, step)
     kept = not_exploded(free) & finite(a)
     at, (ends, a, aims) = restricted(kept, fixed, free.states, a, targets)
-    slopes_by_param = [net._force_vjp(ends, at, a)[1], net._kink_gradient(ends, at, a)]
-    slopes_by_param.append(net._cost_gradient(ends, at, aims))
-    return Estimate(free, slopes_by_param, kept, a)
+    slopes = [net._force_vjp(ends, at, a)[1], net._kink_gradient(ends, at, a), net._cost_gradient(ends, at, aims)]
+    return Estimate(free, slopes, kept, a)
 
 
 def adjoined(
@@ -57,3 +78,49 @@ def adjoined(
     force = net._force(states, fixed)
     ahead = [x + h * f for x, f, h in zip(states, force, step)]
     return net._proximal_adjoint(ahead, moved, fixed, step), force
+
+
+# -------------------------------------------------------------------- of the steps of a free phase
+
+
+@rule("tbptt", place=90, exact="any", needs=("trajectory",), settings=("steps",))
+def tbptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
+    """Backpropagation through the last steps alone, as many as a nudged phase has.
+
+    With k steps from a settled state it is what ``centered-ep`` gives with k nudged steps as beta -> 0, on a
+    conservative network (Ernoult et al. 2019).
+    """
+    return through_steps(net, start, fixed, targets, settings, settings.nudge.steps)[0]
+
+
+@rule("bptt", place=100, exact="any", needs=("trajectory",))
+def bptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
+    """The exact gradient of what evaluation runs: all steps, the start included.
+
+    lambda_k = (I + step J)^T P^T lambda_(k+1),    dC/dtheta = sum_k <step P^T lambda_(k+1), dF/dtheta(z_k)>
+    """
+    found, at, cotangents = through_steps(net, start, fixed, targets, settings)
+    through, direct = found.slopes
+    of_start = start_vjp(net, at, net._project_adjoint(net._start(at), cotangents))
+    return found._replace(slopes=[through, of_start, direct])
+
+
+def through_steps(
+    net: Equations,
+    start: list[Tensor],
+    fixed: Fixed,
+    targets: Tensors,
+    settings: RuleSettings,
+    last: int | None = None,
+) -> tuple[Estimate, Fixed, list[Tensor]]:
+    """Return the slopes through the ``last`` steps, by default all, and the direct ones.
+
+    Also return what is fixed for the samples that are kept, and the cotangents on their states before these steps.
+    """
+    free, trajectory = run_recorded(net, start, fixed, settings.free, last)
+    kept = not_exploded(free)
+    at, (states, aims) = restricted(kept, fixed, free.states, targets)
+    by_states, direct = net._cost_vjp(states, at, aims)
+    seeds = filled(by_states, states)
+    cotangents, through = backpropagate(net, select_samples(trajectory, kept), seeds, at, settings.free)
+    return Estimate(free, [through, direct], kept), at, cotangents

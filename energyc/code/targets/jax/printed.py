@@ -39,7 +39,7 @@ class Module:
 
 def bound(rules: Sequence[str], others: Sequence[str]) -> Body:
     """Functions of ``energyc.jax`` with the model given: rules, and others."""
-    learned = [DECLARED[rule].module for rule in rules]
+    learned = [DECLARED[rule].function for rule in rules]
     return tuple(_bound(group) for group in (others, learned) if group)
 
 
@@ -53,7 +53,7 @@ def _bound(functions: Sequence[str]) -> Assign:
 
 def network_class(name: str, rules: Sequence[str], names: Mapping[str, tuple[str, ...]]) -> Class:
     """The network as an object; ``names`` are those of the spec that are no fields of records."""
-    named = Dict(tuple((String(rule), Name(DECLARED[rule].module)) for rule in rules))
+    named = Dict(tuple((String(rule), Name(DECLARED[rule].function)) for rule in rules))
     body = [Assign(Name("model"), Name("MODEL")), Assign(Name("rules"), named)]
     body += [Assign(Name("names"), literal(dict(names)))] if names else []
     return Class(name, tuple(body), (quote("ej.Network"),), ("The network as an object with params of its own.",))

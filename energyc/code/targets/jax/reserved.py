@@ -18,4 +18,4 @@ _AROUND = "Values values blocks visit own".split()
 #: What functions read: no variable of theirs is called so.
 CALLED = frozenset({*RECORDS, *_ARGUMENTS, *_AROUND, *JAX, *STANDARD, "ej"})
 #: What is taken at the top of a module.
-RESERVED = frozenset({*CALLED, *_OWN, *_BOUND, *(DECLARED[rule].module for rule in RULES)})
+RESERVED = frozenset({*CALLED, *_OWN, *_BOUND, *(DECLARED[rule].function for rule in RULES)})

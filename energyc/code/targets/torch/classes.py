@@ -59,7 +59,7 @@ def layered_settings(context: Context, spaces: Mapping[str, Mapping[str, Expr]],
 
 def learning_rules(rules: Sequence[Declaration]) -> Body:
     """The functions of the rules that a class learns by, where there are any."""
-    functions = Tuple(tuple(runtime(rule.module) for rule in rules))
+    functions = Tuple(tuple(runtime(rule.function) for rule in rules))
     return (Assign(Name("learning_rules"), functions),) if rules else ()
 
 

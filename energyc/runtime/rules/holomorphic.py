@@ -1,4 +1,4 @@
-"""Holomorphic nudges: on a circle in the complex plane (Laborieux and Zenke 2022)."""
+"""Holomorphic equilibrium propagation: nudges on a circle in the complex plane (Laborieux and Zenke 2022)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,65 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from ..equations.equations import Equations
+from ..equations.equations import Equations, rule
 from ..equations.inputs import given
 from ..equations.records import Estimate, Fixed, FreePhase, Phase, RuleSettings, Slopes, not_exploded, restricted
+from ..nudging.nudged_phases import NudgeMonitor
+from ..nudging.strength import nudging_strength
+from ..relaxation.solver import run_free_phase
 from ..tensors.states import Tensors, finite, norm, relative_change, subtract, unshared
-from .nudged_phases import NudgeMonitor
-from .strength import nudging_strength
 
 #: The antisymmetric correction as a function of a real displacement.
 RealCorrection = Callable[[Tensors], Sequence[Tensor | None]]
 #: What is subtracted from a complex force, times the nudge.
 ComplexNudge = Callable[[Tensors, Fixed, Tensors], list[Tensor | None]]
+
+
+@rule(
+    "holomorphic-ep",
+    place=70,
+    exact="gradient",
+    needs=("contrast", "holomorphic"),
+    settings=("radius", "points", "steps"),
+    order=0,
+    instead="holomorphic-aep",
+)
+def holomorphic_ep(
+    net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings
+) -> Estimate:
+    """Nudges on a circle of radius r in the complex plane (Laborieux and Zenke 2022).
+
+        dC/dtheta = Re (1 / (N r)) sum_k exp(-2 pi i k / N) dE/dtheta(z(r exp(2 pi i k / N))) + O(r^N)
+
+    A Cauchy sum for the derivative at beta = 0, which exists where the force is analytic; F must be a gradient, as in
+    ``ep``.
+    """
+    free = run_free_phase(net, start, fixed, settings.free)
+    return holomorphic_contrast(net, free, fixed, targets, settings)
+
+
+@rule(
+    "holomorphic-aep",
+    place=80,
+    exact="any",
+    needs=("contrast", "correction", "held-correction", "holomorphic"),
+    settings=("radius", "points", "steps"),
+    order=0,
+)
+def holomorphic_aep(
+    net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings
+) -> Estimate:
+    """``holomorphic-ep`` for any force: nudges on a circle with the correction of ``aep`` at z*.
+
+    The correction is a real linear map, so that it acts on real and imaginary parts apart.
+    """
+    free = run_free_phase(net, start, fixed, settings.free)
+    held = net._hold(free.states, fixed)
+
+    def correction(moved: Tensors) -> Sequence[Tensor | None]:
+        return net._held_correction(held, fixed, moved)
+
+    return holomorphic_contrast(net, free, fixed, targets, settings, correction)
 
 
 class HolomorphicExtension(Protocol):

@@ -1,13 +1,61 @@
-"""The clamped phase: some states are held where the targets say, the others relax around them."""
+"""Rules of a clamped phase: some states are held where the targets say, the others relax around them."""
 
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
-from ..equations.equations import Equations
-from ..equations.records import Fixed, FreePhase, Phase, not_exploded, restricted
+from ..equations.equations import Equations, rule
+from ..equations.records import Estimate, Fixed, FreePhase, Phase, RuleSettings, not_exploded, restricted
+from ..nudging.contrast import energy_contrast
 from ..relaxation.solver import run_free_phase
 from ..tensors.states import Tensors
+
+
+@rule(
+    "chl",
+    place=120,
+    exact="gradient",
+    needs=("clamped",),
+    objective="E(clamped) - E(free)",
+    instead="centered-ep",
+)
+def chl(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Estimate:
+    """Contrastive Hebbian learning (Movellan 1991), with z^c the equilibrium whose outputs are held at the targets.
+
+        d/dtheta (E(z^c) - E(z*)) = dE/dtheta(z^c) - dE/dtheta(z*)
+
+    Both phases rest where the energy is critical in what moves, so that their displacements have no share in it. It is
+    not the gradient of the cost, but that of the error in the metric of the energy where the error is small.
+    """
+    free, clamped = free_and_clamped_phases(net, start, fixed, targets, settings.free)
+    kept, at, states, held = common_samples(free, clamped, fixed)
+    slopes = [energy_contrast(net, held, states, at)]
+    return Estimate(free, slopes, kept, health={"clamped": clamped.residual})
+
+
+@rule(
+    "predictive-coding",
+    place=130,
+    exact="gradient",
+    needs=("clamped", "slopes", "predictions"),
+    objective="E(clamped)",
+    instead="chl",
+)
+def predictive_coding(
+    net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings
+) -> Estimate:
+    """Predictive coding (Whittington and Bogacz 2017), z^c the equilibrium whose outputs are held at the targets.
+
+        d/dtheta E(z^c) = dE/dtheta(z^c)
+
+    E is the sum of squared prediction errors, all of which vanish in a free phase. It is not the gradient of the cost,
+    and tends to it where the outputs are predicted with little precision beside the other states.
+    """
+    free, clamped = free_and_clamped_phases(net, start, fixed, targets, settings.free)
+    kept, at, _, held = common_samples(free, clamped, fixed)
+    slopes = [net._descent_gradient(held, at)]
+    return Estimate(free, slopes, kept, health={"clamped": clamped.residual})
 
 
 def run_clamped_phase(net: Equations, free: Tensors, fixed: Fixed, targets: Tensors, phase: Phase) -> FreePhase:
