@@ -29,7 +29,7 @@ OPENERS = {
     "runtime/rules/__init__.py": "files of the installation",
     "surfaces/html/pages.py": "files of the installation",
     "surfaces/lsp/words.py": "files of the installation",
-    "surfaces/cli/new_command.py": "files of the installation",
+    "surfaces/api/files.py": "files of the installation",
     "surfaces/api/compile.py": "the package that it would replace",
     "surfaces/report/catalogue.py": "files of the installation",
     "surfaces/cli/candidates.py": "files of the installation, and specs for completion",

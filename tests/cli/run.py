@@ -1,9 +1,11 @@
-"""Commands in this process, with what they wrote and their exit status."""
+"""Commands in this process, with what they wrote and their exit status; programs in processes of their own."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 
 from energyc.surfaces.cli import main
 
+ROOT = Path(__file__).resolve().parents[2]
 SMALL = """\
 # A small network.
 network small
@@ -96,3 +99,20 @@ def written(folder: Path, text: str = SMALL, name: str = "small") -> Path:
     path = folder / f"{name}.energy"
     path.write_text(text)
     return path
+
+
+def in_python(
+    program: str, *arguments: object, folder: Path = ROOT, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a Python program, or ``-m MODULE``, in a process of its own, where ``energyc`` is this package."""
+    command = [*program.split()] if program.startswith("-m ") else ["-c", program]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **environ}
+    return subprocess.run(
+        [sys.executable, *command, *map(str, arguments)],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=600,
+    )

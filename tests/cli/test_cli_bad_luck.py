@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from energyc import pipeline
 from energyc.language.diagnostics import UserError, arithmetic
-from tests.cli.run import SMALL, energyc, written
+from tests.cli.run import ROOT, SMALL, energyc, in_python, written
 from tests.quick import few
 
 Capture = pytest.CaptureFixture[str]
@@ -24,17 +23,10 @@ NO_COST = "\n".join(line for line in SMALL.splitlines() if not line.startswith("
 def run_shell(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """A shell command in a folder, where ``energyc`` runs this package."""
     line = command.replace("energyc", f"{sys.executable} -m energyc", 1)
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment}
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     return subprocess.run(
         line, shell=True, cwd=folder, env=env, capture_output=True, text=True, errors="replace", timeout=120
     )
-
-
-def in_python(program: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A Python program in a folder, in a process of its own."""
-    command = [sys.executable, "-c", program, *arguments]
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, errors="replace", timeout=600)
 
 
 @pytest.mark.parametrize(
@@ -83,20 +75,6 @@ def test_training_needs_a_cost(tmp_path: Path, capfd: Capture) -> None:
     assert done.status == 1
     assert "error[E0516]: small has no cost" in done.err
     assert not (tmp_path / "run").exists()
-
-
-def test_a_device_that_holds_no_numbers(tmp_path: Path, capfd: Capture) -> None:
-    done = energyc(capfd, "train", written(tmp_path), "--device", "meta", "--out", tmp_path / "run")
-    assert done.status == 1
-    assert "error[E0902]: the device meta cannot be used" in done.err
-    with pytest.raises(UserError):
-        pipeline.check_device("meta")
-
-
-def test_more_threads_than_cores(tmp_path: Path, capfd: Capture) -> None:
-    done = energyc(capfd, "bench", written(tmp_path), "--threads", "99999999")
-    assert done.status == 2
-    assert "99999999 is more than the" in done.err
 
 
 @pytest.mark.slow
@@ -166,7 +144,7 @@ def test_paths_that_are_not_utf8(tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"f\xff")
     folder.mkdir()
     (folder / "small.energy").write_text(SMALL)
-    done = in_python(ONE_BY_ONE, tmp_path, str(folder / "small.energy"), str(folder / "run"))
+    done = in_python(ONE_BY_ONE, folder / "small.energy", folder / "run", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads((folder / "run" / "run.json").read_text())["network"] == "small"
 
@@ -189,7 +167,7 @@ sys.exit(sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 for child i
 @pytest.mark.slow
 def test_several_runs_begun_at_once_take_a_folder_each(tmp_path: Path) -> None:
     written(tmp_path)
-    done = in_python(AT_ONCE, tmp_path)
+    done = in_python(AT_ONCE, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == [f"small-{k}" for k in range(1, 5)]
 

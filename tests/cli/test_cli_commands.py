@@ -91,16 +91,6 @@ def test_the_kept_spec_is_resolved(tmp_path: Path, capfd: Capture) -> None:
 
 
 @pytest.mark.slow
-def test_a_loaded_run_has_the_trained_weights(tmp_path: Path, capfd: Capture) -> None:
-    path, run = written(tmp_path), tmp_path / "run"
-    assert energyc(capfd, "train", path, "--out", run, "--steps", "3", "--seed", "4").status == 0
-    fresh, trained = package.load(path, seed=4), package.load(run)
-    assert trained.params["W"].dtype == torch.float32
-    assert not torch.equal(fresh.params["W"], trained.params["W"])
-    assert (fresh.params["W"] - trained.params["W"]).abs().max() < 0.1
-
-
-@pytest.mark.slow
 def test_training_in_double_precision(tmp_path: Path, capfd: Capture) -> None:
     run = tmp_path / "run"
     done = energyc(capfd, "train", written(tmp_path), "--out", run, "--steps", "2", "--set", "train.dtype=float64")
@@ -131,11 +121,6 @@ def test_a_resumed_run_says_which_steps_its_time_counts(tmp_path: Path, capfd: C
     assert "2 steps in " in energyc(capfd, "train", written(tmp_path), "--steps", "2", "--out", run).out
     longer = energyc(capfd, "train", "--resume", run, "--steps", "5")
     assert "5 steps, the 3 since resuming at step 2 in " in longer.out
-
-
-def test_beta_auto_is_no_note(tmp_path: Path, capfd: Capture) -> None:
-    spec = written(tmp_path, SMALL.replace("beta = 1/2", "beta = auto"))
-    assert "beta = auto" not in energyc(capfd, "check", spec).out
 
 
 @pytest.mark.slow
@@ -254,12 +239,6 @@ def test_seeds(tmp_path: Path, capfd: Capture) -> None:
     assert energyc(capfd, "verify", run, "--quiet").out.count("  health: ") == 2
 
 
-def test_the_summary_of_seeds_has_their_health(tmp_path: Path, capfd: Capture) -> None:
-    done = energyc(capfd, "train", written(tmp_path), "--seeds", "2", "--steps", "2", "--out", tmp_path / "runs")
-    lines = [line for line in done.out.splitlines() if line.startswith("  seed ")]
-    assert [line[:9] for line in lines] == ["  seed 0:", "  seed 1:"] and "gradient" in lines[1]
-
-
 @pytest.mark.parametrize("stage", ["tree", "network", "ir", "forces", "jacobian", "plan", "torch"])
 def test_every_stage_can_be_shown(stage: str, tmp_path: Path, capfd: Capture) -> None:
     done = energyc(capfd, "show", written(tmp_path), "--stage", stage)
@@ -330,16 +309,6 @@ def test_new_checks_and_trains(tmp_path: Path, capfd: Capture, monkeypatch: pyte
     assert energyc(capfd, "new", "mine").status == 1
     assert energyc(capfd, "new", "energy").status == 1
     assert energyc(capfd, "new", "../x y").status == 1
-
-
-@pytest.mark.slow
-def test_verify(tmp_path: Path, capfd: Capture) -> None:
-    done = energyc(capfd, "verify", written(tmp_path), "--preset", "tiny", "--rule", "centered-ep", "--format", "json")
-    assert done.status == 0, done
-    rules = done.json["rules"]
-    assert rules["centered-ep"]["limit"]["cosine"] > 0.9999
-    assert "W" in rules["centered-ep"]["params"]
-    assert done.json["spectrum"]["step_radius"] < 1
 
 
 @pytest.mark.slow

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from energyc.code.targets import TARGETS
-from tests.cli.run import energyc, written
+from tests.cli.run import energyc, in_python, written
 
 Capture = pytest.CaptureFixture[str]
 #: Folders as they may be given, of which the last is absolute.
@@ -31,8 +29,7 @@ def test_the_last_line_imports_the_module(
     done = energyc(capfd, *options)
     line = done.err.splitlines()[-1].removeprefix("in Python: ")
     assert done.status == 0 and energyc(capfd, *options, "--format", "json").json["files"][0]["import"] == line
-    program = f"{line}\nprint(Small.__name__)"
-    found = subprocess.run([sys.executable, "-c", program], cwd=place, capture_output=True, text=True, timeout=120)
+    found = in_python(f"{line}\nprint(Small.__name__)", folder=place)
     assert found.stdout == "Small\n", found.stderr
 
 

@@ -10,7 +10,6 @@ import select
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -23,9 +22,8 @@ from energyc.language.settings import Nudge, Relax, TrainOptions, table
 from energyc.runtime.rules import RULES
 from energyc.surfaces.cli.main import COMMANDS
 from energyc.surfaces.cli.main import energyc as group
-from tests.cli.run import energyc, written
+from tests.cli.run import ROOT, energyc, in_python, written
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMES = ROOT / "grammar" / "names.json"
 SPEC = """\
 network s   # preset not_one { }
@@ -136,18 +134,15 @@ def test_a_tab_imports_no_more_than_it_needs(place: Path) -> None:
         f"print({heavy} or 'none', status, file=sys.stderr)"
     )
     words = {"COMP_WORDS": "energyc train s.energy --set relax.ste", "COMP_CWORD": "4"}
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "_ENERGYC_COMPLETE": "bash_complete", **words}
-    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60)
+    done = in_python(code, folder=place, _ENERGYC_COMPLETE="bash_complete", **words)
     assert (done.stdout, done.stderr) == ("plain,relax.step=\nplain,relax.steps=\n", "none 0\n")
 
 
 def test_no_command_imports_more_for_its_options() -> None:
     heavy = "{'torch', 'sympy', 'numpy', 'lark', 'rich', 'pydantic', 'scipy'} & set(sys.modules)"
-    names = [f"energyc.surfaces.cli.{name}_command" for name in COMMANDS]
+    names = [f"energyc.surfaces.cli.{name}_commands" for name in ("spec", "run", "study", "machine")]
     code = f"import sys, {', '.join(names)}; sys.exit(str({heavy}) if {heavy} else 0)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
-    )
+    done = in_python(code)
     assert done.returncode == 0, done.stderr
 
 

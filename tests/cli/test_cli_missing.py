@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from energyc.extras import install_extra, requirements
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.cli.run import ROOT, in_python
 
 #: What a command needs that not every installation has: arguments, the module, its extra, the code of the error.
 NEEDS = {
@@ -49,15 +45,9 @@ NOWHERE = {
 }
 
 
-def _in_python(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", program]
-    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=60)
-
-
 @pytest.mark.parametrize("command", NOWHERE)
 def test_a_path_to_nothing_is_refused_before_anything_heavy_is_imported(command: str, tmp_path: Path) -> None:
-    done = _in_python(WITHOUT.format(module="nothing", arguments=command.split()), tmp_path)
+    done = in_python(WITHOUT.format(module="nothing", arguments=command.split()), folder=tmp_path)
     assert done.stdout == "1 []\n", done.stderr
     assert done.stderr.startswith(f"error[{NOWHERE[command]}]: ") and "  = help: " in done.stderr
 
@@ -67,8 +57,7 @@ def test_a_missing_library_is_said_before_anything_heavy_is_imported(case: str, 
     arguments, module, extra, code = NEEDS[case]
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "run.json").write_text("{}")
-    program = WITHOUT.format(module=module, arguments=arguments)
-    done = _in_python(program, tmp_path)
+    done = in_python(WITHOUT.format(module=module, arguments=arguments), folder=tmp_path)
     assert done.stdout == "1 []\n", done.stderr
     assert f"error[{code}]" in done.stderr and "not installed" in done.stderr
     assert done.stderr.endswith(f"  = help: {install_extra(extra)}\n")
@@ -93,7 +82,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(command: st
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "run.json").write_text("{}")
     (tmp_path / "file").touch()
-    done = _in_python(WITHOUT.format(module="nothing", arguments=[*command.split(), "file/a/b.html"]), tmp_path)
+    done = in_python(WITHOUT.format(module="nothing", arguments=[*command.split(), "file/a/b.html"]), folder=tmp_path)
     assert done.stdout == "1 []\n", done.stderr
     message = f"cannot write file/a/b.html: {tmp_path / 'file'} is a file, not a folder"
     assert done.stderr == f"error[E0906]: {message}\n  = help: choose another path\n"

@@ -9,12 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 
-import energyc as package
-from energyc.language.diagnostics import UserError
 from energyc.surfaces.cli.main import COMMANDS
 from energyc.surfaces.report import check
 from tests.cli.run import LANGUAGE, SMALL, UNTIED, energyc, written
@@ -41,12 +37,6 @@ def test_wrong_usage_is_2_and_names_the_nearest_command(tmp_path: Path, capfd: C
     changed = energyc(capfd, "train", "--resume", tmp_path, "--rule", "ep", "--set", "J=3")
     assert changed.status == 2
     assert "--resume cannot change --rule, --set" in changed.err
-
-
-def test_a_missing_file_is_1(capfd: Capture) -> None:
-    done = energyc(capfd, "check", "nowhere.energy")
-    assert done.status == 1
-    assert done.err.startswith("error[E0901]: there is no file nowhere.energy")
 
 
 def test_errors_of_a_spec_go_to_standard_error(tmp_path: Path, capfd: Capture) -> None:
@@ -239,19 +229,6 @@ def test_numbers_that_nothing_can_be_done_with(arguments: tuple[str, ...], capfd
     assert f"Invalid value for '{arguments[2]}': {arguments[3]} is not" in done.err
 
 
-@pytest.mark.slow
-def test_dtypes_and_seeds_of_a_loaded_network(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    for dtype in ("float17", "nn", "int32", torch.int32, torch.complex64, 64, np.int32):
-        with pytest.raises(UserError, match="cannot be used: states and params are real") as caught:
-            package.load(path, dtype=dtype)
-        assert caught.value.code == "E0902"
-    for seed in (10**30, 1.5):
-        with pytest.raises(UserError, match=r"the seed .* cannot be used"):
-            package.load(path, seed=seed)
-    assert package.load(path, dtype=torch.float16).params["W"].dtype == torch.float16
-
-
 def test_colour_is_asked_for_or_not(tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path)
     assert "\x1b[" in energyc(capfd, "check", path, "--color", "always").out
@@ -265,20 +242,6 @@ def test_standard_input(capfd: Capture) -> None:
     assert done.status == 0
     assert done.json["network"] == "small"
     assert energyc(capfd, "check", "-", stdin="").status == 1
-
-
-def test_a_file_that_cannot_be_written(tmp_path: Path, capfd: Capture) -> None:
-    path = written(tmp_path)
-    (tmp_path / "file").write_text("")
-    done = energyc(capfd, "compile", path, "-o", tmp_path / "file" / "below")
-    assert done.status == 1
-    assert "error[E0906]" in done.err
-
-
-def test_a_device_that_is_not_there(tmp_path: Path, capfd: Capture) -> None:
-    done = energyc(capfd, "train", written(tmp_path), "--device", "warp:3", "--out", tmp_path / "run")
-    assert done.status == 1
-    assert "error[E0902]" in done.err
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
-import subprocess
 import sys
 from email.message import Message
 from pathlib import Path
@@ -16,27 +15,21 @@ from packaging.requirements import Requirement
 
 from energyc import extras
 from energyc.extras import pip_install
-from energyc.surfaces.doctor import examination, requirements, trial_findings
+from energyc.surfaces.doctor import examination, trial_findings
+from energyc.surfaces.doctor.examination import Examination, lacks
 from energyc.surfaces.doctor.finding import Finding, carried_out
-from energyc.surfaces.doctor.installing import compiler_install
-from energyc.surfaces.doctor.requirements import lacks
-from tests.cli.run import energyc
+from energyc.surfaces.doctor.trial_findings import compiler_install
+from tests.cli.run import ROOT, energyc, in_python
 from tests.quick import slow
 
-ROOT = Path(__file__).resolve().parents[2]
 Capture = pytest.CaptureFixture[str]
 
 
 def doctor(*shadows: Path, **environ: str) -> tuple[int, dict[str, Any], str]:
     """Run the command as a process; modules in the folders of ``shadows`` come before those that are installed."""
     places = [*map(str, shadows), str(ROOT), *(path for path in sys.path if path)]
-    done = subprocess.run(
-        [sys.executable, "-m", "energyc", "doctor", "--format", "json"],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(places), **environ},
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
+    path = os.pathsep.join(places)
+    done = in_python("-m energyc doctor --format json", **{"OMP_NUM_THREADS": "1", "PYTHONPATH": path, **environ})
     assert "Traceback" not in done.stderr and "internal error" not in done.stderr, done.stderr
     report = json.loads(done.stdout)
     assert report["works"] == (done.returncode == 0)
@@ -168,10 +161,10 @@ def test_what_is_missing_has_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", nothing)
-    found = {finding.name: finding for finding in requirements.extras()}
+    found = {finding.name: finding for finding in examination.extras()}
     assert found["extra plots"].says == "matplotlib is not installed"
     assert str(found["extra plots"].mend).endswith("-m pip install 'matplotlib>=3.8'")
-    (core,) = requirements.libraries()
+    (core,) = examination.libraries()
     assert core.state == "missing" and "'torch>=2" in str(core.mend) and "'lark>=1" in str(core.mend)
 
 
@@ -212,7 +205,7 @@ def test_commands_fit_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_lines_for_a_reader(monkeypatch: pytest.MonkeyPatch, capfd: Capture) -> None:
     found = [Finding("torch", "works", "2.13", core=True), Finding("extra plots", "missing", "no matplotlib", "pip x")]
-    monkeypatch.setattr(examination, "examined", lambda: found)
+    monkeypatch.setattr(examination, "examined", lambda: Examination(found))
     done = energyc(capfd, "doctor")
     assert done.status == 0
     assert (

@@ -12,23 +12,14 @@ from typing import Any
 
 import pytest
 
+from energyc.highlight import LOGIC, SPECIAL
 from energyc.language.diagnostics import Source
+from energyc.language.resolve.words import LANGUAGE_FUNCTIONS, LAWS, SETS
 from energyc.language.syntax import parse
+from energyc.language.syntax.scan import DECLARATION_WORDS, EQUATION_WORDS, SETTINGS_WORDS
 from energyc.pipeline import resolve
 from energyc.version import __version__
-from tests.editors.words import (
-    DECLARATION_WORDS,
-    EQUATION_WORDS,
-    INSIDE,
-    LANGUAGE_FUNCTIONS,
-    LAWS,
-    LOGIC,
-    OTHERS,
-    SETS,
-    SETTINGS_WORDS,
-    SPECIAL,
-    one_of,
-)
+from tests.editors.words import INSIDE, OTHERS, one_of
 
 VSCODE = Path(__file__).resolve().parents[2] / "editors" / "vscode"
 GRAMMAR = VSCODE / "syntaxes" / "energy.tmLanguage.json"

@@ -9,20 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from energyc.highlight import LOGIC, SPECIAL
+from energyc.language.resolve.words import LANGUAGE_FUNCTIONS, LAWS, SETS
+from energyc.language.syntax.scan import DECLARATION_WORDS, EQUATION_WORDS, SETTINGS_WORDS
 from energyc.version import __version__
-from tests.editors.words import (
-    DECLARATION_WORDS,
-    EQUATION_WORDS,
-    INSIDE,
-    LANGUAGE_FUNCTIONS,
-    LAWS,
-    LOGIC,
-    OTHERS,
-    SETS,
-    SETTINGS_WORDS,
-    SPECIAL,
-    one_of,
-)
+from tests.editors.words import INSIDE, OTHERS, one_of
 
 ROOT = Path(__file__).resolve().parents[2]
 EDITORS = ROOT / "editors"

@@ -13,7 +13,7 @@ import torch
 
 import energyc
 from energyc.resources import resource
-from energyc.surfaces.html.result_cards import run_html, run_latex
+from energyc.surfaces.html.cards import run_html, run_latex
 from tests.html.browser import opened
 from tests.html.hostile import ATTACKS, SPEC, harmless, hostile
 from tests.html.test_markup import read

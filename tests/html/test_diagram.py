@@ -17,8 +17,7 @@ from energyc.mathematics.ir.interpreter import evaluate, key
 from energyc.pipeline import Choices
 from energyc.resources import resource
 from energyc.surfaces.html.boxes import Box, Line, drawing
-from energyc.surfaces.html.diagram import diagram
-from energyc.surfaces.html.whole import _depths, whole_diagram
+from energyc.surfaces.html.diagram import _depths, diagram, whole_diagram
 from tests.html.hostile import SPEC
 
 SIZES = {

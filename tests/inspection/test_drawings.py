@@ -13,9 +13,15 @@ from matplotlib.patches import Rectangle
 from energyc.studies.inspection.traces import Trace
 from energyc.surfaces.charts import canvas
 from energyc.surfaces.report import relaxation
-from energyc.surfaces.report.attention_maps import Ground, draw_matrices, draw_over_image
-from energyc.surfaces.report.tiles import draw_memories, draw_similarity, mosaic
-from energyc.surfaces.report.trace_curves import draw_energies, draw_states
+from energyc.surfaces.report.images import (
+    Ground,
+    draw_matrices,
+    draw_memories,
+    draw_over_image,
+    draw_similarity,
+    mosaic,
+)
+from energyc.surfaces.report.relaxation import draw_energies, draw_states
 
 
 def trace(names: str, t1: int = 3, last: int = 9) -> Trace:

@@ -25,8 +25,8 @@ from energyc.studies.verify.compare import Measure, Sweep
 from energyc.studies.verify.looseness import Loose, Looseness
 from energyc.surfaces.charts.canvas import draw_charts
 from energyc.surfaces.charts.learning import health_charts, learning_charts, seed_charts
-from energyc.surfaces.report import relaxation, sweep_plots, tiles, trace_curves
-from energyc.surfaces.report.attention_maps import Ground, draw_matrices, draw_over_image
+from energyc.surfaces.report import images, relaxation, sweep_plots
+from energyc.surfaces.report.images import Ground, draw_matrices, draw_over_image
 
 #: Names of a term, a state, a metric, a network: usual ones, and one as long as a spec may want it.
 NAMES = ("attention", "a_rather_long_name_that_somebody_gave_to_a_term_of_the_energy")
@@ -69,12 +69,12 @@ def image(name: str, path: Path) -> None:
 # ruff: noqa: E501
 #: Each function of the report that draws, and how it is called.
 KINDS: dict[str, Draw] = {
-    "draw_energies": lambda name, path: trace_curves.draw_energies({"block 0": trace(name)}, path),
-    "draw_states": lambda name, path: trace_curves.draw_states({"inference": {"": trace(name)}}, path),
+    "draw_energies": lambda name, path: relaxation.draw_energies({"block 0": trace(name)}, path),
+    "draw_states": lambda name, path: relaxation.draw_states({"inference": {"": trace(name)}}, path),
     "draw_trace": lambda name, path: relaxation.draw_trace({name: 1e6 * np.ones((60, 2)), "residual": np.ones((60, 2))}, 9, path),
-    "draw_images": lambda name, path: relaxation.draw_images({"reconstruction": torch.ones(3, 1, 4, 4)}, path),
-    "draw_memories": lambda name, path: tiles.draw_memories(np.ones((4, 1, 3, 3)), path, title=f"{name}: 4 rows, through {name}"),
-    "draw_similarity": lambda name, path: tiles.draw_similarity(np.eye(3), path, title=f"{name}: similarity of its 3 places"),
+    "draw_images": lambda name, path: images.draw_images({"reconstruction": torch.ones(3, 1, 4, 4)}, path),
+    "draw_memories": lambda name, path: images.draw_memories(np.ones((4, 1, 3, 3)), path, title=f"{name}: 4 rows, through {name}"),
+    "draw_similarity": lambda name, path: images.draw_similarity(np.eye(3), path, title=f"{name}: similarity of its 3 places"),
     "draw_over_image": image,
     "draw_matrices": lambda name, path: draw_matrices(np.ones((3, 5, 5)), [0, 1, 2], path, title=f"weights in {name} at the end of the free phase, test sample 0", names=(f"query ({name})", f"key ({name})")),
     "_plot_curves": lambda name, path: draw_charts(learning_charts({"": rows(name)}, 100), path, title=f"{name}, centered-ep", columns=2),

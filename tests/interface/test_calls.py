@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import pytest
 import torch
 
 import energyc
+from tests.cli.run import in_python
 from tests.quick import few
 
 SPEC = """
@@ -181,6 +180,11 @@ def test_the_warning_is_silenced_by_its_class() -> None:
         loaded()(inputs(), steps=2)
 
 
+@pytest.mark.filterwarnings("error")
+def test_steps_that_are_differentiated_through_do_not_warn() -> None:
+    loaded()(inputs(), steps=2, rule="bptt")
+
+
 # -------------------------------------------------------------------- mistakes
 
 MISTAKES: dict[str, tuple[Any, str]] = {
@@ -231,6 +235,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     "record": (lambda n, x: n.relax({"x": x}, record="enrgy"), "cannot record 'enrgy'"),
     "no targets": (lambda n, x: n.gradients({"x": x}, None), r"targets are given as a dict .* \{\"t\": ...\}; nothing"),
     "targets by another name": (lambda n, x: n.gradients({"x": x}, {"y": x[:, :2]}), "no value for target 't'"),
+    "a target too many": (lambda n, x: n.gradients({"x": x}, {"t": x[:, :2], "q": x}), "there is no target 'q'"),
     "targets: a tensor": (lambda n, x: n.gradients({"x": x}, x[:, :2]), "targets are given as a dict"),
     "nan in targets": (
         lambda n, x: n.gradients({"x": x}, {"t": x[:, :2] / 0}),
@@ -239,11 +244,14 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     "fewer targets": (lambda n, x: n.gradients({"x": x}, {"t": x[:3, :2]}), "differ in their number of samples"),
     "unknown rule": (lambda n, x: n.gradients({"x": x}, {"t": x[:, :2]}, rule="backprop"), "holds no rule 'backprop'"),
     "beta": (lambda n, x: n.gradients({"x": x}, {"t": x[:, :2]}, beta="big"), "finite number other than 0, or 'auto'"),
+    "beta 0": (lambda n, x: n.gradients({"x": x}, {"t": x[:, :2]}, beta=0), "the strength of a nudge"),
+    "beta nan": (lambda n, x: n.gradients({"x": x}, {"t": x[:, :2]}, beta=float("nan")), "the strength of a nudge"),
     "beta: a list": (lambda n, x: n.gradients({"x": x}, {"t": x[:, :2]}, beta=[1]), r"is a number, not \[1\]"),
     "points": (lambda n, x: n.gradients({"x": x}, {"t": x[:, :2]}, points=1.5), "points is 1 or more"),
     "nudge_steps": (lambda n, x: n.gradients({"x": x}, {"t": x[:, :2]}, nudge_steps="all"), "nudge_steps is 1 or more"),
     "penalty": (lambda n, x: n.gradients({"x": x}, {"t": x[:, :2]}, penalty="x"), "penalty is a number, not 'x'"),
     "directions": (lambda n, x: n.gradients({"x": x}, {"t": x[:, :2]}, directions={}), "no value for state 'z'"),
+    "no states": (lambda n, x: n.energy({}, {"x": x}), "no value for state"),
     "energy: states": (lambda n, x: n.energy(x, {"x": x}), "states are given as a dict"),
     "force: clamps": (lambda n, x: n.force(n.relax({"x": x}).states, x), "clamps are given as a dict"),
     "readout: Relaxed": (
@@ -356,6 +364,9 @@ LOADING: dict[str, tuple[dict[str, Any], str]] = {
     "an integer dtype": ({"dtype": "int32"}, "int32"),
     "no dtype": ({"dtype": 32}, "32"),
     "a seed": ({"seed": "0"}, "seed"),
+    "a complex dtype": ({"dtype": torch.complex64}, "cannot be used: states and params are real"),
+    "a huge seed": ({"seed": 10**30}, "the seed .* cannot be used"),
+    "half a seed": ({"seed": 1.5}, "the seed .* cannot be used"),
     "a rule": ({"rules": ["backprop"]}, "backprop"),
     "a rule as a word": ({"rules": "backprop"}, "backprop"),
     "rules: a number": ({"rules": 3}, "rules"),
@@ -464,7 +475,7 @@ def test_a_network_is_pickled_in_one_process_and_used_in_another(target: str, tm
     paths = [tmp_path / name for name in ("net.pkl", "net.pt", "out.pt")]
     paths[0].write_bytes(pickle.dumps((net, rest, x)))
     torch.save(net, paths[1])
-    done = subprocess.run([sys.executable, "-c", FRESH, *map(str, paths)], cwd=tmp_path, capture_output=True, text=True)
+    done = in_python(FRESH, *paths, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     found = torch.load(paths[2])
     torch.testing.assert_close(found["out"], net(x)["out"].detach(), rtol=1e-12, atol=1e-12)
@@ -479,7 +490,7 @@ def test_a_record_alone_survives_another_process(tmp_path: Path) -> None:
     path = tmp_path / "rest.pkl"
     path.write_bytes(pickle.dumps(loaded().relax({"x": inputs()})))
     script = "import pickle, sys; print(repr(pickle.load(open(sys.argv[1], 'rb'))))"
-    done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True)
+    done = in_python(script, path)
     assert done.stdout.startswith("Relaxed(5 samples"), done.stderr
 
 

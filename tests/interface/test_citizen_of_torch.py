@@ -5,9 +5,6 @@ from __future__ import annotations
 import copy
 import gc
 import io
-import os
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +14,7 @@ import pytest
 import torch
 
 import energyc
+from tests.cli.run import in_python
 from tests.interface.test_calls import LAYERS, SPEC, inputs
 from tests.interface.test_rule_of_calls import NOISY
 from tests.layers.test_nudged_layers import TURNED
@@ -109,10 +107,7 @@ def test_an_exported_program_asks_for_its_network(tmp_path: Path) -> None:
         "net = energyc.load('cell.energy', dtype='float64', target='torch')\n"
         "print(float(program(x).sum()))\n"
     )
-    env = {**os.environ, "PYTHONPATH": str(PAGE.parents[1])}
-    done = subprocess.run(
-        [sys.executable, "-c", there], cwd=tmp_path, env=env, capture_output=True, text=True, check=True
-    )
+    done = in_python(there, folder=tmp_path)
     said, value = done.stdout.splitlines()
     assert said == "this graph calls a network of energyc" and float(value) == pytest.approx(expected, abs=1e-12)
 

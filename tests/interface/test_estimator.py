@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import energyc
+from tests.cli.run import in_python
 
 CLASSIFIER = """
 network clusters
@@ -143,5 +142,5 @@ def test_without_scikit_learn_it_says_what_to_install() -> None:
         "try: energyc.Estimator\n"
         "except energyc.UserError as error: print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = in_python(program)
     assert "energyc.Estimator follows scikit-learn, which is not installed\n  = help: " in done.stdout

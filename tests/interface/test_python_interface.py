@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import torch
 
 import energyc
 from energyc.language.diagnostics import UserError
+from tests.cli.run import in_python
 
 DIMS = {"S": 12, "P": 4, "stride": 2, "D": 16, "H": 2, "A": 8, "M": 24}
 BATCH = 3
@@ -178,26 +177,6 @@ def test_the_correction_of_a_conservative_network_is_zero(net: Any) -> None:
         assert float(value.abs().max()) == 0
 
 
-def test_wrong_names_and_shapes_are_told(net: Any) -> None:
-    clamps, targets = batch()
-    with pytest.raises(ValueError, match="no value for clamp 'x'"):
-        net.relax({})
-    with pytest.raises(ValueError, match="x has shape"):
-        net.relax({"x": clamps["x"][:, :2]})
-    with pytest.raises(ValueError, match="no rule 'sgd'"):
-        net.gradients(clamps, targets, rule="sgd")
-
-
-def test_an_integer_out_of_its_range_is_an_error() -> None:
-    net = energyc.load("specs/hopfield.energy", preset="verify")
-    shape, classes = net.target_shapes["label"]
-    clamps = {"x": torch.zeros(2, *net.clamp_shapes["x"][0])}
-    with pytest.raises(ValueError, match="label runs from 0 to"):
-        states = net.relax(clamps, steps=1).states
-        net.cost(states, clamps, {"label": torch.tensor([0, classes])})
-    assert shape == ()
-
-
 TIED = """
 # Two layers whose weights are one.
 network tied
@@ -239,13 +218,6 @@ def test_a_tie_is_a_view_and_its_gradient_goes_to_its_source() -> None:
     assert float(found.params["W"][1, 2]) == pytest.approx((costs[0] - costs[1]) / (2 * h), rel=1e-6)
 
 
-def test_check_gives_the_report_as_an_object() -> None:
-    report = energyc.check("specs/hopfield.energy").to_json()
-    assert report["network"] == "hopfield" and report["class"] == "conservative"
-    assert report["rules"]["centered-ep"]["verdict"] == "exact"
-    assert {"terms", "states", "params", "flops_per_step", "claims", "diagnostics"} <= set(report)
-
-
 @pytest.mark.slow
 def test_register_data_makes_a_binding_of_ones_own() -> None:
     text = TIED.replace("clamp x[I]", "data d = my_digits(side = 8)\nclamp x[I] = d.image").replace("I = 3", "I = 64")
@@ -256,7 +228,7 @@ from energyc.running.data import find_adapter
 energyc.register_data("my_digits", find_adapter("digits"))
 assert energyc.check({text!r}).to_json()["diagnostics"] == []
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = in_python(program)
     assert done.returncode == 0, done.stderr
     assert energyc.check(text).to_json()["diagnostics"][0]["code"] == "E0601"
 
@@ -288,45 +260,6 @@ def test_what_gradients_takes_is_documented(net: Any) -> None:
     assert [name for name in names[2:] if f"`{name}`" not in page] == []
 
 
-def _off(values: dict[str, torch.Tensor], **changes: Any) -> dict[str, Any]:
-    return {**values, **changes}
-
-
-AMISS = {
-    "other batch of targets": (lambda n, s, c, t: n.cost(s, c, {k: v[:2] for k, v in t.items()}), "number of samples"),
-    "other batch of states": (lambda n, s, c, t: n.force({k: v[:2] for k, v in s.items()}, c), "number of samples"),
-    "no sample": (lambda n, s, c, t: n.relax({k: v[:0] for k, v in c.items()}), "holds no sample"),
-    "unknown clamp": (lambda n, s, c, t: n.relax(_off(c, xx=c["x"])), "there is no clamp 'xx'; the clamps are x"),
-    "unknown target": (lambda n, s, c, t: n.cost(s, c, _off(t, yy=c["x"])), "there is no target 'yy'"),
-    "missing state": (lambda n, s, c, t: n.energy({}, c), "no value for state"),
-    "a scalar": (lambda n, s, c, t: n.relax({"x": torch.tensor(1.0)}), "it takes \\[batch"),
-    "beta 0": (lambda n, s, c, t: n.gradients(c, t, "centered-ep", beta=0), "the strength of a nudge"),
-    "beta nan": (lambda n, s, c, t: n.gradients(c, t, "centered-ep", beta=float("nan")), "the strength of a nudge"),
-    "beta auto misspelt": (lambda n, s, c, t: n.gradients(c, t, "centered-ep", beta="atuo"), "the strength of a nudge"),
-    "no nudged step": (lambda n, s, c, t: n.gradients(c, t, "centered-ep", nudge_steps=0), "nudge_steps is 1 or more"),
-    "steps": (lambda n, s, c, t: n.relax(c, steps=-1), "steps is 0 or more"),
-    "step": (lambda n, s, c, t: n.relax(c, step=-1.0), "step is a number above 0"),
-}
-
-
-@pytest.mark.parametrize("call", AMISS)
-def test_what_does_not_fit_is_named(net: Any, call: str) -> None:
-    clamps, targets = batch()
-    states = net.relax(clamps, steps=1).states
-    wrong, said = AMISS[call]
-    with pytest.raises(ValueError, match=said):
-        wrong(net, states, clamps, targets)
-
-
-def test_integers_are_not_cut_from_reals() -> None:
-    net: Any = energyc.load("specs/thick.energy", preset="verify")
-    (length,), _ = net.clamp_shapes["idx"]
-    with pytest.raises(ValueError, match="idx holds integers"):
-        net.relax({"idx": torch.full((2, length), 0.7)})
-    with pytest.raises(ValueError, match="idx runs from 5 to 1000"):
-        net.relax({"idx": [[5] * (length - 1) + [1000]]})
-
-
 def test_the_page_about_the_interface_runs() -> None:
     """Its first lines as they stand, and every member of the network that it names."""
     block = Path("docs/interface.md").read_text().split("```py\n")[1].split("```")[0]
@@ -346,35 +279,3 @@ def test_without_an_energy_it_is_zero() -> None:
     found = net.relax(clamps, steps=2, record=("energy",))
     assert found.trace["energy"].tolist() == [[0.0, 0.0]] * 3
     assert net.energy(found.states, clamps).tolist() == [0.0, 0.0]
-
-
-LAYER = """\
-network cell
-dim N = 3
-clamp x[N]
-param W[N, N] ~ glorot
-state y[N]
-energy e = 1/2 * sum[n]((y[n] - sum[m](W[n,m] * x[m]))^2)
-readout out[n] = y[n]
-cost c = sum[n](y[n]^2)
-relax { step = 0.01, steps = 5 }
-"""
-
-
-@pytest.mark.parametrize(
-    ("settings", "why"),
-    [
-        ({}, "relax has no tolerance, so exactly 5 steps are made"),
-        ({"relax.tolerance": 1e-6, "relax.max_steps": 10}, "relax.tolerance = 1e-06 is not reached"),
-    ],
-)
-def test_a_layer_that_does_not_settle_warns(settings: dict[str, object], why: str) -> None:
-    net = energyc.load(LAYER, settings=settings)
-    with pytest.warns(RuntimeWarning, match=f"cell did not settle, .*{why}"):
-        net({"x": torch.ones(2, 3)})
-
-
-@pytest.mark.filterwarnings("error")
-def test_a_layer_that_settles_or_is_differentiated_through_its_steps_does_not_warn() -> None:
-    energyc.load(LAYER, settings={"relax.step": 0.5, "relax.steps": 60})({"x": torch.ones(2, 3)})
-    energyc.load(LAYER)({"x": torch.ones(2, 3)}, rule="bptt")

@@ -20,7 +20,7 @@ from energyc.running.data import FieldSchema, Schema
 from energyc.running.data.arrays import ArraySplit, SplitDataset
 from energyc.running.data.registry import DATA, Registry
 from energyc.running.folder.formats import RunInfo, parse
-from energyc.surfaces.cli.main import main
+from tests.cli.run import energyc as command
 
 SPEC = """
 network own
@@ -263,8 +263,8 @@ def test_a_run_of_other_sizes_than_the_spec_s_data_is_one_that_loads(capfd: pyte
     assert "clamp x[I]\n" in text and "target label : K\n" in text and "data" not in text and "dim I = 6" in text
     assert energyc.load(run).W.shape == (6, 5) and energyc.check(text).diagnostics == ()
     Path("own_data.py").write_text(OWN.replace("(40, 4)", "(40, 6)"))
-    status, _, err = run_main(capfd, "eval", str(run.folder), "--data", "own_data:arrays")
-    assert status == 0, err
+    done = command(capfd, "eval", str(run.folder), "--data", "own_data:arrays")
+    assert done.status == 0, done.err
     assert energyc.resume(run, data, steps=7, quiet=True).steps == 7
     sized = TABLE.replace("I = 4", "I = t.inputs")
     text = (energyc.train(sized, arrays(), out="sized", **OPTIONS) / "spec.energy").read_text()
@@ -508,11 +508,6 @@ number = 3
 """
 
 
-def run_main(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    status = main(list(arguments))
-    return status, *capfd.readouterr()
-
-
 @pytest.mark.slow
 def test_factories_on_the_command_line(capfd: pytest.CaptureFixture[str]) -> None:
     Path("own_data.py").write_text(OWN)
@@ -523,14 +518,14 @@ def test_factories_on_the_command_line(capfd: pytest.CaptureFixture[str]) -> Non
     forms += [("table", "own_data:fields"), ("table", "t=own_data:of_t"), ("table", "own_data:arrays")]
     for k, (spec, data) in enumerate(forms):
         arguments = ("train", f"{spec}.energy", "--data", data, "--out", f"run-{k}", "--quiet", "--target", "torch")
-        status, _, err = run_main(capfd, *arguments)
-        assert status == 0, err
+        done = command(capfd, *arguments)
+        assert done.status == 0, done.err
         assert energyc.load(f"run-{k}").W.tolist() == energyc.load(expected).W.tolist()
-        assert run_main(capfd, "train", "--resume", f"run-{k}", "--data", data, "--steps", "7", "--quiet")[0] == 0
-    status, out, _ = run_main(capfd, "eval", "expected", "--data", "own_data:arrays", "--format", "json")
-    assert status == 0 and f'"accuracy": {expected.best["accuracy"]}' in out
-    status, _, err = run_main(capfd, "eval", "expected")
-    assert status == 1 and "error[E0934]" in err and "--data module:factory" in err
+        assert command(capfd, "train", "--resume", f"run-{k}", "--data", data, "--steps", "7", "--quiet").status == 0
+    done = command(capfd, "eval", "expected", "--data", "own_data:arrays", "--format", "json")
+    assert done.status == 0 and done.json["accuracy"] == expected.best["accuracy"]
+    done = command(capfd, "eval", "expected")
+    assert done.status == 1 and "error[E0934]" in done.err and "--data module:factory" in done.err
 
 
 @pytest.mark.slow
@@ -541,15 +536,15 @@ def test_an_npz_with_an_array_for_each_input(capfd: pytest.CaptureFixture[str]) 
     for name, spec in {"own": SPEC, "table": TABLE}.items():
         Path(f"{name}.energy").write_text(spec)
         arguments = ("train", f"{name}.energy", "--data", "own.npz", "--out", name, "--steps", "6")
-        status, _, err = run_main(capfd, *arguments, "--quiet", "--target", "torch")
-        assert status == 0, err
+        done = command(capfd, *arguments, "--quiet", "--target", "torch")
+        assert done.status == 0, done.err
         assert energyc.load(name).W.tolist() == energyc.load(expected).W.tolist()
-    status, out, _ = run_main(capfd, "eval", "own", "--format", "json")
-    assert status == 0 and f'"accuracy": {expected.best["accuracy"]}' in out
+    done = command(capfd, "eval", "own", "--format", "json")
+    assert done.status == 0 and done.json["accuracy"] == expected.best["accuracy"]
     run = energyc.train(SPEC, Path("own.npz"), out="program", **OPTIONS)
     Path("own.npz").rename("moved.npz")
-    status, _, err = run_main(capfd, "eval", str(run.folder))
-    assert status == 1 and "error[E0913]" in err and "give the new path: --data PATH" in err
+    done = command(capfd, "eval", str(run.folder))
+    assert done.status == 1 and "error[E0913]" in done.err and "give the new path: --data PATH" in done.err
     assert energyc.resume(run, "moved.npz", steps=7, quiet=True).steps == 7
 
 
@@ -574,8 +569,8 @@ def test_an_npz_that_is_not_the_data(
 ) -> None:
     np.savez("own.npz", **content)
     Path("table.energy").write_text(TABLE)
-    status, _, err = run_main(capfd, "train", "table.energy", "--data", "own.npz")
-    assert status == 1 and message in err and "Traceback" not in err
+    done = command(capfd, "train", "table.energy", "--data", "own.npz")
+    assert done.status == 1 and message in done.err and "Traceback" not in done.err
     assert not Path("runs").exists()
 
 
@@ -597,8 +592,8 @@ def test_mistakes_of_a_factory(data: str, message: str, capfd: pytest.CaptureFix
     Path("bad_data.py").write_text("def arrays(:\n")
     Path("worse_data.py").write_text("import not_here\n")
     Path("own.energy").write_text(SPEC)
-    status, _, err = run_main(capfd, "train", "own.energy", "--data", data)
-    assert status == 1 and message in err and "Traceback" not in err
+    done = command(capfd, "train", "own.energy", "--data", data)
+    assert done.status == 1 and message in done.err and "Traceback" not in done.err
     assert not Path("runs").exists()
 
 
@@ -614,8 +609,8 @@ def test_data_are_given_once(spec: str, arguments: list[str], name: str, capfd: 
     Path("own_data.py").write_text(OWN)
     Path("own.energy").write_text(spec)
     given = [part for argument in arguments for part in ("--data", argument)]
-    status, _, err = run_main(capfd, "train", "own.energy", *given)
-    assert status == 1 and f"error[E0903]: {name} is given twice" in err
+    done = command(capfd, "train", "own.energy", *given)
+    assert done.status == 1 and f"error[E0903]: {name} is given twice" in done.err
 
 
 def test_a_run_folder_has_nothing_imported(capfd: pytest.CaptureFixture[str]) -> None:
@@ -625,7 +620,7 @@ def test_a_run_folder_has_nothing_imported(capfd: pytest.CaptureFixture[str]) ->
     Path("own_data.py").write_text("raise SystemExit('imported')")
     info = run / "run.json"
     info.write_text(info.read_text().replace('"data": {}', '"data": {"data": "own_data:arrays"}'))
-    assert run_main(capfd, "eval", str(run.folder))[0] == 1
+    assert command(capfd, "eval", str(run.folder)).status == 1
     energyc.load(run)
     with pytest.raises(energyc.SpecError):
         energyc.load(TABLE.replace("table(name = iris", "own_data(name = arrays"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +14,15 @@ from energyc.language.syntax import format_spec, parse_partly
 from energyc.language.syntax.scan import RESERVED, STATEMENT_WORDS
 from energyc.running.data.registry import SHIPPED
 from energyc.surfaces.lsp import navigation, signatures, tokens, words
-from energyc.surfaces.lsp.actions import actions
+from energyc.surfaces.lsp.actions import actions, formatted
 from energyc.surfaces.lsp.diagnostics import published
-from energyc.surfaces.lsp.formatting import formatted
+from energyc.surfaces.lsp.documents import View
 from energyc.surfaces.lsp.hints import hints
 from energyc.surfaces.lsp.hover import hover
 from energyc.surfaces.lsp.outline import folds, symbols
 from energyc.surfaces.lsp.text import Text
 from energyc.surfaces.lsp.ties import tie_fix, ties_of
-from energyc.surfaces.lsp.view import View
+from tests.cli.run import in_python
 from tests.lsp.texts import SMALL, SPECS, URI, applied, completions, place_of, view_at, view_of
 
 # ---------------------------------------------------------------- texts and positions
@@ -457,11 +455,17 @@ def test_diagnostics_are_complete() -> None:
 
 
 def test_every_word_has_its_sentence() -> None:
-    assert set(words.statements()) == STATEMENT_WORDS
-    assert set(words.statements()) | set(words.inside()) >= RESERVED
-    assert set(words.laws()) == set(LAWS) and set(words.sets()) == set(SETS)
+    assert set(words.entries("statements")) == STATEMENT_WORDS
+    assert set(words.entries("statements")) | set(words.entries("inside")) >= RESERVED
+    assert set(words.entries("laws")) == set(LAWS) and set(words.entries("sets")) == set(SETS)
     assert set(words.functions()) == LANGUAGE_FUNCTIONS
-    tables: tuple[Any, ...] = (words.statements(), words.inside(), words.laws(), words.sets(), words.functions())
+    tables: tuple[Any, ...] = (
+        words.entries("statements"),
+        words.entries("inside"),
+        words.entries("laws"),
+        words.entries("sets"),
+        words.functions(),
+    )
     for entry in (entry for table in tables for entry in table.values()):
         assert entry.form and entry.says.endswith(".")
     for block in words.BLOCKS:
@@ -483,8 +487,7 @@ def test_neither_torch_nor_sympy_is_imported() -> None:
         "heavy = {'torch', 'sympy', 'matplotlib', 'sklearn', 'PIL'}\n"
         "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"
     )
-    root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    done = in_python(code)
     assert done.stdout.strip() == "[]"
 
 

@@ -12,14 +12,13 @@ from lsprotocol import types
 
 from energyc.language.diagnostics import Span
 from energyc.surfaces.lsp import completion, navigation, signatures, tokens
-from energyc.surfaces.lsp.actions import actions
+from energyc.surfaces.lsp.actions import actions, formatted
 from energyc.surfaces.lsp.diagnostics import published
-from energyc.surfaces.lsp.formatting import formatted
+from energyc.surfaces.lsp.documents import View
 from energyc.surfaces.lsp.hints import hints
 from energyc.surfaces.lsp.hover import hover
 from energyc.surfaces.lsp.outline import folds, symbols
 from energyc.surfaces.lsp.reading import INTERNAL
-from energyc.surfaces.lsp.view import View
 from tests.lsp.texts import SPECS, applied, view_of
 
 SEED = int(os.environ["ENERGYC_SEED"])

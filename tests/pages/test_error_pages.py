@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.pages.index import index
 from tests.pages.page import examples, rendered, rewrite, said_of
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "errors").glob("[EW]*.md"))
 CODE = re.compile(r"\"([EW]0\d{3})\"")
+HEAD = """# Error reference
+
+Every diagnostic of energyc has a code, and every code a page: what is wrong, a spec that shows it with what energyc
+says of it, and what to write instead. The pages are tests as well: `pytest tests/pages` compares each with today's
+output, and `pytest tests/pages --update-golden` rewrites the output and this index.
+"""
+GROUPS = {
+    "E01": "Syntax",
+    "E02": "Names",
+    "E03": "Indices, dims and shapes",
+    "E04": "Statements and equations",
+    "E05": "Settings and runs",
+    "E06": "Data",
+    "E07": "Mathematics",
+    "E08": "Size",
+    "E09": "Outside a spec",
+    "W": "Warnings",
+}
 #: Codes of mistakes outside a spec: no spec shows them.
 OUTSIDE = re.compile(r"E0111|E05[0-3]\d|E08\d\d|E09\d\d")
 
@@ -46,6 +64,21 @@ def test_what_a_page_recommends_is_free_of_the_error(path: Path) -> None:
     for example in examples(path.read_text(encoding="utf-8")):
         if example.expected is None:
             assert path.stem not in {diagnostic.code for diagnostic in said_of(example)}
+
+
+def index(pages: Sequence[Path]) -> str:
+    """The text of the index, made of the titles of the pages."""
+    parts = [HEAD]
+    for prefix, title in GROUPS.items():
+        entries = [_entry(page) for page in pages if page.stem.startswith(prefix)]
+        if entries:
+            parts.append(f"## {title}\n\n" + "".join(entries))
+    return "\n".join(parts)
+
+
+def _entry(page: Path) -> str:
+    code, _, title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ").partition(": ")
+    return f"- [{code}]({page.name}) {title}\n"
 
 
 def test_the_index_lists_every_page(update_golden: bool) -> None:

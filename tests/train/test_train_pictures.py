@@ -17,7 +17,7 @@ from energyc.running.training.seeds import train_each
 from energyc.surfaces.charts import smoothed
 from energyc.surfaces.charts.canvas import draw_charts
 from energyc.surfaces.charts.learning import health_charts, learning_charts
-from energyc.surfaces.report import relaxation
+from energyc.surfaces.report import images, relaxation
 from energyc.surfaces.report.plots import Choice, plot_run
 from tests.train.tiny import make_session
 
@@ -68,7 +68,7 @@ def test_network_without_images(tmp_path: Path) -> None:
 
 def test_grey_images() -> None:
     image = torch.tensor([[[-1.0, 1.0], [0.0, 5.0]]])
-    assert np.array_equal(relaxation._pixels(image), [[0, 1], [0.5, 1]])
+    assert np.array_equal(images._pixels(image), [[0, 1], [0.5, 1]])
 
 
 def test_growing_steps() -> None:

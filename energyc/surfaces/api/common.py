@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
+from energyc.language.network import Network
+from energyc.pipeline import Choices, resolve
 from energyc.running.runs.data_arguments import NO_DATA, Data, DataFlags, ProgramData
+from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.training.progress import Reporter, make_reporter
 
 #: Takes a note for the user: what was damaged, left out, or chosen.
@@ -19,6 +24,17 @@ def given(data: Any, test: Any = None, validation: Any = None, map: Mapping[str,
     if data is None and test is None and validation is None and not map:
         return NO_DATA
     return ProgramData(data, test, validation, map or {})
+
+
+def network_of(spec_or_run: str | PathLike[str], choices: Choices, data: Data = NO_DATA) -> Network:
+    """Return the network of a spec, or of a run with the data that it was made with. Raises SpecError, UserError."""
+    if is_run(spec_or_run):
+        from energyc.running.runs.saved import load_run
+
+        saved = load_run(Path(spec_or_run))
+        return saved.resolved(choices, data.read(saved.source))
+    source = read_spec(spec_or_run if isinstance(spec_or_run, str) else Path(spec_or_run))
+    return resolve(source, choices, data.read(source).schemas())
 
 
 def reporter(quiet: bool = False) -> Reporter:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from energyc.language.diagnostics import UserError
 from energyc.running.folder.layout import RunFolder
@@ -18,12 +18,9 @@ from energyc.running.training.numbers import format_number
 from energyc.running.training.outcome import best_by
 from energyc.running.training.seeds import read_summary, run_folders
 from energyc.surfaces.api.files import write_text
-from energyc.surfaces.api.result import Result
+from energyc.surfaces.api.result import Tabular
 from energyc.surfaces.report.printed import printed
 from energyc.surfaces.tables import Table
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 #: Numbers of an evaluation that the table leaves out; the DataFrame and the CSV have them.
 LEFT_OUT = ("residual_max", "relax_steps", "samples")
@@ -42,7 +39,7 @@ class Row:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Result):
+class Comparison(Tabular):
     """Runs, a row each, with a column for each setting in which they differ; and the CSV if it was written."""
 
     rows: tuple[Row, ...]
@@ -85,12 +82,6 @@ class Comparison(Result):
         writer.writeheader()
         writer.writerows(records)
         return stream.getvalue()
-
-    def to_frame(self) -> DataFrame:
-        """Return the rows as a DataFrame. Raises ImportError without pandas."""
-        from pandas import DataFrame
-
-        return DataFrame(self.records())
 
     def to_text(self, *, color: bool = False) -> str:
         """Return the table, or the path of the CSV."""

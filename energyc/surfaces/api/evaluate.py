@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from energyc.language.diagnostics import Misuse, Option, spoken
 from energyc.running.folder.layout import RunFolder
@@ -21,17 +21,14 @@ from energyc.running.training.seeds import read_summary, run_folders, spread
 from energyc.running.training.session import Session
 from energyc.studies.hardware.study import DRAWS, Devices, Row, precisions, study
 from energyc.surfaces.api.common import Notify, given, notes_to
-from energyc.surfaces.api.result import Result
+from energyc.surfaces.api.result import Tabular
 from energyc.surfaces.report.held_out_text import evaluation_parts, study_table
 from energyc.surfaces.report.printed import printed
 from energyc.surfaces.report.sweep_plots import draw_study
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 
 @dataclass(frozen=True, repr=False)
-class Evaluated(Result):
+class Evaluated(Tabular):
     """The numbers of a run's best checkpoint on a split of ``size`` samples; ``numbers`` has how many were taken."""
 
     run: Path
@@ -62,15 +59,13 @@ class Evaluated(Result):
         lines = [f"best {CHOSEN_BY[self.best_by]}, {text}", *(f"  warning: {warning}" for warning in self.warnings)]
         return "\n".join(lines) + "\n"
 
-    def to_frame(self) -> DataFrame:
-        """Return the numbers as a DataFrame with one row. Raises ImportError without pandas."""
-        from pandas import DataFrame
-
-        return DataFrame([{"run": str(self.run), "split": self.split, **self.numbers}])
+    def records(self) -> list[dict[str, Any]]:
+        """Return the numbers as a row."""
+        return [{"run": str(self.run), "split": self.split, **self.numbers}]
 
 
 @dataclass(frozen=True, repr=False)
-class EvaluatedRuns(Result):
+class EvaluatedRuns(Tabular):
     """The numbers of each run of a folder of several seeds or folds, with mean and deviation."""
 
     folder: Path
@@ -105,15 +100,13 @@ class EvaluatedRuns(Result):
         text = printed(evaluation_parts(part, self.numbers, self.summary), color=color)
         return text + "".join(f"  warning: {warning}\n" for warning in self.warnings)
 
-    def to_frame(self) -> DataFrame:
-        """Return a DataFrame with a row for each run. Raises ImportError without pandas."""
-        from pandas import concat
-
-        return concat([run.to_frame() for run in self.runs.values()], ignore_index=True)
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for each run."""
+        return [row for run in self.runs.values() for row in run.records()]
 
 
 @dataclass(frozen=True, repr=False)
-class DeviceStudy(Result):
+class DeviceStudy(Tabular):
     """The numbers with params of few bits or with mismatch, a row for each precision; the first one is as trained."""
 
     run: Path
@@ -134,13 +127,8 @@ class DeviceStudy(Result):
         text = printed([study_table(f"{self.split} split, levels over {over}", self.rows)], color=color)
         return text if self.picture is None else f"{text}{self.picture}\n"
 
-    def to_frame(self) -> DataFrame:
-        """Return a DataFrame with a row for each device. Raises ImportError without pandas."""
-        from pandas import DataFrame
-
-        return DataFrame(list(self._devices()))
-
-    def _devices(self) -> Iterator[dict[str, Any]]:
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for each device."""
         for row in self.rows:
             for numbers in row.results:
                 yield {"bits": row.precision.bits, "mismatch": row.precision.mismatch, **numbers}

@@ -11,13 +11,10 @@ from typing import Any, Literal
 
 from energyc.language.diagnostics import Misuse, Option, spoken
 from energyc.language.network import Network
-from energyc.pipeline import Choices, resolve
-from energyc.running.runs.data_arguments import Data
-from energyc.running.runs.locate import is_run, read_spec
-from energyc.running.runs.saved import load_run
+from energyc.pipeline import Choices
 from energyc.running.training.division import Part
 from energyc.studies.hardware.problem import Judgement, Sample, problem
-from energyc.surfaces.api.common import Notify, given, notes_to
+from energyc.surfaces.api.common import Notify, given, network_of, notes_to
 from energyc.surfaces.api.files import write_text
 from energyc.surfaces.api.result import Result
 
@@ -90,7 +87,7 @@ def export(
         raise Misuse(spoken(text, Option("check", True), Option("to", "spice")), code="E0930")
     choices, feeding = Choices.of(preset, dims, consts, settings), given(data, test, map=map)
     if to == "sympy":
-        return _formulas(_network(spec_or_run, feeding, choices), out)
+        return _formulas(network_of(spec_or_run, choices, feeding), out)
     place = spec_or_run if isinstance(spec_or_run, str) else Path(spec_or_run)
     chosen = Sample(sample, split)
     found = problem(place, choices, sample=chosen, data=feeding, seed=seed, notify=notes_to(notify))
@@ -109,15 +106,6 @@ def export(
 
 def _written(out: str | Path | None, text: str) -> Path | None:
     return None if out is None else write_text(Path(out), text)
-
-
-def _network(spec_or_run: str | PathLike[str], data: Data, choices: Choices) -> Network:
-    """Return the network of a spec, or that which a run was made with. Raises SpecError, UserError."""
-    if is_run(spec_or_run):
-        saved = load_run(Path(spec_or_run))
-        return saved.resolved(choices, data.read(saved.source))
-    source = read_spec(spec_or_run if isinstance(spec_or_run, str) else Path(spec_or_run))
-    return resolve(source, choices, data.read(source).schemas())
 
 
 def _formulas(network: Network, out: str | Path | None) -> Exported:

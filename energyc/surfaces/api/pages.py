@@ -12,10 +12,8 @@ from typing import Any
 
 from energyc.files import SafePath
 from energyc.language.diagnostics import UserError
-from energyc.language.network import Network
-from energyc.pipeline import Choices, resolve
-from energyc.running.runs.locate import is_run, read_spec
-from energyc.surfaces.api.common import Notify, given, notes_to
+from energyc.pipeline import Choices
+from energyc.surfaces.api.common import Notify, given, network_of, notes_to
 from energyc.surfaces.api.files import write_text
 from energyc.surfaces.api.result import Result
 
@@ -186,14 +184,5 @@ def explain(
             raise UserError(f"{out} has no known ending", code="E0907", help=f"use one of {', '.join(FORMS)}")
     if form not in LAYOUTS:
         raise UserError(f"there is no form {form}", code="E0930", help=f"use one of {', '.join(LAYOUTS)}")
-    text = document(_network(spec_or_run, Choices.of(preset, dims, consts, settings)), form)
+    text = document(network_of(spec_or_run, Choices.of(preset, dims, consts, settings)), form)
     return Explanation(text, form, None if out is None else write_text(Path(out), text))
-
-
-def _network(spec_or_run: str | PathLike[str], choices: Choices) -> Network:
-    """Return the network of a spec, or of a run with the data that it was made with."""
-    if not is_run(spec_or_run):
-        return resolve(read_spec(spec_or_run if isinstance(spec_or_run, str) else Path(spec_or_run)), choices)
-    from energyc.running.runs.saved import load_run
-
-    return load_run(Path(spec_or_run)).resolved(choices)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class Result:
@@ -34,3 +38,17 @@ class Result:
     def _repr_html_(self) -> str | None:
         """Return what a notebook shows."""
         return f"<pre>{escape(str(self))}</pre>"
+
+
+class Tabular(Result):
+    """A result that is a table too."""
+
+    def records(self) -> Iterable[dict[str, Any]]:
+        """Return the rows of the table, a dict each."""
+        raise NotImplementedError
+
+    def to_frame(self) -> DataFrame:
+        """Return the records as a DataFrame. Raises ImportError without pandas."""
+        from pandas import DataFrame
+
+        return DataFrame(list(self.records()))

@@ -18,7 +18,7 @@ from energyc.running.ranks.group import ALONE
 from energyc.running.runs.locate import read_spec
 from energyc.surfaces.api.common import given
 from energyc.surfaces.api.compare import Comparison, compare, shortened
-from energyc.surfaces.api.result import Result
+from energyc.surfaces.api.result import Tabular
 from energyc.surfaces.api.run import Run, Runs
 from energyc.surfaces.api.training import resume, run_folder, train
 from energyc.surfaces.report.notes import idle_settings
@@ -28,12 +28,17 @@ _UNSAFE = re.compile(r"[^\w.=+-]+")
 
 
 @dataclass(frozen=True, repr=False)
-class Sweep(Result):
+class Sweep(Tabular):
     """The runs of a sweep, and their table."""
 
     folder: Path
     runs: tuple[Run | Runs, ...]
     comparison: Comparison
+
+    @property
+    def next_commands(self) -> tuple[tuple[str, ...], ...]:
+        """The command that one may want next, by its words."""
+        return (("energyc", "compare", *(str(run.folder) for run in self.runs)),)
 
     def to_json(self) -> dict[str, Any]:
         """Return the table."""
@@ -43,9 +48,9 @@ class Sweep(Result):
         """Return the table."""
         return self.comparison.to_text(color=color)
 
-    def to_frame(self) -> Any:
-        """Return the table as a DataFrame. Raises ImportError without pandas."""
-        return self.comparison.to_frame()
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows of the table."""
+        return self.comparison.records()
 
 
 def sweep(

@@ -27,20 +27,27 @@ from energyc.running.training.loop import Watch
 from energyc.running.training.loop import train as train_session
 from energyc.running.training.outcome import Diverged, Interrupted
 from energyc.running.training.progress import Reporter
-from energyc.running.training.seeds import read_summary, train_each
+from energyc.running.training.seeds import read_summary, run_folders, train_each
 from energyc.surfaces.api.common import Notify, given, reporter
 from energyc.surfaces.api.run import Run, Runs
 from energyc.surfaces.report.notes import floor_notes, idle_settings, rule_warnings, spec_warnings, stiffness_notes
 
 
 @dataclass(frozen=True)
-class Telling:
-    """Where the notes and the progress of a run go, and whether its ``pictures`` are drawn at the end."""
+class Begun:
+    """A run that is about to train: by which ranks, where its notes and progress go, and what was said of it before.
 
+    ``pictures`` are drawn at the end.
+    """
+
+    prepared: Prepared
+    group: Group
     notify: Notify
     reporter: Reporter
     pictures: bool
-    watch: Watch | None = None
+    watch: Watch | None
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def train(
@@ -103,16 +110,15 @@ def train(
         help_text = spoken("give {}", Option("settings", "train.folds=none"))
         raise Misuse(spoken(text, Option("seeds")), code="E0930", help=help_text)
     prepared = replace(prepared, loggers=made if group.is_first or folds is not None or seeds is not None else ())
-    telling = _telling(quiet, notify, progress, pictures, callback)
-    with suited_threads(prepared.network, prepared.options.batch) as threads:
-        warnings, notes = _warnings(prepared), (*_set_up(prepared, threads), *_read(prepared))
-        _tell(telling, notes, warnings)
-        with run_folder(out, prepared.network.name, group) as folder:
-            if folds is None and seeds is None:
-                return _trained(prepared.shared_by(group), folder, telling, notes, warnings, resume=False)
-            first = prepared.options.seed
-            numbers = None if seeds is None else range(first, first + int(seeds))
-            return _several(prepared, numbers, folder, telling, notes, warnings, group, resume=False)
+    telling = (reporter(quiet), notify, progress, pictures, callback)
+    with (
+        _begun(prepared, group, *telling, _read(prepared)) as begun,
+        run_folder(out, prepared.network.name, group) as folder,
+    ):
+        if folds is None and seeds is None:
+            return _trained(begun, folder, resume=False)
+        first = prepared.options.seed
+        return _several(begun, None if seeds is None else range(first, first + int(seeds)), folder, resume=False)
 
 
 def resume(
@@ -142,25 +148,22 @@ def resume(
         raise UserError(f"there is no folder {run}", code="E0511", help="give the folder of a run")
     _check(steps=steps, callback=callback, map=map)
     folder, feeding = Path(fspath(run)), given(data, test, validation, map)
-    telling = _telling(quiet, notify, progress, pictures, callback)
+    shown = reporter(quiet)
     summary = read_summary(folder) if RunFolder(folder).of_several else None
     first = folder if summary is None else _first_run(folder, summary)
     prepared = reopen(first, data=feeding, steps=_whole(steps), device=None if device is None else str(device))
     if group.is_first or summary is not None:
         recorded = load_run(first).info.get("loggers", [])
-        prepared = replace(prepared, loggers=given_loggers(loggers) or continued(recorded, telling.notify))
-    with suited_threads(prepared.network, prepared.options.batch) as threads:
-        warnings, notes = _warnings(prepared), tuple(_set_up(prepared, threads))
-        _tell(telling, notes, warnings)
+        prepared = replace(prepared, loggers=given_loggers(loggers) or continued(recorded, notify or shown.message))
+    with _begun(prepared, group, shown, notify, progress, pictures, callback) as begun:
         if summary is None:
-            return _trained(prepared.shared_by(group), folder, telling, notes, warnings, resume=True)
-        return _several(prepared, summary.get("seeds"), folder, telling, notes, warnings, group, resume=True)
+            return _trained(begun, folder, resume=True)
+        return _several(begun, summary.get("seeds"), folder, resume=True)
 
 
-def _first_run(folder: Path, summary: Mapping[str, Any]) -> Path:
+def _first_run(folder: Path, summary: dict[str, Any]) -> Path:
     """Return the folder of the first seed or fold that has one."""
-    kind = "fold" if "folds" in summary else "seed"
-    paths = [RunFolder(folder).run(number, kind) for number in summary[f"{kind}s"]]
+    paths = [*run_folders(folder, summary).values()]
     return next((path for path in paths if path.exists()), paths[0])
 
 
@@ -211,16 +214,24 @@ def run_folder(out: str | Path | None, name: str, group: Group) -> Iterator[Path
 # ------------------------------------------------------------------ what is told
 
 
-def _telling(
-    quiet: bool, notify: Notify | None, progress: Reporter | None, pictures: bool, watch: Watch | None
-) -> Telling:
-    shown = reporter(quiet)
-    return Telling(notify or shown.message, progress or shown, pictures, watch)
-
-
-def _tell(telling: Telling, notes: Sequence[str], warnings: Sequence[str]) -> None:
-    for text in (*notes, *(f"warning: {warning}" for warning in warnings)):
-        telling.notify(text)
+@contextmanager
+def _begun(
+    prepared: Prepared,
+    group: Group,
+    shown: Reporter,
+    notify: Notify | None,
+    progress: Reporter | None,
+    pictures: bool,
+    watch: Watch | None,
+    more: Iterable[str] = (),
+) -> Iterator[Begun]:
+    """Choose threads, tell the notes, ``more`` of them and the warnings, and yield the run that is about to train."""
+    with suited_threads(prepared.network, prepared.options.batch) as threads:
+        notes, warnings = (*_set_up(prepared, threads), *more), _warnings(prepared)
+        begun = Begun(prepared, group, notify or shown.message, progress or shown, pictures, watch, notes, warnings)
+        for text in (*notes, *(f"warning: {warning}" for warning in warnings)):
+            begun.notify(text)
+        yield begun
 
 
 def _warnings(prepared: Prepared) -> tuple[str, ...]:
@@ -266,49 +277,33 @@ def _ending(group: Group) -> Iterator[None]:
         raise
 
 
-def _trained(
-    prepared: Prepared,
-    folder: Path,
-    telling: Telling,
-    notes: Sequence[str],
-    warnings: tuple[str, ...],
-    *,
-    resume: bool,
-) -> Run:
+def _trained(begun: Begun, folder: Path, *, resume: bool) -> Run:
+    prepared = begun.prepared.shared_by(begun.group)
     with _ending(prepared.group):
         outcome = train_session(
             prepared.session(folder),
             resume=resume,
-            reporter=telling.reporter,
-            watch=telling.watch,
-            pictures=(lambda: draw_pictures(prepared, folder, telling.notify)) if telling.pictures else None,
+            reporter=begun.reporter,
+            watch=begun.watch,
+            pictures=(lambda: draw_pictures(prepared, folder, begun.notify)) if begun.pictures else None,
         )
     reads_text = any(binding.adapter == "characters" for binding in prepared.network.bindings.values())
     options = prepared.options
-    return Run(outcome, options.trained_by, options.why_trained_by, tuple(notes), warnings, reads_text)
+    return Run(outcome, options.trained_by, options.why_trained_by, begun.notes, begun.warnings, reads_text)
 
 
-def _several(
-    prepared: Prepared,
-    seeds: Sequence[int] | None,
-    folder: Path,
-    telling: Telling,
-    notes: Sequence[str],
-    warnings: tuple[str, ...],
-    group: Group,
-    *,
-    resume: bool,
-) -> Runs:
+def _several(begun: Begun, seeds: Sequence[int] | None, folder: Path, *, resume: bool) -> Runs:
     """Train a run for each seed, or for each fold if there are no seeds."""
-    options: dict[str, Any] = {"reporter": telling.reporter, "resume": resume, "group": group}
-    with _ending(group):
+    prepared, run_options = begun.prepared, begun.prepared.options
+    options: dict[str, Any] = {"reporter": begun.reporter, "resume": resume, "group": begun.group}
+    with _ending(begun.group):
         if seeds is not None:
             summary = train_each(lambda seed, out: prepared.session(out, seed), list(seeds), folder, **options)
         else:
-            folds = range(prepared.options.folds or 0)
+            folds = range(run_options.folds or 0)
             options["kind"] = "fold"
             summary = train_each(lambda fold, out: prepared.session(out, fold=fold), folds, folder, **options)
-    return Runs(folder, summary, prepared.options.trained_by, prepared.options.why_trained_by, tuple(notes), warnings)
+    return Runs(folder, summary, run_options.trained_by, run_options.why_trained_by, begun.notes, begun.warnings)
 
 
 def draw_pictures(prepared: Prepared, folder: Path, notify: Notify) -> list[Path]:

@@ -21,7 +21,7 @@ from energyc.studies.verify.guarantees import WITHIN
 from energyc.studies.verify.reference import HeldAgainst, hold
 from energyc.studies.verify.work import EVALUATIONS, Progress, silent
 from energyc.surfaces.api.common import Notify, given, notes_to
-from energyc.surfaces.api.result import Result
+from energyc.surfaces.api.result import Result, Tabular
 from energyc.surfaces.report.printed import printed
 from energyc.surfaces.report.sweep_plots import draw_sweep
 from energyc.surfaces.report.verify_text import reference_parts, report
@@ -33,7 +33,7 @@ SweepKind = Literal["residual", "beta"]
 
 
 @dataclass(frozen=True, repr=False)
-class Verified(Result):
+class Verified(Tabular):
     """The fidelity of each rule, with the picture of a ``sweep`` if one was drawn."""
 
     verification: Verification
@@ -54,13 +54,8 @@ class Verified(Result):
         text = printed(report(self.verification, sweep=self.sweep == "beta"), color=color)
         return text if self.picture is None else f"{text}\n{self.picture}\n"
 
-    def to_frame(self) -> DataFrame:
-        """Return a DataFrame with a row for each rule and column of the report. Raises ImportError without pandas."""
-        from pandas import DataFrame
-
-        return DataFrame(list(self._measures()))
-
-    def _measures(self) -> Iterator[dict[str, Any]]:
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for each rule and column of the report."""
         for name, rule in self.verification.fidelity.rules.items():
             for column, found in (("limit", rule.limit), ("configured", rule.configured)):
                 if found is not None:

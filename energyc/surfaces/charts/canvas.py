@@ -1,10 +1,14 @@
-"""The style of all pictures, and their writing. Matplotlib is imported when a picture is drawn."""
+"""The style of all pictures, and their writing. Matplotlib is imported when a picture is drawn.
+
+Titles and labels are folded to their room, and the paper grows where they still end beyond it.
+"""
 
 from __future__ import annotations
 
 import io
 import math
 import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,11 +19,12 @@ from energyc.extras import MATPLOTLIB
 from energyc.files import Place, write
 from energyc.language.diagnostics import UserError
 from energyc.surfaces.charts.chart import Chart, Look, Number, Scale, Series, is_number
-from energyc.surfaces.charts.fitting import fit, paper
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
+    from matplotlib.transforms import Bbox
 
 # Okabe and Ito's colours: distinct for everyone, and in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -59,6 +64,9 @@ _LOOKS: Mapping[Look, Mapping[str, Any]] = MappingProxyType(
 )
 #: In a page the colours of text and grid are those of its style, which may be dark.
 _OF_PAGE = {"#000000": "var(--soft, #5d6670)", _GRID.lower(): "var(--rule, #dfe2e6)"}
+#: The share of the figure that its title takes at most; of the place of a panel, with its numbers and titles, what a
+#: title or a label across it takes and what one down its side; the room at the edges of grown paper, in inches.
+WHOLE, ACROSS, DOWN, MARGIN = 0.97, 0.84, 0.7, 0.04
 #: In a page a line of more points is drawn by the means of that many groups.
 _POINTS = 400
 
@@ -84,7 +92,7 @@ def picture(path: Place, rows: int, columns: int, size: tuple[float, float]) -> 
         for panel in canvas.panels:
             if not panel.has_data():
                 panel.set_axis_off()
-        fit(canvas.figure)
+        _fit(canvas.figure)
         _write(canvas.figure, path)
 
 
@@ -119,7 +127,7 @@ def svg(chart: Chart, shown: int | None = None) -> str:
     """
     with _canvas(1, 1, (4.8, 2.7)) as canvas:
         _draw(canvas.panels[0], replace(chart, series=tuple(map(_thinned, chart.series))))
-        fit(canvas.figure)
+        _fit(canvas.figure)
         stream = io.StringIO()
         canvas.figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
     text = stream.getvalue()
@@ -222,8 +230,57 @@ def _write(figure: Figure, path: Place) -> None:
         buffer = io.BytesIO()
         suffix = path.suffix.removeprefix(".")
         metadata = {"Software": None} if suffix == "png" else None
-        figure.savefig(buffer, format=suffix, metadata=metadata, bbox_inches=paper(figure))
+        figure.savefig(buffer, format=suffix, metadata=metadata, bbox_inches=_paper(figure))
         write(path, buffer.getvalue())
     except OSError as error:
         message = f"cannot write {path}: {error.strerror or error}"
         raise UserError(message, code="E0513", help="free some space or choose another folder") from None
+
+
+# ------------------------------------------------------------------ text that fits
+
+
+def _fit(figure: Figure) -> None:
+    """Fold titles and labels at words, and longer words anywhere, until each is as wide as its room."""
+    for text, room in _rooms(figure):
+        box = text.get_window_extent()
+        length = box.height if text.get_rotation() == 90 else box.width
+        if length > room:
+            text.set_text(_folded(text.get_text(), room / length))
+
+
+def _paper(figure: Figure) -> Bbox:
+    """The edges of the figure, in inches, moved outwards where a text ends beyond them."""
+    from matplotlib.transforms import Bbox
+
+    figure.draw_without_rendering()
+    own, drawn = figure.bbox_inches, figure.get_tightbbox()
+    if drawn is None:
+        return Bbox(own)
+    low = [edge if edge <= at else at - MARGIN for edge, at in zip(own.min, drawn.min, strict=True)]
+    high = [edge if edge >= at else at + MARGIN for edge, at in zip(own.max, drawn.max, strict=True)]
+    return Bbox([low, high])
+
+
+def _rooms(figure: Figure) -> Iterator[tuple[Text, float]]:
+    """Each title and label with its room in pixels: the figure's for its title, for others that of a panel."""
+    if figure.get_suptitle():
+        yield figure._suptitle, WHOLE * figure.bbox.width  # type: ignore[attr-defined]
+    for panel in figure.axes:
+        rows, columns = _grid(panel)
+        for text in (panel.xaxis.label, panel.title, panel._left_title):  # type: ignore[attr-defined]
+            yield text, ACROSS * figure.bbox.width / columns
+        if panel.yaxis.label.get_rotation() == 90:
+            yield panel.yaxis.label, DOWN * figure.bbox.height / rows
+
+
+def _grid(panel: Axes) -> tuple[int, int]:
+    spec = panel.get_subplotspec()
+    return (1, 1) if spec is None else spec.get_gridspec().get_geometry()
+
+
+def _folded(text: str, share: float) -> str:
+    """The text in lines of ``share`` of its longest line."""
+    lines = text.splitlines()
+    width = max(4, int(share * max(map(len, lines))))
+    return "\n".join("\n".join(textwrap.wrap(line, width)) for line in lines)

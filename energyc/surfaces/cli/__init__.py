@@ -3,8 +3,8 @@
 It reads arguments, writes to streams and chooses the exit status; other packages do the work of a command.
 
 Imports: ``api``, ``collection``, ``diagnostics``, ``doctor``, ``extras``, ``folder``, ``loggers``, ``lsp``,
-``pipeline``, ``ranks``, ``report``, ``resolve``, ``resources``, ``runs``, ``syntax``, ``tables``, ``targets``,
-``training``, ``version``; libraries: ``click``, ``rich``.
+``pipeline``, ``ranks``, ``report``, ``resolve``, ``resources``, ``runs``, ``syntax``, ``targets``, ``training``,
+``version``; libraries: ``click``, ``rich``.
 """
 
 from energyc.surfaces.cli.main import main

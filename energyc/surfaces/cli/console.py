@@ -106,10 +106,6 @@ class Console:
         """Write a warning of Python's on stderr, without the place in the code that raised it."""
         click.echo(f"warning: {text}", err=True)
 
-    def without(self, what: str, error: UserError) -> None:
-        """Note what a command goes on without, why, and what would help."""
-        self.note(f"{what}: {'; '.join(filter(None, (error.message, error.help)))}")
-
     def next(self, *commands: Sequence[object]) -> None:
         """Note which commands, each by its words, one may want after what was made."""
         if not self.is_json:

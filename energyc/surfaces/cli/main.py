@@ -1,4 +1,4 @@
-"""The group of commands. A command's module is imported only when it is called."""
+"""The group of commands. The module of a command is imported only when it is called."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from energyc.version import __version__
 
-#: Command -> its description; its module is ``energyc.surfaces.cli.COMMAND_command``.
+#: Command -> its description. ``MODULES`` has the module in which its function ``COMMAND_command`` stands.
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "list": "List the specs that ship, which commands take by name.",
@@ -35,6 +35,14 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "completion": "Print the completion script of a shell.",
     }
 )
+MODULES: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "spec": ("list", "new", "fmt", "check", "show", "explain", "compile"),
+        "run": ("train", "eval", "compare", "view", "plot", "sample"),
+        "study": ("verify", "bench", "export"),
+        "machine": ("doctor", "completion", "lsp"),
+    }
+)
 
 
 class Commands(click.Group):
@@ -48,7 +56,9 @@ class Commands(click.Group):
         """Return the command of a name."""
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"energyc.surfaces.cli.{cmd_name}_command").command
+        kind = next(kind for kind, names in MODULES.items() if cmd_name in names)
+        module = importlib.import_module(f"energyc.surfaces.cli.{kind}_commands")
+        command = getattr(module, f"{cmd_name}_command")
         assert isinstance(command, click.Command)
         return command
 

@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import wraps
+from functools import partial, wraps
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -84,17 +84,33 @@ def is_writable(ctx: click.Context, param: click.Parameter, value: str | None) -
     return value
 
 
-spec_argument = click.argument(
-    "spec", metavar="SPEC", type=click.Path(allow_dash=True), callback=is_spec, shell_complete=candidates.specs
-)
-spec_or_run_argument = click.argument(
-    "spec",
-    metavar="SPEC|RUN",
-    type=click.Path(allow_dash=True),
-    callback=is_spec_or_run,
-    shell_complete=candidates.specs,
-)
-run_argument = click.argument("run", metavar="RUN", type=click.Path(), callback=is_run, shell_complete=candidates.runs)
+def spec_argument(
+    metavar: str = "SPEC", *, required: bool = True, callback: Callable[..., Any] = is_spec
+) -> Callable[[Command], Command]:
+    """Return the argument ``spec``; of ``SPEC|RUN`` with the callback ``is_spec_or_run``."""
+    kind, names = click.Path(allow_dash=True), candidates.specs
+    return click.argument(
+        "spec", metavar=metavar, type=kind, required=required, callback=callback, shell_complete=names
+    )
+
+
+def run_argument(name: str = "run", metavar: str = "RUN", count: int = 1) -> Callable[[Command], Command]:
+    """Return the argument of a run, or with ``count`` -1 of one or more."""
+    return click.argument(
+        name,
+        metavar=metavar,
+        nargs=count,
+        required=True,
+        type=click.Path(),
+        callback=is_run,
+        shell_complete=candidates.runs,
+    )
+
+
+def written_option(*names: str, help: str, metavar: str = "FILE", **more: Any) -> Callable[[Command], Command]:
+    """Return the option of a path that the command writes."""
+    kind = click.Path(dir_okay=False)
+    return click.option(*names, metavar=metavar, callback=is_writable, help=help, **{"type": kind, **more})
 
 
 def output_options(function: Command) -> Command:
@@ -158,13 +174,8 @@ rule_option = click.option(
     help="A learning rule; may be repeated.",
     shell_complete=candidates.rules,
 )
-device_option = click.option(
-    "--device",
-    metavar="D",
-    default="cpu",
-    help="The device: cpu, cuda, cuda:1.",
-    shell_complete=candidates.devices,
-)
+split_option = partial(click.option, "--split", type=click.Choice(["test", "validation", "train"]), default="test")
+device_option = partial(click.option, "--device", metavar="D", shell_complete=candidates.devices)
 
 
 def data_options(function: Command) -> Command:

@@ -3,14 +3,12 @@
 | module | content |
 |---|---|
 | ``finding`` | a finding, and a probe that cannot raise |
-| ``requirements`` | what energyc and its extras require, and what is installed |
 | ``trial`` | a process that imports torch, reads the specs, relaxes a network, builds kernels |
-| ``tried`` | what that process found, also where it crashed |
-| ``installing`` | the command that installs a C++ compiler here |
-| ``examination`` | all findings |
+| ``trial_findings`` | what that process found, also where it crashed |
+| ``examination`` | all findings: also on Python, the libraries and extras, the cache; their text and JSON |
 
 The process of the command itself imports nothing that may be broken.
 
-Imports: ``extras``, ``files``, ``pipeline``, ``resources``, ``runs``, ``syntax``, ``targets``, ``version``;
+Imports: ``extras``, ``files``, ``pipeline``, ``resources``, ``runs``, ``syntax``, ``tables``, ``targets``, ``version``;
 libraries: ``packaging``, ``torch``.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,6 @@ from energyc.code.targets import TARGETS, find_target
 from energyc.code.targets.interface import Target
 from energyc.extras import install_extra, pip_install, requirements, written
 from energyc.surfaces.doctor.finding import Finding
-from energyc.surfaces.doctor.installing import compiler_install
 
 #: Seconds after which the trial is ended; it takes a few.
 LIMIT = 300.0
@@ -121,3 +121,22 @@ def of_target(target: Target, found: Found) -> Finding:
     lacking = target.needs.extra if found["state"] == "missing" else None
     mend = install_extra(lacking) if lacking else None
     return Finding(target.title, found["state"], found["reason"], mend)
+
+
+#: How package managers of systems install a C++ compiler; the first that is found is taken.
+_COMPILERS = {
+    "apt-get": "apt-get install -y g++",
+    "dnf": "dnf install -y gcc-c++",
+    "pacman": "pacman -S --noconfirm gcc",
+    "zypper": "zypper install -y gcc-c++",
+    "apk": "apk add g++",
+}
+
+
+def compiler_install() -> str | None:
+    """Return the command that installs a C++ compiler, or None on a system that is not known."""
+    if sys.platform == "darwin":
+        return "xcode-select --install"
+    found = next((command for manager, command in _COMPILERS.items() if shutil.which(manager)), None)
+    may = not hasattr(os, "geteuid") or os.geteuid() == 0
+    return found if found is None or may else f"sudo {found}"

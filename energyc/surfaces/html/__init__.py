@@ -4,8 +4,8 @@
 |---|---|
 | ``pages`` | the templates in ``templates``, with the styles and the scripts of pages; charts as SVG |
 | ``boxes`` | boxes in columns and the lines between them, as SVG |
-| ``diagram`` | which state acts on which, through which terms; ``whole``: which layer reads what |
-| ``network_card`` | what a notebook shows of a network; ``result_cards`` of a run and of results |
+| ``diagram`` | which state acts on which, through which terms; which layer reads what |
+| ``cards`` | what a notebook shows of a network, a run, a relaxation, gradients |
 | ``attach`` | gives those cards to what a generated module makes |
 
 Text from specs and run folders is untrusted: a template escapes all that is not ``Markup``.

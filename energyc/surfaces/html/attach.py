@@ -65,7 +65,7 @@ def to_sympy(net: Any, sizes: Mapping[str, int] | None = None) -> Formulas | Wri
 
 
 def _network(net: Any) -> str:
-    from energyc.surfaces.html.network_card import network_html
+    from energyc.surfaces.html.cards import network_html
 
     origin = net.__dict__.get(_ORIGIN, Origin())
     if origin.network is None or origin.classes is None:
@@ -74,19 +74,19 @@ def _network(net: Any) -> str:
 
 
 def _network_latex(net: Any) -> str | None:
-    from energyc.surfaces.html.network_card import network_latex
+    from energyc.surfaces.html.cards import network_latex
 
     origin = net.__dict__.get(_ORIGIN, Origin())
     return None if origin.network is None else network_latex(origin.network)
 
 
 def _card(name: str) -> Callable[[Any], str]:
-    """Return a function of ``result_cards``, which is imported when a card is shown."""
+    """Return a function of ``cards``, which is imported when a card is shown."""
 
     def show(made: Any) -> str:
-        from energyc.surfaces.html import result_cards
+        from energyc.surfaces.html import cards
 
-        found: str = getattr(result_cards, name)(made)
+        found: str = getattr(cards, name)(made)
         return found
 
     return show

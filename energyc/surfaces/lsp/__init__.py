@@ -2,7 +2,7 @@
 
 text         a document's text in an editor's lines and units
 reading      a version of a text, as far as the front end understands it
-symbols      its names where they stand, as ``resolve`` found them; ``unparsed`` those of statements that do not parse
+symbols      its names where they stand, as ``resolve`` found them, and those of statements that do not parse
 vocabulary   the words of the language where they stand; ``words`` what is said of them
 place        the surroundings of a place by words and signs alone, for completion in a statement that is being typed
 analysis     ``energyc check`` on saved texts, in processes of their own, one or two at a time

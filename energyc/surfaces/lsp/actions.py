@@ -1,17 +1,18 @@
-"""The code actions: every help that is an exact text, and the ties that the analysis suggests."""
+"""What an editor may change: every help that is an exact text, the ties that the analysis suggests, the layout."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 
 from lsprotocol import types
 
-from energyc.language.diagnostics import Fix, Span
-from energyc.language.syntax import ast
+from energyc.language.diagnostics import Fix, Span, SpecError
+from energyc.language.syntax import ast, format_spec
 from energyc.surfaces.lsp.diagnostics import published
+from energyc.surfaces.lsp.documents import View
 from energyc.surfaces.lsp.hover import term_of
 from energyc.surfaces.lsp.ties import tie_fix, ties_of
-from energyc.surfaces.lsp.view import View
 
 
 def actions(view: View, range: types.Range, only: Sequence[str] | None = None) -> list[types.CodeAction]:
@@ -59,3 +60,27 @@ def _ties(view: View, wanted: Span) -> Iterator[types.CodeAction]:
             fix = tie_fix(view.reading.source, view.reading.spec, ties_of(suggestion))
             if fix is not None:
                 yield _action(view, fix, None, preferred=False)
+
+
+# ---------------------------------------------------------------- layout
+
+
+def formatted(view: View) -> list[types.TextEdit]:
+    """The edits that lay a spec out as ``energyc fmt`` does; none where it does not parse."""
+    try:
+        text = format_spec(view.reading.source)
+    except SpecError:
+        return []
+    if "\r\n" in view.text.content:
+        text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+    return [types.TextEdit(view.text.range(span), new) for span, new in _changes(view.text.content, text)]
+
+
+def _changes(old: str, new: str) -> list[tuple[Span, str]]:
+    """The runs of lines that differ, and what takes their place."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    starts = [0]
+    for line in before:
+        starts.append(starts[-1] + len(line))
+    blocks = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    return [(Span(starts[i], starts[j]), "".join(after[k:m])) for tag, i, j, k, m in blocks if tag != "equal"]

@@ -15,11 +15,11 @@ from energyc.language.resolve.words import INDEXED, PARAM_SETS, REDUCTIONS, STAT
 from energyc.language.syntax import ast
 from energyc.language.syntax.scan import CLOSERS, OPENERS
 from energyc.surfaces.lsp import words
-from energyc.surfaces.lsp.describe import detail
+from energyc.surfaces.lsp.describe import appearance, detail
+from energyc.surfaces.lsp.documents import View
 from energyc.surfaces.lsp.place import SETTINGS, Place, place_at
 from energyc.surfaces.lsp.reading import Reading
 from energyc.surfaces.lsp.symbols import Symbol
-from energyc.surfaces.lsp.view import View
 
 Kind = types.CompletionItemKind
 TRIGGERS = (".", "[", "(", ",", "=", "~", ":", "|", " ")
@@ -28,21 +28,6 @@ READABLE = (*sorted(TENSORS), "dim", "const", "fn", "layer")
 _WORD = re.compile(r"[A-Za-z_0-9]*$")
 #: A value may have hyphens.
 _VALUE = re.compile(r"[A-Za-z_0-9]*(?:-[A-Za-z_0-9]*)*$")
-_KINDS: Mapping[str, Kind] = {
-    "dim": Kind.TypeParameter,
-    "const": Kind.Constant,
-    "data": Kind.Module,
-    "layer": Kind.Module,
-    "fn": Kind.Function,
-    "param": Kind.Property,
-    "tie": Kind.Property,
-    "state": Kind.Variable,
-    "clamp": Kind.Field,
-    "target": Kind.Field,
-    "noise": Kind.Field,
-    "energy": Kind.Event,
-    "force": Kind.Event,
-}
 
 
 @dataclass(frozen=True)
@@ -90,7 +75,7 @@ def _item(choice: Choice, target: types.Range, snippets: bool) -> types.Completi
 
 def _choices(reading: Reading, place: Place, offset: int) -> Iterator[Choice]:
     if place.starts_statement:
-        yield from _entries(words.statements(), Kind.Keyword)
+        yield from _entries(words.entries("statements"), Kind.Keyword)
     if place.starts_statement or not place.word:
         return
     names = _Names(reading, offset)
@@ -133,7 +118,7 @@ class _Names:
 
     def choice(self, symbol: Symbol, rank: int = 5) -> Choice:
         """A name with its shape."""
-        return Choice(symbol.name, _KINDS.get(symbol.kind, Kind.Variable), detail(self.reading, symbol), "", rank)
+        return Choice(symbol.name, appearance(symbol).completion, detail(self.reading, symbol), "", rank)
 
 
 # ---------------------------------------------------------------- settings
@@ -188,7 +173,7 @@ def _keys(word: str, names: _Names) -> Iterator[Choice]:
     if word == "preset":
         yield from names.of("dim", "const", "layer")
         for block in words.BLOCKS:
-            yield Choice(block, Kind.Module, "settings", words.statements()[block].says)
+            yield Choice(block, Kind.Module, "settings", words.entries("statements")[block].says)
     for name in words.settings(word):
         entry = words.setting(word, name)
         yield Choice(name, Kind.Property, word, entry.says if entry else "", snippet=f"{name} = $0")
@@ -269,18 +254,20 @@ def _in_declaration(reading: Reading, place: Place, names: _Names) -> Iterator[C
     elif bracket is not None:
         yield from names.of("dim")
     elif place.before == "~":
-        laws = words.laws()
+        laws = words.entries("laws")
         yield from _entries({n: laws[n] for n in ("normal", "uniform")} if place.word == "noise" else laws, Kind.Class)
     elif place.before in ("in", "and"):
         sets = PARAM_SETS if place.word == "param" else STATE_SETS
-        yield from _entries({name: words.sets()[name] for name in sets if name in words.sets()}, Kind.Class)
+        yield from _entries(
+            {name: words.entries("sets")[name] for name in sets if name in words.entries("sets")}, Kind.Class
+        )
     elif "in" in item:
         yield Choice("and", Kind.Keyword, "in A and B")
     elif "=" in item or "~" in item:
         yield from names.of("const", "dim")
         yield Choice("in", Kind.Keyword)
     elif item:
-        yield Choice("in", Kind.Keyword, words.inside()["in"].form)
+        yield Choice("in", Kind.Keyword, words.entries("inside")["in"].form)
 
 
 # ---------------------------------------------------------------- equations
@@ -311,7 +298,7 @@ def _left_side(reading: Reading, place: Place, names: _Names) -> Iterator[Choice
     elif place.before in (*OF_STATES, "on"):
         yield from names.of("state")
     elif place.word == "force" and len(place.statement) == 2:
-        yield Choice("on", Kind.Keyword, words.inside()["on"].form)
+        yield Choice("on", Kind.Keyword, words.entries("inside")["on"].form)
 
 
 def _expression(reading: Reading, place: Place, names: _Names) -> Iterator[Choice]:
@@ -325,7 +312,7 @@ def _expression(reading: Reading, place: Place, names: _Names) -> Iterator[Choic
     for name, entry in words.functions().items():
         yield Choice(name, Kind.Function, entry.form, entry.says, 4, _snippet(name))
     yield from _entries(words.constants(), Kind.Constant, 7)
-    yield Choice("training", Kind.Keyword, says=words.inside()["training"].says, rank=8)
+    yield Choice("training", Kind.Keyword, says=words.entries("inside")["training"].says, rank=8)
 
 
 def _declared_here(place: Place) -> int:
@@ -354,7 +341,7 @@ def _in_bracket(reading: Reading, place: Place, names: _Names) -> Iterator[Choic
     elif bracket.name in REDUCTIONS or bracket.name in ("cross_entropy", "correct", "median"):
         yield from _new_indices(reading, place, names)
         if bracket.name in ("mean", "median"):
-            yield Choice("batch", Kind.Keyword, says=words.inside()["batch"].says)
+            yield Choice("batch", Kind.Keyword, says=words.entries("inside")["batch"].says)
     else:
         over = _axis(reading, names, bracket.name, bracket.commas)
         yield from _indices(reading, place, over=over)

@@ -1,8 +1,12 @@
-"""Names described in words: for hover, for completion, for the outline."""
+"""Names described: in words for hover, completion and the outline; by an icon and a colour in an editor."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from lsprotocol.types import CompletionItemKind, SymbolKind
 
 from energyc.language.diagnostics import listed
 from energyc.language.resolve.names import noun
@@ -13,6 +17,45 @@ from energyc.surfaces.lsp.symbols import Symbol
 
 #: The longest text of an equation that is shown in full.
 LONGEST = 400
+
+
+@dataclass(frozen=True)
+class Appearance:
+    """How an editor shows names of a kind: its icons in completion and in the outline, its semantic token."""
+
+    completion: CompletionItemKind
+    outline: SymbolKind
+    token: str
+    modifier: str = ""
+
+
+_VARIABLE = Appearance(CompletionItemKind.Variable, SymbolKind.Variable, "variable")
+_INPUT = Appearance(CompletionItemKind.Field, SymbolKind.Field, "variable", "readonly")
+_PARAM = Appearance(CompletionItemKind.Property, SymbolKind.Property, "property")
+_TERM = Appearance(CompletionItemKind.Event, SymbolKind.Event, "event")
+_BOUND = replace(_VARIABLE, token="parameter")
+#: What is not here is a variable.
+_APPEARANCES: Mapping[str, Appearance] = MappingProxyType(
+    {
+        "network": Appearance(CompletionItemKind.Module, SymbolKind.Module, "namespace"),
+        "layer": Appearance(CompletionItemKind.Module, SymbolKind.Namespace, "namespace"),
+        "data": Appearance(CompletionItemKind.Module, SymbolKind.Object, "namespace"),
+        "preset": Appearance(CompletionItemKind.Struct, SymbolKind.Struct, "namespace"),
+        "dim": Appearance(CompletionItemKind.TypeParameter, SymbolKind.TypeParameter, "type"),
+        "const": Appearance(CompletionItemKind.Constant, SymbolKind.Constant, "variable", "readonly"),
+        "fn": Appearance(CompletionItemKind.Function, SymbolKind.Function, "function"),
+        "step": replace(_VARIABLE, modifier="readonly"),
+        **dict.fromkeys(("clamp", "target", "noise"), _INPUT),
+        **dict.fromkeys(("param", "tie"), _PARAM),
+        **dict.fromkeys(("energy", "force"), _TERM),
+        **dict.fromkeys(("index", "argument"), _BOUND),
+    }
+)
+
+
+def appearance(symbol: Symbol) -> Appearance:
+    """How an editor shows a symbol."""
+    return _APPEARANCES.get(symbol.kind, _VARIABLE)
 
 
 def title(reading: Reading, symbol: Symbol) -> str:

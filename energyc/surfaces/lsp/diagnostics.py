@@ -9,8 +9,8 @@ from lsprotocol import types
 from energyc.language.diagnostics import Diagnostic, Span
 from energyc.proofs.claims.classes import reason
 from energyc.resources import page
+from energyc.surfaces.lsp.documents import View
 from energyc.surfaces.lsp.hover import mended_by, term_of
-from energyc.surfaces.lsp.view import View
 
 SOURCE = "energyc"
 _SEVERITIES = {

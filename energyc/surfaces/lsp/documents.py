@@ -1,4 +1,4 @@
-"""An open document: its text, what is known of it, and what is under way for it."""
+"""An open document: its text, what is known of it, what is under way for it; and the view of it that a feature gets."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlparse
+
+from lsprotocol import types
 
 from energyc.surfaces.lsp.reading import Reading, read
 from energyc.surfaces.lsp.text import Text
@@ -56,3 +58,19 @@ class Document:
             loop = asyncio.get_running_loop()
             self._reading = loop.run_in_executor(executor, read, self.name, self.text.content)
         return await asyncio.shield(self._reading)
+
+
+@dataclass(frozen=True)
+class View:
+    """A text with its reading; ``report`` is the JSON of ``energyc check`` on this very text, where it was made."""
+
+    uri: str
+    text: Text
+    reading: Reading
+    version: int | None = None
+    report: Mapping[str, Any] = field(default_factory=dict)
+    snippets: bool = False
+
+    def offset(self, position: types.Position) -> int:
+        """The character at a position of the document."""
+        return min(self.text.offset(position), len(self.reading.source.text))

@@ -8,9 +8,9 @@ from lsprotocol import types
 
 from energyc.language.diagnostics import Span
 from energyc.language.syntax import ast
+from energyc.surfaces.lsp.documents import View
 from energyc.surfaces.lsp.hover import term_of
 from energyc.surfaces.lsp.symbols import Symbol
-from energyc.surfaces.lsp.view import View
 
 #: The equations whose left sides bind indices of their own.
 _INFERRED = ("let", "readout", "energy", "tie")

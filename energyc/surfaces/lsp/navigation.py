@@ -10,8 +10,8 @@ from energyc.language.resolve.names import noun, with_article
 from energyc.language.resolve.words import CONSTANTS, LANGUAGE_FUNCTIONS
 from energyc.language.syntax.parser import LONGEST_NAME
 from energyc.language.syntax.scan import RESERVED
+from energyc.surfaces.lsp.documents import View
 from energyc.surfaces.lsp.symbols import LOCAL, Occurrence, Symbol
-from energyc.surfaces.lsp.view import View
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _KINDS = {

@@ -9,28 +9,11 @@ from lsprotocol import types
 from energyc.language.diagnostics import Span
 from energyc.language.resolve.names import OF_STATES
 from energyc.language.syntax import ast
-from energyc.surfaces.lsp.describe import detail
+from energyc.surfaces.lsp.describe import appearance, detail
+from energyc.surfaces.lsp.documents import View
 from energyc.surfaces.lsp.symbols import LOCAL, Symbol
-from energyc.surfaces.lsp.view import View
 
 Kind = types.SymbolKind
-_KINDS: Mapping[str, Kind] = {
-    "network": Kind.Module,
-    "dim": Kind.TypeParameter,
-    "const": Kind.Constant,
-    "data": Kind.Object,
-    "param": Kind.Property,
-    "tie": Kind.Property,
-    "state": Kind.Variable,
-    "clamp": Kind.Field,
-    "target": Kind.Field,
-    "noise": Kind.Field,
-    "fn": Kind.Function,
-    "energy": Kind.Event,
-    "force": Kind.Event,
-    "layer": Kind.Namespace,
-    "preset": Kind.Struct,
-}
 
 
 def symbols(view: View) -> list[types.DocumentSymbol]:
@@ -62,7 +45,7 @@ def _listed(
             case _:
                 for symbol in declared.values():
                     if statement.span.start <= symbol.span.start < statement.span.end:
-                        kind, said = _KINDS.get(symbol.kind, Kind.Variable), detail(view.reading, symbol)
+                        kind, said = appearance(symbol).outline, detail(view.reading, symbol)
                         tree = symbol.tree.span if symbol.tree is not None else symbol.span
                         yield _symbol(view, symbol.name, kind, said, tree.to(symbol.span), symbol.span, [])
 

@@ -19,17 +19,15 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.protocol.json_rpc import RPCRequest
 
 from energyc.surfaces.lsp import completion, navigation, signatures, tokens
-from energyc.surfaces.lsp.actions import actions
+from energyc.surfaces.lsp.actions import actions, formatted
 from energyc.surfaces.lsp.analysis import Analyses, analysed
 from energyc.surfaces.lsp.diagnostics import published
-from energyc.surfaces.lsp.documents import Document
-from energyc.surfaces.lsp.formatting import formatted
+from energyc.surfaces.lsp.documents import Document, View
 from energyc.surfaces.lsp.hints import hints
 from energyc.surfaces.lsp.hover import hover
 from energyc.surfaces.lsp.outline import folds, symbols
 from energyc.surfaces.lsp.reading import read
 from energyc.surfaces.lsp.text import Text
-from energyc.surfaces.lsp.view import View
 from energyc.version import __version__
 
 #: The seconds of rest after which a text that is being typed is checked.

@@ -7,8 +7,8 @@ from lsprotocol import types
 from energyc.language.resolve.words import LAWS
 from energyc.language.syntax import ast
 from energyc.surfaces.lsp import words
+from energyc.surfaces.lsp.documents import View
 from energyc.surfaces.lsp.place import Bracket, Place, place_at
-from energyc.surfaces.lsp.view import View
 
 TRIGGERS = ("(", ",", "[")
 
@@ -31,7 +31,7 @@ def _entry(view: View, place: Place, bracket: Bracket, offset: int) -> words.Ent
     if place.word == "data" and bracket.sign == "(":
         return words.adapter(bracket.name)
     if place.word in ("param", "noise") and bracket.name in LAWS:
-        return words.laws().get(bracket.name)
+        return words.entries("laws").get(bracket.name)
     if place.word in words.BLOCKS or place.word == "preset":
         return None
     symbol = view.reading.symbols.visible(offset).get(bracket.name)
@@ -40,7 +40,9 @@ def _entry(view: View, place: Place, bracket: Bracket, offset: int) -> words.Ent
         indices = ", ".join(name.text for name in symbol.tree.indices or ())
         form = f"{symbol.name}{f'[{indices}]' if indices else ''}({arguments})"
         return words.Entry(form, "A function of the spec.")
-    return words.functions().get(bracket.name) or (words.sets().get(bracket.name) if bracket.sign == "[" else None)
+    return words.functions().get(bracket.name) or (
+        words.entries("sets").get(bracket.name) if bracket.sign == "[" else None
+    )
 
 
 def _help(entry: words.Entry, bracket: Bracket) -> types.SignatureHelp:

@@ -8,7 +8,8 @@ from lsprotocol import types
 
 from energyc.language.diagnostics import Span
 from energyc.language.syntax.scan import RESERVED, Scanned
-from energyc.surfaces.lsp.view import View
+from energyc.surfaces.lsp.describe import appearance
+from energyc.surfaces.lsp.documents import View
 
 TYPES = (
     "namespace",
@@ -27,26 +28,6 @@ TYPES = (
 )
 MODIFIERS = ("declaration", "readonly", "defaultLibrary", "modification")
 LEGEND = types.SemanticTokensLegend(list(TYPES), list(MODIFIERS))
-#: The type of a symbol by its kind, with a modifier.
-_OF_SYMBOL: Mapping[str, tuple[str, str]] = {
-    "network": ("namespace", ""),
-    "layer": ("namespace", ""),
-    "data": ("namespace", ""),
-    "preset": ("namespace", ""),
-    "dim": ("type", ""),
-    "const": ("variable", "readonly"),
-    "clamp": ("variable", "readonly"),
-    "target": ("variable", "readonly"),
-    "noise": ("variable", "readonly"),
-    "step": ("variable", "readonly"),
-    "param": ("property", ""),
-    "tie": ("property", ""),
-    "energy": ("event", ""),
-    "force": ("event", ""),
-    "fn": ("function", ""),
-    "index": ("parameter", ""),
-    "argument": ("parameter", ""),
-}
 _OF_WORD: Mapping[str, str] = {
     "function": "function",
     "constant": "variable",
@@ -96,10 +77,10 @@ def _known(view: View) -> Iterator[tuple[int, Token]]:
         library = ("defaultLibrary",) if word.kind in ("function", "constant", "law", "set") else ()
         yield word.span.start, (word.span, _OF_WORD[word.kind], library)
     for occurrence in view.reading.symbols.occurrences:
-        kind, modifier = _OF_SYMBOL.get(occurrence.symbol.kind, ("variable", ""))
+        look = appearance(occurrence.symbol)
         role = {"declaration": "declaration", "write": "modification"}.get(occurrence.role, "")
-        found = tuple(name for name in (role, modifier) if name)
-        yield occurrence.span.start, (occurrence.span, kind, found)
+        found = tuple(name for name in (role, look.modifier) if name)
+        yield occurrence.span.start, (occurrence.span, look.token, found)
 
 
 def _of_piece(piece: Scanned) -> Token | None:

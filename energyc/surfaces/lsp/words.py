@@ -44,29 +44,14 @@ def _words() -> Mapping[str, Mapping[str, Entry]]:
     return {name: {word: Entry(*entry) for word, entry in words.items()} for name, words in tables.items()}
 
 
-def statements() -> Mapping[str, Entry]:
-    """The words that open a statement."""
-    return _words()["statements"]
-
-
-def inside() -> Mapping[str, Entry]:
-    """The words inside of statements."""
-    return _words()["inside"]
-
-
-def laws() -> Mapping[str, Entry]:
-    """The starting laws."""
-    return _words()["laws"]
-
-
-def sets() -> Mapping[str, Entry]:
-    """The sets of states."""
-    return _words()["sets"]
+def entries(table: str) -> Mapping[str, Entry]:
+    """The words of a table of the file: ``statements`` that they open, ``inside`` of statements, ``laws``, ``sets``."""
+    return _words()[table]
 
 
 def functions() -> dict[str, Entry]:
     """The functions of the language, those too of which the file says nothing."""
-    said = _words()["functions"]
+    said = entries("functions")
     return {name: said.get(name) or _function(name) for name in sorted(LANGUAGE_FUNCTIONS)}
 
 
@@ -86,7 +71,7 @@ def _function(name: str) -> Entry:
 
 def keyword(word: str) -> Entry | None:
     """A reserved word."""
-    return statements().get(word) or inside().get(word)
+    return entries("statements").get(word) or entries("inside").get(word)
 
 
 # ---------------------------------------------------------------- data

@@ -8,3 +8,6 @@ Imports: ``charts``, ``claims``, ``collection``, ``conservativeness``, ``data``,
 ``tables``, ``targets``, ``training``, ``verify``; libraries: ``markupsafe``, ``matplotlib``, ``numpy``, ``rich``,
 ``torch``.
 """
+
+#: The kinds of pictures of a run: of its rows; of the relaxation of its network; of what goes on inside that.
+KINDS = ("curves", "energy", "images", "energies", "states", "forces", "memories", "attention", "positions")

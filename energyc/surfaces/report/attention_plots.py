@@ -12,7 +12,7 @@ from energyc.running.data.characters import Characters
 from energyc.studies.inspection import attention as attending
 from energyc.studies.inspection.decode import centres
 from energyc.studies.inspection.parts import Nothing, Part, parts_of
-from energyc.surfaces.report.attention_maps import Ground, draw_matrices, draw_over_image
+from energyc.surfaces.report.images import Ground, draw_matrices, draw_over_image
 from energyc.surfaces.report.scene import Scene, View
 
 #: How many heads are drawn unless some are named, and how many queries or keys a matrix has at most.

@@ -15,6 +15,7 @@ from pathlib import Path
 from textwrap import shorten, wrap
 from typing import Any
 
+from energyc.language.diagnostics import UserError
 from energyc.resources import resource, shipped
 from energyc.running.training.numbers import format_number
 
@@ -128,6 +129,16 @@ def catalogue(facts: Mapping[str, Any] | None = None) -> list[Entry]:
     """All specs that ship, by ``facts``, which are those of the catalogue's file."""
     known = read_facts() if facts is None else facts
     return [_entry(name, path, known[name]) for name, path in shipped().items() if name in known]
+
+
+def found(word: str | None = None) -> list[Entry]:
+    """Return the specs that ship, or those that mention a word. Raises UserError E0901 where none does."""
+    entries = catalogue()
+    chosen = [entry for entry in entries if word is None or entry.mentions(word)]
+    if not chosen:
+        names = ", ".join(entry.name for entry in entries)
+        raise UserError(f"no spec that ships mentions {word}", code="E0901", help=f"there are {names}")
+    return chosen
 
 
 def read_facts() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Draw what goes on inside a trained network: energies, states, forces, memories, attention, positions."""
+"""Draw a trained network: how it relaxes, and its energies, states, forces, memories, attention, positions."""
 
 from __future__ import annotations
 
@@ -23,16 +23,46 @@ from energyc.studies.inspection.memories import (
 from energyc.studies.inspection.parts import Nothing, Part
 from energyc.studies.inspection.traces import Trace, adapts_in_training, energies_over_time, states_over_time
 from energyc.surfaces.report.attention_plots import attention
-from energyc.surfaces.report.relaxation import draw_images, growing_steps
+from energyc.surfaces.report.images import draw_images, draw_memories, draw_similarity
+from energyc.surfaces.report.relaxation import (
+    draw_energies,
+    draw_states,
+    energy_curves,
+    find_images,
+    growing_reconstructions,
+    growing_steps,
+    triples,
+)
 from energyc.surfaces.report.scene import Scene
-from energyc.surfaces.report.tiles import draw_memories, draw_similarity
-from energyc.surfaces.report.trace_curves import draw_energies, draw_states
 
 #: How many rows of a param, and how many places of a state, are drawn at most.
 MOST_ROWS, MOST_PLACES = 144, 1024
 
 
 # ------------------------------------------------------------------ over the steps
+
+
+def energy(scene: Scene) -> list[SafePath]:
+    """Draw energy and residual of each sample over the steps. Raises Nothing."""
+    info = scene.session.info
+    if info.get("layers"):
+        raise Nothing("each of its layers relaxes down an energy of its own")
+    path, has_energies = scene.path("energy"), info.get("energies") != []
+    energy_curves(scene.session.net, scene.batch, path, forces=info.get("forces", ()), energies=has_energies)
+    return [path]
+
+
+def images(scene: Scene) -> list[SafePath]:
+    """Draw the images that the network completes; without layers also after few and many steps. Raises Nothing."""
+    net, batch = scene.session.net, scene.batch
+    answer = find_images(net, batch, scene.known, scene.session.feeds)
+    if answer is None:
+        raise Nothing("no readout is an image like a clamp and a target")
+    triples(net, batch, answer, scene.path("triples"))
+    if scene.session.info.get("layers"):
+        return [scene.path("triples")]
+    growing_reconstructions(net, batch, answer, scene.path("growing"))
+    return [scene.path("triples"), scene.path("growing")]
 
 
 def energies(scene: Scene) -> list[SafePath]:
@@ -137,8 +167,11 @@ def positions(scene: Scene) -> list[SafePath]:
     return paths
 
 
+Draw = Callable[[Scene], list[SafePath]]
+#: What is drawn of any network that relaxes, by kind.
+RELAXING: Mapping[str, Draw] = MappingProxyType({"energy": energy, "images": images})
 #: What is drawn of the inside of a network, by kind.
-INSIDE: Mapping[str, Callable[[Scene], list[SafePath]]] = MappingProxyType(
+INSIDE: Mapping[str, Draw] = MappingProxyType(
     {
         "energies": energies,
         "states": states,

@@ -11,8 +11,7 @@ from energyc.derivation.derive.influence import Influence, influences
 from energyc.language.network import Network, Param
 from energyc.mathematics.ir import Node
 from energyc.proofs.claims.classes import Classes, SumReport, TermReport
-from energyc.surfaces.html.diagram import diagram
-from energyc.surfaces.html.whole import whole_diagram
+from energyc.surfaces.html.diagram import diagram, whole_diagram
 from energyc.surfaces.report.check_report import CheckReport, StateReport
 from energyc.surfaces.report.document import Block, Heading, Paragraph, Picture
 from energyc.surfaces.report.evidence import entries, evidence, point, sum_evidence

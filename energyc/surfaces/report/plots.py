@@ -14,13 +14,10 @@ if TYPE_CHECKING:
     from energyc.language.network import Network
     from energyc.running.folder.layout import RunFolder
     from energyc.running.runs.saved import SavedRun
-    from energyc.running.training.feeds import Batch, Feed
     from energyc.running.training.session import Session
-    from energyc.surfaces.report.scene import View
+    from energyc.surfaces.report.scene import Scene, View
 
 Notify = Callable[[str], None]
-#: The kinds of pictures: of its rows; of the relaxation of its network; of what goes on inside that.
-KINDS = ("curves", "energy", "images", "energies", "states", "forces", "memories", "attention", "positions")
 
 
 @dataclass(frozen=True)
@@ -65,23 +62,15 @@ def plot_run(
 
     folder = RunFolder(Path(path))
     if folder.of_several and set(choice.kinds) <= {"curves"}:
-        return _drawn(*_plot_seeds(folder))
+        return Drawn([_plot_seeds(folder).path])
     run = load_run(folder.path)
-    drawn = _drawn(*(_plot_curves(run) if choice.has("curves") else []))
+    paths, without = _plot_curves(run) if choice.has("curves") else [], dict[str, str]()
     if session is not None and set(choice.kinds) != {"curves"}:
-        drawn = _and(drawn, _plot_network(run, session, network, choice, notify))
+        _plot_network(_scene(run, session, network, choice, notify), choice, paths, without)
     for kind in choice.kinds:
-        if kind in drawn.without:
-            raise UserError(f"there is no picture of {kind} of {run.folder.path}: {drawn.without[kind]}", code="E0530")
-    return drawn
-
-
-def _drawn(*pictures: SafePath) -> Drawn:
-    return Drawn([picture.path for picture in pictures])
-
-
-def _and(first: Drawn, second: Drawn) -> Drawn:
-    return Drawn([*first.paths, *second.paths], {**first.without, **second.without})
+        if kind in without:
+            raise UserError(f"there is no picture of {kind} of {run.folder.path}: {without[kind]}", code="E0530")
+    return Drawn([picture.path for picture in paths], without)
 
 
 def _plot_curves(run: SavedRun) -> list[SafePath]:
@@ -113,66 +102,34 @@ def _nothing_recorded(run: SavedRun) -> UserError:
     return UserError(message, code="E0530", help=help_text)
 
 
-def _plot_network(run: SavedRun, session: Session, network: Network | None, choice: Choice, notify: Notify) -> Drawn:
+def _scene(run: SavedRun, session: Session, network: Network | None, choice: Choice, notify: Notify) -> Scene:
+    """Return the network of a session with the best weights, on some test samples."""
     from energyc.running.training.feeds import Feed
     from energyc.running.training.order import evenly_spread
+    from energyc.surfaces.report.scene import Scene, View
 
     run.load_into(session.net, notify=notify)
     session.net.train(False)
     feed = Feed(session.feeds, "test", session.device, session.dtype)
     batch = feed.batch(evenly_spread(len(feed), choice.samples), seed=session.options.seed)
-    drawn = Drawn([])
-    if choice.has("energy"):
-        drawn = _and(drawn, _plot_energy(run, session, batch))
-    if choice.has("images"):
-        drawn = _and(drawn, _plot_images(run, session, network, batch))
-    return drawn if network is None else _and(drawn, _plot_inside(run, session, network, feed, batch, choice, notify))
+    return Scene(network, session, feed, batch, choice.view or View(), run.folder.pictures, notify)
 
 
-def _plot_energy(run: SavedRun, session: Session, batch: Batch) -> Drawn:
-    from energyc.surfaces.report import relaxation
-
-    if session.info.get("layers"):
-        return Drawn([], {"energy": "each of its layers relaxes down an energy of its own"})
-    path = run.folder.pictures / "energy.png"
-    forces, energies = session.info.get("forces", ()), session.info.get("energies") != []
-    relaxation.energy_curves(session.net, batch, path, forces=forces, energies=energies)
-    return _drawn(path)
-
-
-def _plot_images(run: SavedRun, session: Session, network: Network | None, batch: Batch) -> Drawn:
-    from energyc.surfaces.report import relaxation
-
-    answer = relaxation.find_images(session.net, batch, network, session.feeds)
-    if answer is None:
-        return Drawn([], {"images": "no readout is an image like a clamp and a target"})
-    triples, growing = (run.folder.pictures / f"{name}.png" for name in ("triples", "growing"))
-    relaxation.triples(session.net, batch, answer, triples)
-    if session.info.get("layers"):
-        return _drawn(triples)
-    relaxation.growing_reconstructions(session.net, batch, answer, growing)
-    return _drawn(triples, growing)
-
-
-def _plot_inside(
-    run: SavedRun, session: Session, network: Network, feed: Feed, batch: Batch, choice: Choice, notify: Notify
-) -> Drawn:
+def _plot_network(scene: Scene, choice: Choice, paths: list[SafePath], without: dict[str, str]) -> None:
+    """Draw what is chosen of a scene; add the paths, and the reasons for kinds without a meaning."""
     from energyc.studies.inspection.parts import Nothing
-    from energyc.surfaces.report.inside_plots import INSIDE
-    from energyc.surfaces.report.scene import Scene, View
+    from energyc.surfaces.report.inside_plots import INSIDE, RELAXING
 
-    scene = Scene(network, session, feed, batch, choice.view or View(), run.folder.pictures, notify)
-    drawn = Drawn([])
-    for kind, draw in INSIDE.items():
+    kinds = RELAXING if scene.known is None else {**RELAXING, **INSIDE}
+    for kind, draw in kinds.items():
         if choice.has(kind):
             try:
-                drawn = _and(drawn, _drawn(*draw(scene)))
+                paths += draw(scene)
             except Nothing as nothing:
-                drawn = _and(drawn, Drawn([], {kind: str(nothing)}))
-    return drawn
+                without[kind] = str(nothing)
 
 
-def _plot_seeds(folder: RunFolder) -> list[SafePath]:
+def _plot_seeds(folder: RunFolder) -> SafePath:
     from energyc.running.runs.saved import load_run
     from energyc.surfaces.charts.canvas import draw_charts
     from energyc.surfaces.charts.learning import seed_charts
@@ -182,4 +139,4 @@ def _plot_seeds(folder: RunFolder) -> list[SafePath]:
         raise UserError(f"the runs in {folder.path} have recorded nothing yet", code="E0530", help="train them first")
     path = folder.pictures / "seeds.png"
     draw_charts(seed_charts(runs), path, title=folder.path.name)
-    return [path]
+    return path

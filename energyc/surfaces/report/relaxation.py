@@ -1,8 +1,8 @@
-"""Draw the energy of a network while it relaxes, and the images that it completes."""
+"""Draw a network while it relaxes: energy and residual, each term, each state, and the images that it completes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -14,10 +14,12 @@ from energyc.files import Place
 from energyc.language.network import Network as Resolved
 from energyc.running.training.feeds import Batch, Feeds
 from energyc.running.training.network import Network
-from energyc.runtime import Relaxed
 from energyc.studies.inspection.decode import Picture, Shape, answered_images, image_inputs
-from energyc.surfaces.charts.canvas import draw_charts, picture, show_image
+from energyc.studies.inspection.traces import TOTAL, Trace
+from energyc.surfaces.charts import Chart, Series
+from energyc.surfaces.charts.canvas import draw_charts
 from energyc.surfaces.charts.relaxing import followed, relaxation_chart
+from energyc.surfaces.report.images import draw_images
 
 _BEYOND = 4  # multiples of the free phase that are drawn
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
@@ -53,11 +55,6 @@ def free_steps(net: Network, batch: Batch) -> int:
     return int(net.relax(batch.clamps).steps.max())
 
 
-def follow(net: Network, batch: Batch, steps: int, *, record: Sequence[str] = ()) -> Relaxed:
-    """Relax for exactly ``steps`` steps."""
-    return net.relax(batch.clamps, steps=steps, record=tuple(record))
-
-
 def last_step(net: Network, t1: int) -> int:
     """Return how far a relaxation is drawn: beyond T1, unless the steps are numbered."""
     return t1 if net.numbered else _BEYOND * t1
@@ -74,7 +71,7 @@ def energy_curves(
     """
     t1 = free_steps(net, batch)
     record = ("energy", "residual") if energies else ("residual",)
-    trace = follow(net, batch, last_step(net, t1), record=record).trace
+    trace = net.relax(batch.clamps, steps=last_step(net, t1), record=record).trace
     labels = {"energy": f"energy terms alone, without {_named(forces)}"} if forces else {}
     draw_trace({name: trace[name].cpu().double().numpy() for name in record}, t1, path, labels)
 
@@ -138,7 +135,7 @@ def growing_reconstructions(net: Network, batch: Batch, answer: Answer, path: Pl
     t1 = free_steps(net, batch)
     rows = {"masked": answer.images(batch.clamps[answer.masked])}
     for steps in (0, *growing_steps(t1, last_step(net, t1))):
-        endpoint = follow(net, batch, steps)
+        endpoint = net.relax(batch.clamps, steps=steps)
         label = f"{steps} step{'s' if steps != 1 else ''}" + (" = T1" if steps == t1 else "")
         values = net.readout(endpoint.states, batch.clamps)[answer.readout]
         rows[label if steps else "start"] = answer.answered(values)
@@ -151,29 +148,80 @@ def growing_steps(t1: int, last: int) -> list[int]:
     return list(dict.fromkeys([*(steps for steps in ladder if steps < t1), t1, last]))
 
 
-def draw_images(rows: Mapping[str, Tensor], path: Place) -> None:
-    """Draw rows of images [batch, C, H, W] with values in [-1, 1], each row labelled on the left."""
-    columns = min(len(images) for images in rows.values())
-    with picture(path, len(rows), columns, (1.1, 1.1)) as canvas:
-        cells = iter(canvas.panels)
-        for name, images in rows.items():
-            for number in range(columns):
-                cell = next(cells)
-                show_image(cell, _pixels(images[number]))
-                if number == 0:
-                    cell.set_ylabel(name, rotation=0, ha="right", va="center")
-        canvas.figure.set_layout_engine("constrained", w_pad=0.01, h_pad=0.01, wspace=0, hspace=0)
-
-
-def _pixels(image: Tensor) -> np.ndarray:
-    """Convert [C, S, S] in [-1, 1] to [S, S] or [S, S, 3] in [0, 1]."""
-    array = ((image.detach().cpu().double() + 1) / 2).clamp(0, 1).numpy()
-    return array[0] if len(array) == 1 else np.moveaxis(array, 0, -1)
-
-
 def _is_image(value: Tensor) -> bool:
     return value.ndim == 4 and value.shape[1] in (1, 3) and value.shape[2] == value.shape[3] > 1
 
 
 def _same_shape(tensors: Mapping[str, Tensor], like: Tensor) -> str | None:
     return next((name for name, tensor in tensors.items() if tensor.shape == like.shape), None)
+
+
+# ------------------------------------------------------------------ terms and states
+
+
+def draw_energies(traces: Mapping[str, Trace], path: Place) -> None:
+    """Draw the change of each energy term since the start, a panel for each, the sum of a part's terms last.
+
+    Thin lines are samples, the thick one is their mean. ``traces`` are those of parts, by their labels.
+    """
+    charts = []
+    for label, trace in traces.items():
+        for name in trace.values:
+            values = _known(trace, name)
+            start = f"{values[0].mean():.4g} ± {values[0].std():.2g}".replace("-", "\N{MINUS SIGN}")
+            curves = _curves(trace, name, values - values[0], colour=int(name == TOTAL))
+            title = f"{_titled(label, name)}\nat the start {start}"
+            charts.append(_chart(trace, name, list(curves), "change since the start", title))
+    counts = [len(trace.values) for trace in traces.values()]
+    title = f"energy terms while the network relaxes, {_samples(traces)}"
+    draw_charts(charts, path, title=title, columns=_columns(counts), size=(3.6, 2.6))
+
+
+def draw_states(runs: Mapping[str, Mapping[str, Trace]], path: Place) -> None:
+    """Draw the states over the steps; ``runs`` are traces of parts by label, for ``inference`` and ``training``."""
+    first = next(iter(runs.values()))
+    charts = []
+    for label, trace in first.items():
+        for name in trace.values:
+            curves: list[Series] = []
+            for colour, (mode, traces) in enumerate(runs.items()):
+                said = mode if len(runs) > 1 else ""
+                curves += _curves(traces[label], name, _known(traces[label], name), said, colour)
+            meaning = "root mean square" if name.startswith("|") else "value"
+            charts.append(_chart(trace, name, curves, meaning, _titled(label, name)))
+    counts = [len(trace.values) for trace in first.values()]
+    title = f"states while the network relaxes, {_samples(first)}"
+    draw_charts(charts, path, title=title, columns=_columns(counts), size=(3.6, 2.6))
+
+
+def _chart(trace: Trace, name: str, curves: Sequence[Series], y_label: str, title: str) -> Chart:
+    """Return a panel, with a mark at T1 where the picture goes beyond it."""
+    t1 = trace.t1 if trace.t1 < trace.steps[-1] else 0
+    return relaxation_chart(name, curves, y_label=y_label, title=title, t1=t1)
+
+
+def _known(trace: Trace, name: str) -> np.ndarray:
+    """Values with gaps for what is not finite: where a sample diverged."""
+    return np.where(np.isfinite(trace.values[name]), trace.values[name], np.nan)
+
+
+def _curves(trace: Trace, name: str, values: np.ndarray, label: str = "", colour: int = 0) -> Iterator[Series]:
+    """Yield each sample of [places, batch] and their mean."""
+    return followed(name, trace.steps.tolist(), values.T.tolist(), label=label, colour=colour)
+
+
+def _columns(counts: Sequence[int]) -> int:
+    """The panels side by side: those of a part where parts are alike, few and several."""
+    if len(counts) > 1 and set(counts) <= {2, 3, 4} and len(set(counts)) == 1:
+        return counts[0]
+    return 2 if sum(counts) == 4 else 3
+
+
+def _titled(label: str, name: str) -> str:
+    return f"{label}: {name}" if label else name
+
+
+def _samples(traces: Mapping[str, Trace]) -> str:
+    trace = next(iter(traces.values()))
+    count = next(iter(trace.values.values())).shape[1]
+    return f"{count} test samples and their mean" if count > 1 else "one test sample"

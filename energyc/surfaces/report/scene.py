@@ -28,15 +28,24 @@ class View:
 
 @dataclass(frozen=True)
 class Scene:
-    """A trained network on some test samples, where its pictures go, and who is told of one that is left out."""
+    """A trained network on some test samples, where its pictures go, and who is told of one that is left out.
 
-    network: Network
+    ``known`` is the network of the spec; None where there is a module alone.
+    """
+
+    known: Network | None
     session: Session
     feed: Feed
     batch: Batch
     view: View
     folder: SafePath
     notify: Callable[[str], None] = lambda text: None
+
+    @property
+    def network(self) -> Network:
+        """The network of the spec."""
+        assert self.known is not None
+        return self.known
 
     @cached_property
     def parts(self) -> list[Part]:

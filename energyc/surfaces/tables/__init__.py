@@ -3,7 +3,6 @@
 Imports: ``notation``; libraries: ``markupsafe``, ``rich``.
 """
 
-from energyc.surfaces.tables.table import Cell, Styled, Table, Verdict, number
-from energyc.surfaces.tables.verdicts import painted, tone
+from energyc.surfaces.tables.table import Cell, Styled, Table, Verdict, number, painted, tone
 
 __all__ = ["Cell", "Styled", "Table", "Verdict", "number", "painted", "tone"]
