@@ -1,4 +1,4 @@
-"""The communication of a divided network in docs/ranks.md is what a simulation of two ranks counts."""
+"""The communication of a divided network is what a simulation of two ranks counts."""
 
 from __future__ import annotations
 
