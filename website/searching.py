@@ -29,6 +29,7 @@ SUBJECTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "results.md": ("accuracy", "measured"),
         "benchmarks/index.md": ("benchmark", "speed", "JAX", "torch.compile"),
         "language.md": ("syntax", "grammar", "spec"),
-        "interface.md": ("command line", "Python interface", "API"),
+        "interface.md": ("command line", "Python interface", "API", "notebook"),
+        "editors.md": ("language server", "LSP", "VS Code"),
     }
 )

@@ -33,7 +33,7 @@ PAGES = [
 LANGUAGES = ("sh", "console", "python")
 #: Pages that train for half a minute.
 LONG = (
-    "for-ep-papers", "for-hardware", "for-layers", "pages", "tutorial", "interface", "from-a-paper", "from-torch",
+    "for-ep-papers", "for-hardware", "for-layers", "tutorial", "interface", "from-a-paper", "from-torch",
     "hardware", "sympy",
 )  # fmt: skip
 _FENCE = re.compile(

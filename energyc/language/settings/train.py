@@ -123,134 +123,135 @@ class TrainOptions:
     final_lr: float | None = setting(
         None,
         NOT_NEGATIVE,
-        "what `lr` has fallen to at the last update; single rates fall by the same factor",
+        "the learning rate at the last update; single rates are scaled by the same factor",
         otherwise="0",
     )
     momentum: float | None = setting(
-        None, Number(0, 1), "of the optimiser", otherwise="torch's", owner="param", single="momenta"
+        None, Number(0, 1), "the optimiser's momentum", otherwise="torch's", owner="param", single="momenta"
     )
     momenta: Mapping[str, float] = field(default_factory=dict)
-    nesterov: bool | None = setting(None, Flag(), "of the optimiser", otherwise="torch's")
+    nesterov: bool | None = setting(None, Flag(), "Nesterov momentum", otherwise="torch's")
     weight_decay: float | None = setting(
         None,
         NOT_NEGATIVE,
-        "of the optimiser; AdamW multiplies it by the learning rate of the param",
+        "the optimiser's weight decay; AdamW multiplies it by the param's learning rate",
         otherwise="torch's",
         owner="param",
         single="decays",
     )
     decays: Mapping[str, float] = field(default_factory=dict)
-    betas: tuple[float, float] | None = setting(None, Pair(), "of the optimiser", otherwise="torch's")
-    eps: float | None = setting(None, POSITIVE, "of the optimiser", otherwise="torch's")
+    betas: tuple[float, float] | None = setting(None, Pair(), "decay rates of the moments", otherwise="torch's")
+    eps: float | None = setting(None, POSITIVE, "the optimiser's epsilon", otherwise="torch's")
     schedule: str = setting(
         "constant",
         Spread({word: {"warmup": Duration()} for word in SCHEDULES}, "cosine(warmup = 1/20)"),
         "how the rate falls",
     )
-    warmup: float = setting(0, Duration(), "over which the rate first rises linearly", unit="updates")
+    warmup: float = setting(0, Duration(), "linear warm-up of the learning rate", unit="updates")
     beta_schedule: BetaSchedule | None = setting(
         None,
         BETA_SCHEDULE,
-        "how the strength of the nudge changes, from `nudge.beta` to `final` times as much (0.1) over `over` updates "
-        "(the run)",
-        otherwise="none: it stays",
+        "schedule of the nudge strength, from `nudge.beta` to `final` (0.1) times that over `over` updates (the run)",
+        otherwise="none: constant",
     )
-    clip: float | None = setting(None, POSITIVE, "the largest norm that the whole gradient may have")
+    clip: float | None = setting(None, POSITIVE, "the largest norm of the whole gradient")
     ema: float | None = setting(
         None,
         Number(above=0, high=0.9999999),
-        "the decay of the moving average of the params that is evaluated, and used after the run",
-        otherwise="none: the params themselves",
+        "decay of the moving average of the params that evaluations use",
+        otherwise="none",
     )
-    batch: int = setting(32, COUNT, "of an update; the last one of an epoch may have fewer", unit="samples")
+    batch: int = setting(32, COUNT, "per update; the last batch of an epoch may be smaller", unit="samples")
     steps: int | None = setting(
         None,
         Integer(0),
-        "the length of the run; `--steps` replaces it, and `epochs`",
+        "length of the run; `--steps` overrides it and `epochs`",
         unit="updates",
         otherwise=f"{DEFAULT_STEPS}",
     )
-    epochs: int | None = setting(None, Integer(0), "the length of the run, in place of `steps`", unit="epochs")
+    epochs: int | None = setting(None, Integer(0), "length of the run, instead of `steps`", unit="epochs")
     eval_every: int | None = setting(
         None,
         COUNT,
-        "between two evaluations",
+        "between evaluations",
         unit="updates",
         otherwise="an epoch, but at least a hundredth and at most a tenth of the run",
     )
     eval_samples: int | None = setting(
         None,
         COUNT,
-        "of the test split, evenly spread over it, that are evaluated while training",
+        "of the test set, evenly spread, in each evaluation during training",
         unit="samples",
-        otherwise=f"`{EVAL_SAMPLES}`; at most those of the updates between two evaluations, where `eval_every` is not "
-        "set and no metric is over a whole split",
+        otherwise=f"`{EVAL_SAMPLES}`; at most those of the updates between two evaluations, unless `eval_every` or a "
+        "metric over a whole split is set",
     )
     eval_exit: str = setting(
         "early",
         Word(("early", "spec")),
-        "`early`: an evaluated sample stops once its residual is within `relax.tolerance`, where there is one; `spec`: "
-        "as `relax.exit` says",
+        "`early`: evaluated samples stop at `relax.tolerance`, if it is set; `spec`: as `relax.exit` says",
     )
-    save_every: int | None = setting(None, COUNT, "between two checkpoints beside those of evaluations", unit="updates")
-    log_every: int = setting(1, COUNT, "between two rows of `metrics.jsonl`", unit="updates")
+    save_every: int | None = setting(
+        None, COUNT, "between checkpoints, in addition to those of evaluations", unit="updates"
+    )
+    log_every: int = setting(1, COUNT, "between rows of `metrics.jsonl`", unit="updates")
     metrics: tuple[str, ...] | None = setting(
         None,
         Metrics(),
-        "the metrics that are recorded: those of the spec, and those over a whole split",
+        "the recorded metrics: the spec's, and metrics over a whole split",
         otherwise="all",
     )
     scores: tuple[Score, ...] = ()
-    best: str = setting("cost", Word(), "the held-out number that decides which checkpoint is the best")
+    best: str = setting("cost", Word(), "the held-out number that selects the best checkpoint")
     validation: float | None = setting(
         None,
         Number(above=0, high=0.9),
-        "the share of the training samples that decide which checkpoint is the best; without one the test split does",
+        "share of the training samples held out to select the best checkpoint; without it the test set is used",
     )
     best_mode: str = setting(
         "auto",
         Word(("auto", "min", "max")),
-        "whether a low or a high `best` is good; `auto`: costs and errors low, all else high",
+        "whether a low or a high `best` is better; `auto`: low for costs and errors, else high",
     )
-    gate: float | None = setting(None, POSITIVE, "a sample whose residual lies above it takes no part in the contrast")
+    gate: float | None = setting(None, POSITIVE, "samples with a larger residual are excluded from the contrast")
     penalty: Penalty | None = setting(
         None,
         PENALTY,
-        "keeps the steps converging ([rules](rules.md#health)): `contraction` penalises modes that a step shortens "
+        "keeps the steps converging ([rules](rules.md#health)): `contraction` penalises modes that a step shrinks "
         "by less than `rate` (0.8); the weight of `jacobian` follows the residual between `floor` (1e-4) and `ceiling` "
         "(10)",
     )
     residual_defence: float | None = setting(None, NOT_NEGATIVE, "the weight of the residual defence")
-    folds: int | None = setting(None, Integer(2), "cross-validation: so many runs, each with another part as the test")
-    allow_biased: bool = setting(False, Flag(), "train by a rule that is biased on this network")
-    dtype: str = setting("float32", Word(("float32", "float64")), "what states and params are held in")
+    folds: int | None = setting(
+        None, Integer(2), "number of cross-validation runs, each with another part as the test set"
+    )
+    allow_biased: bool = setting(False, Flag(), "allow a rule that is biased on this network")
+    dtype: str = setting("float32", Word(("float32", "float64")), "dtype of states and params")
     products: str | None = setting(
         None,
         Word(("float32", "tf32", "bfloat16")),
-        "what the operands of float32 products are rounded to in the force and its derivatives; states and sums are "
-        "not",
+        "precision of the operands of float32 products in the force and its derivatives",
         otherwise="as torch is set",
     )
     bits: int | None = setting(
         None,
         Integer(2),
-        "updates and evaluations see params that are rounded to so many, at most 24; the optimiser moves "
-        "the params themselves (straight-through)",
-        otherwise="as they are",
+        "bits of the params in updates and evaluations, at most 24; the optimiser moves unrounded params "
+        "(straight-through)",
+        otherwise="not rounded",
     )
     mismatch: float = setting(
         0.0,
         Number(0, 1),
-        "updates see each param times 1 + mismatch * normal, drawn anew for each update; evaluations do not",
+        "updates multiply each param by 1 + mismatch * normal, drawn anew for each; evaluations do not",
     )
     cosine_every: int | None = setting(
         None,
         COUNT,
-        "between two rows with `cosine`, of the rule's gradient with that of `implicit` on the same samples",
+        "between rows with `cosine`, between the rule's gradient and that of `implicit`",
         unit="updates",
         otherwise="never",
     )
-    seed: int = setting(0, Integer(0), "of weights, order, augmentation and noise")
+    seed: int = setting(0, Integer(0), "of weights, data order, augmentation and noise")
 
     @staticmethod
     def from_settings(settings: Mapping[str, Any]) -> TrainOptions:
