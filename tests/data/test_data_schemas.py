@@ -23,6 +23,7 @@ WITHOUT_PATH = {
     "patterns": {},
     "cifar10": {"source": "digits"},
     "gaussian_process": {"kernel": "rbf", "inputs": 3, "points": 60},
+    "manifolds": {"name": "swiss-roll", "points": 60},
     "graph_classes": {"nodes": 9, "inputs": 2},
     "graph_bags": {"graphs": 5, "nodes": 80, "edges": 160},
     "anomaly_graph": {"nodes": 120, "edges": 500},

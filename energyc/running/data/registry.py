@@ -90,6 +90,7 @@ SHIPPED: Mapping[str, tuple[str, str]] = MappingProxyType(
         "gaussian_process": ("gaussian_process", "GaussianProcess"),
         "graph_bags": ("graph_bags", "GraphBags"),
         "graph_classes": ("graph_classes", "GraphClasses"),
+        "manifolds": ("manifolds", "Manifolds"),
         "masked_images": ("masked_images", "MaskedImages"),
         "mnist": ("digits", "mnist"),
         "patterns": ("patterns", "Patterns"),
