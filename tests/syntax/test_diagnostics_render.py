@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from energyc.language.diagnostics import (
     Diagnostic,
     Label,
@@ -9,7 +11,9 @@ from energyc.language.diagnostics import (
     Source,
     Span,
     UserError,
+    arithmetic,
     near,
+    out_of_memory,
     render_text,
     render_user_error,
     summary,
@@ -114,6 +118,14 @@ def test_a_mistake_outside_a_spec() -> None:
     assert render_user_error(UserError("no file a", code="E0901", help="give one")) == (
         "error[E0901]: no file a\n  = help: give one"
     )
+
+
+def test_a_lack_of_memory_and_a_failure_of_numbers_have_their_own_remedies() -> None:
+    with pytest.raises(UserError) as caught, arithmetic("training"):
+        raise OverflowError
+    assert (caught.value.code, caught.value.help and caught.value.help[:18]) == ("E0515", "look for a setting")
+    lacking = out_of_memory(MemoryError())
+    assert (lacking.code, lacking.help and lacking.help[:16]) == ("E0916", "free some memory")
 
 
 def test_summary_counts() -> None:

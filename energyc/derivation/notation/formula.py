@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from energyc.mathematics.expressions import Expression, Product, Reduction, Traverser
+from energyc.mathematics.expressions import Expression, Product, Reduction
 from energyc.mathematics.ir import ONE, Coefficient, IndexExpr
 
 Formula = Expression
@@ -138,27 +138,3 @@ def _averaged(coefficient: Coefficient, factors: list[Formula]) -> tuple[Coeffic
                 factor = replace(factor, operator="mean")
         result.append(factor)
     return coefficient, result
-
-
-# ------------------------------------------------------------------ printers of formulas
-
-#: How tightly a text binds.
-SUM, TERM, FACTOR, ATOM = range(4)
-Written = tuple[str, int]
-
-
-class Printer(Traverser[Written]):
-    """A formula as a text and how tightly it binds; a language has a rule for each kind of node."""
-
-    def bracketed(self, text: str) -> str:
-        """A text in brackets."""
-        return f"({text})"
-
-    def at(self, formula: Formula, least: int) -> str:
-        """In brackets if it binds weaker than its place asks."""
-        text, level = self(formula)
-        return text if level >= least else self.bracketed(text)
-
-    def plain(self, formula: Formula) -> str:
-        """Without brackets."""
-        return self(formula)[0]

@@ -6,21 +6,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
-from energyc.derivation.notation.formula import (
-    ATOM,
-    FACTOR,
-    SUM,
-    TERM,
-    UNIT,
-    Derivative,
-    Formula,
-    Keyword,
-    Printer,
-    Reference,
-    Written,
-    shown_dims,
-)
+from energyc.derivation.notation.formula import UNIT, Derivative, Formula, Keyword, Reference, shown_dims
 from energyc.derivation.notation.greek import GREEK
+from energyc.derivation.notation.printer import ATOM, FACTOR, SUM, TERM, Printer, Written
 from energyc.mathematics.expressions import Call, Comparison, IndexValue, Power, Product, Reduction, Sum, Where, rule
 from energyc.mathematics.functions import FUNCTIONS
 from energyc.mathematics.ir import ONE, Coefficient, IndexExpr, Input

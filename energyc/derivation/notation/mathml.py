@@ -5,21 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from html import escape
 
-from energyc.derivation.notation.formula import (
-    ATOM,
-    FACTOR,
-    SUM,
-    TERM,
-    UNIT,
-    Derivative,
-    Formula,
-    Keyword,
-    Printer,
-    Reference,
-    Written,
-    shown_dims,
-)
+from energyc.derivation.notation.formula import UNIT, Derivative, Formula, Keyword, Reference, shown_dims
 from energyc.derivation.notation.greek import GREEK
+from energyc.derivation.notation.printer import ATOM, FACTOR, SUM, TERM, Printer, Written
 from energyc.mathematics.expressions import Call, Comparison, IndexValue, Power, Product, Reduction, Sum, Where, rule
 from energyc.mathematics.ir import ONE, Coefficient, IndexExpr, Input
 

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from energyc.derivation.notation.formula import (
-    ATOM,
-    FACTOR,
-    SUM,
-    TERM,
-    Derivative,
-    Formula,
-    Keyword,
-    Printer,
-    Reference,
-    Written,
-    multiplied,
-    shown_dims,
-)
+from energyc.derivation.notation.formula import Derivative, Formula, Keyword, Reference, multiplied, shown_dims
+from energyc.derivation.notation.printer import ATOM, FACTOR, SUM, TERM, Printer, Written
 from energyc.mathematics.expressions import Call, Comparison, IndexValue, Power, Product, Reduction, Sum, Where, rule
 from energyc.mathematics.ir import ONE, Coefficient, IndexExpr, Input
 

@@ -16,8 +16,7 @@ from energyc.language.diagnostics.failures import (
 from energyc.language.diagnostics.model import Diagnostic, Label, Misuse, UnknownName, UserError
 from energyc.language.diagnostics.near import did_you_mean, listed, near, quoted
 from energyc.language.diagnostics.remedy import Edit, Fix, Remedy, inserting, remedied, removing, writing
-from energyc.language.diagnostics.render import render_text, render_user_error, summary
-from energyc.language.diagnostics.render_json import to_json
+from energyc.language.diagnostics.render import render_text, render_user_error, summary, to_json
 from energyc.language.diagnostics.render_line import escaped
 from energyc.language.diagnostics.source import Position, Source, Span
 from energyc.language.diagnostics.spoken import Given, Mapped, Option, Resuming, Spoken, in_python, spoken

@@ -15,7 +15,7 @@ from energyc.language.diagnostics.source import Source
 
 #: How torch words it, whose allocators of the CPU raise a plain RuntimeError.
 _OF_MEMORY = re.compile(r"can't allocate memory|not enough memory|out of memory|bad_alloc", re.IGNORECASE)
-_HELP = "free some memory, or use less: a smaller train.batch, smaller dims, fewer samples at once"
+_OUT_OF_MEMORY = "free some memory, or use less: a smaller train.batch, smaller dims, fewer samples at once"
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -28,7 +28,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 def out_of_memory(error: BaseException) -> UserError:
     """The error E0916 for an exception that says that memory could not be allocated."""
     said = str(error).splitlines()[0] if str(error) else ""
-    return UserError(f"there is not enough memory{said and f': {said}'}", code="E0916", help=_HELP)
+    return UserError(f"there is not enough memory{said and f': {said}'}", code="E0916", help=_OUT_OF_MEMORY)
 
 
 class SpecError(Exception):

@@ -1,9 +1,10 @@
-"""Diagnostics as text: the message, the line with carets below it, the help."""
+"""Diagnostics as text: the message, the line with carets below it, the help; and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from energyc.language.diagnostics.model import Diagnostic, Label, UserError
 from energyc.language.diagnostics.render_line import shown
@@ -113,3 +114,38 @@ def _columns(source: Source, span: Span, length: int) -> tuple[int, int]:
     """The columns that a span covers on its first line, from 0."""
     start = min(source.position(span.start).column - 1, length)
     return start, min(start + span.end - span.start, max(length, start + 1))
+
+
+def to_json(diagnostic: Diagnostic, source: Source) -> dict[str, Any]:
+    """A diagnostic as JSON: lines and columns from 1, the end exclusive, None where it has no place.
+
+    Keys: code, severity, message, file, line, column, end_line, end_column, text, help, notes, related (a list of
+    message, file and place), fixes (a list of title and edits, each a text and the place that it is to take).
+    """
+    return {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity,
+        "message": diagnostic.message,
+        **_place(diagnostic.span, source),
+        "text": diagnostic.text,
+        "help": diagnostic.help,
+        "notes": list(diagnostic.notes),
+        "related": [{"message": label.text, **_place(label.span, source)} for label in diagnostic.labels],
+        "fixes": [
+            {"title": fix.title, "edits": [{"text": edit.text, **_place(edit.span, source)} for edit in fix.edits]}
+            for fix in diagnostic.fixes
+        ],
+    }
+
+
+def _place(span: Span | None, source: Source) -> dict[str, Any]:
+    if span is None:
+        return {"file": source.name, "line": None, "column": None, "end_line": None, "end_column": None}
+    start, end = source.position(span.start), source.position(span.end)
+    return {
+        "file": source.name,
+        "line": start.line,
+        "column": start.column,
+        "end_line": end.line,
+        "end_column": end.column,
+    }

@@ -8,10 +8,21 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from energyc.language.diagnostics import did_you_mean, listed
-from energyc.language.settings import rates as rates_kind
 from energyc.language.settings import scores as scores_kind
-from energyc.language.settings.kinds import Duration, Flag, Integer, Number, Pair, Recorded, Spread, Word
-from energyc.language.settings.rates import Geometric, Rate, Rates
+from energyc.language.settings.kinds import (
+    Duration,
+    Flag,
+    Geometric,
+    Integer,
+    Number,
+    Pair,
+    Rate,
+    Rates,
+    Recorded,
+    Spread,
+    Word,
+    rate_as_written,
+)
 from energyc.language.settings.scores import BEST, SCORES, Metrics, Score, unclear
 from energyc.language.settings.table import CONTRADICTION, UNKNOWN_NAME, Fault, meant, read, setting, table
 from energyc.language.settings.values import Call
@@ -280,7 +291,7 @@ class TrainOptions:
             settings["beta_schedule"] = Call(str(schedule.get("shape")), keywords)
         if isinstance(names := settings.get("metrics"), list):
             settings["metrics"] = scores_kind.as_written(names, saved.get("scores") or ())
-        single = {f"lr.{name}": rates_kind.as_written(rate) for name, rate in (saved.get("rates") or {}).items()}
+        single = {f"lr.{name}": rate_as_written(rate) for name, rate in (saved.get("rates") or {}).items()}
         single |= {f"weight_decay.{name}": decay for name, decay in (saved.get("decays") or {}).items()}
         single |= {f"momentum.{name}": momentum for name, momentum in (saved.get("momenta") or {}).items()}
         return TrainOptions.from_settings(settings | single)

@@ -12,8 +12,7 @@ from energyc.language.resolve.context import Scope
 from energyc.language.resolve.read.arguments import read_arguments
 from energyc.language.resolve.read.conditions import negated, read_condition
 from energyc.language.resolve.read.exact import is_positive, known_value
-from energyc.language.resolve.read.reductions import read_normaliser, read_reduction
-from energyc.language.resolve.read.scores import read_score
+from energyc.language.resolve.read.reductions import read_normaliser, read_reduction, read_score
 from energyc.language.resolve.read.selections import (
     chosen,
     is_real_condition,

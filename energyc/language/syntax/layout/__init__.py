@@ -13,8 +13,7 @@ from energyc.language.diagnostics import Source
 from energyc.language.syntax.layout.align import aligned
 from energyc.language.syntax.layout.indent import printed
 from energyc.language.syntax.layout.lines import lines_of
-from energyc.language.syntax.layout.pieces import pieces_of
-from energyc.language.syntax.layout.spacing import spaced
+from energyc.language.syntax.layout.pieces import pieces_of, spaced
 from energyc.language.syntax.parser import parse
 
 
