@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from energyc.code.module.context import Context
 from energyc.code.module.names import Identifiers
-from energyc.code.plan import PlannedRoutine, statements_for
+from energyc.code.plan import PlannedRoutine
 from energyc.code.plan.routines import BLOCK, Prepared, Signature, slope_key
 from energyc.code.targets.arrays.methods import Routines, docstring, needed, unpacked
 from energyc.code.targets.arrays.nodes import ArrayWriter
@@ -57,15 +57,9 @@ class FunctionWriter(Routines):
     def prepare(self) -> Function:
         """``prepare``: clamps in; clamps and what depends on clamps and params alone out."""
         c = self.context
-        clamps: dict[Node, str] = {item.node: c.local[n] for n, item in c.given.items()}
-        wishes = {**c.plan.names, **c.fields}
-        dtype = self.dtype
+        clamps, dtype = tuple(Name(c.local[name]) for name in c.given), self.dtype
         batch = quote("len(clamps[0])") if c.network.clamps else literal(1)
-        statements = statements_for(list(c.fields), set(c.plan.constants), c.plan.names)
-        given: dict[Node, Expr] = {node: Name(name) for node, name in clamps.items()}
-        given |= {node: Name(name) for node, name in c.set.items()}
-        body, _ = self.body(PlannedRoutine("_prepare", statements, ()), given, wishes, batch)
-        made = {name: body.named.get(node, name) for node, name in c.fields.items()}
+        body, values = self.fixed(c.fields, batch)
         form = self.of_library(_NOISE)
         before = [
             Assign(x, quote(form, x=x, shape=self._shape(c.network.noises[name].node, batch), dtype=dtype))
@@ -76,9 +70,8 @@ class FunctionWriter(Routines):
             before.append(Assign(own, quote(form, x=own)))
         if c.step is not None:
             before.append(Assign(Name(c.set[c.step]), literal(c.network.extents[c.step.over or ""] - 1)))
-        first = Assign(unpacked(tuple(map(Name, clamps.values()))), Name("clamps"))
-        returned = Return(call("Fixed", *map(Name, [*clamps.values(), *c.set.values(), *made.values()])))
-        lines = needed([first] if clamps else [], [*before, *body.body, returned])
+        first = Assign(unpacked(clamps), Name("clamps"))
+        lines = needed([first] if clamps else [], [*before, *body, Return(call("Fixed", *values))])
         doc = ("The quantities that no step changes.",)
         parameters = [_params(), Parameter("clamps", Name("Clamps"))]
         if c.network.training is not None:

@@ -14,7 +14,7 @@ from energyc.code.targets.arrays.pure import FunctionWriter, array_record, clamp
 from energyc.code.targets.jax.blocks import LayerNames, blocks_function, renamed
 from energyc.code.targets.jax.params import init, noise, param_sets
 from energyc.code.targets.jax.part import Part, constant_names, functions_of
-from energyc.code.targets.jax.printed import Module, bound, network_class
+from energyc.code.targets.jax.printed import bound, module_text, network_class
 from energyc.code.targets.jax.reserved import CALLED, RECORDS, RESERVED
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Expr, Name, call
@@ -103,10 +103,10 @@ class _Layered:
         names = {**self.part.names(), "states": tuple(states)}
         names |= {"noises": tuple(f"{layer}.{noise}" for layer, noise in self.noises)} if self.noises else {}
         network = network_class(self.own, rules, names)
-        equations = (*self._records(), *layers, *around)
-        made = Module(tuple(part for each in constants for part in each), equations, model, network)
+        body = (*self._records(), *layers, *around, *model, network)
         symbols = [self.context.symbols, *(layer.part.context.symbols for layer in self.layers.values())]
-        return made.text(self.network, self.options, without, symbols)
+        every = tuple(part for each in constants for part in each)
+        return module_text(self.network, self.options, without, symbols, every, body)
 
     def _model(self, around: Sequence[Function]) -> Expr:
         """The model of what is around the layers."""
