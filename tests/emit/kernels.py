@@ -24,6 +24,7 @@ from energyc.runtime.adjoints.backpropagation import GradientSums, backpropagate
 from energyc.runtime.adjoints.implicit import TransposedStep
 from energyc.runtime.equations.inputs import free_phase, prepared
 from energyc.runtime.kernels.library import built
+from energyc.runtime.kernels.phases import KernelNetwork
 from energyc.runtime.networks.network import EnergyNetwork
 from energyc.runtime.relaxation.trajectory import Segment, single_steps
 from energyc.runtime.tensors.states import flatten, unflatten
@@ -370,6 +371,27 @@ def loaded_with(headers: Sequence[str], code: str, kind: str = "float") -> Any:
 def pointer(array: np.ndarray) -> ctypes.c_void_p:
     """Where an array begins."""
     return ctypes.c_void_p(array.ctypes.data)
+
+
+def calls_of(name: str, monkeypatch: pytest.MonkeyPatch, owner: Any = KernelNetwork) -> list[bool]:
+    """For each call from now on whether it gave anything but None and False."""
+    calls: list[bool] = []
+    own: Callable[..., object] = getattr(owner, name)
+
+    def counted(*given: Any, **options: Any) -> object:
+        found = own(*given, **options)
+        calls.append(found is not None and found is not False)
+        return found
+
+    monkeypatch.setattr(owner, name, counted)
+    return calls
+
+
+def torch_twin(net: Any, network: Network, rules: Sequence[str] | None = None) -> Any:
+    """The module of a network without kernels, with the params of one that has them."""
+    twin = pipeline.instantiate(pipeline.emit(network, rules), "cpu", torch.float64, 0)
+    twin.load_state_dict(net.state_dict())
+    return twin
 
 
 def clones(states: Sequence[Tensor]) -> list[Tensor]:

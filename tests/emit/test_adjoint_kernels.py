@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,12 +13,11 @@ from energyc.language.diagnostics import UserError
 from energyc.runtime.adjoints import implicit
 from energyc.runtime.adjoints.implicit import TransposedStep, solve
 from energyc.runtime.equations.inputs import prepared
-from energyc.runtime.kernels.phases import KernelNetwork
 from energyc.runtime.relaxation.steps import advance_
 from energyc.runtime.rules.adjoint import adjoined
 from energyc.runtime.tensors.states import flatten, unflatten
 from tests.emit.judge import resolved
-from tests.emit.kernels import SPEC_OF, TARGETS, drawn, kernel_module, needs_compiler, normal, shipped
+from tests.emit.kernels import SPEC_OF, TARGETS, calls_of, drawn, kernel_module, needs_compiler, normal, shipped
 
 GOAL = 1e-12
 #: Weights so large that steps settle slowly, or (beyond 1) never.
@@ -60,19 +58,6 @@ def _dense(system: TransposedStep) -> Tensor:
     return torch.linalg.solve(units - torch.stack(columns, 2), rhs[:, :, None])[:, :, 0]
 
 
-def _counted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[object]:
-    calls: list[object] = []
-    own: Callable[..., object] = getattr(owner, name)
-
-    def counted(*args: Any, **kwargs: Any) -> object:
-        found = own(*args, **kwargs)
-        calls.append(found)
-        return found
-
-    monkeypatch.setattr(owner, name, counted)
-    return calls
-
-
 @pytest.mark.abridged
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kernels", [True, False])
@@ -84,8 +69,8 @@ def test_each_sample_is_solved_by_steps_or_by_gmres(
     net = kernel_module(resolved(CHAIN.format(weight=weight)), target=target)
     if not kernels:
         monkeypatch.setattr(net.kernels, "names", ())
-    ran = _counted(monkeypatch, KernelNetwork, "_adjoint_steps_")
-    further = _counted(monkeypatch, implicit, "gmres")
+    ran = calls_of("_adjoint_steps_", monkeypatch)
+    further = calls_of("gmres", monkeypatch, implicit)
     system = _system(net)
     with torch.no_grad():
         found, residual = solve(system, GOAL)
@@ -125,7 +110,7 @@ def test_gradients_are_those_of_torch(
 ) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O1")
     net = kernel_module(shipped(SPEC_OF[name]), ["implicit"], target, dtype=dtype)
-    ran = _counted(monkeypatch, KernelNetwork, "_adjoint_steps_")
+    ran = calls_of("_adjoint_steps_", monkeypatch)
     random = torch.Generator().manual_seed(5)
     clamps, targets = drawn(net.clamp_shapes, random, net), drawn(net.target_shapes, random, net)
     by_kernels = net.gradients(clamps, targets).params

@@ -37,6 +37,7 @@ from tests.emit.kernels import (
     needs_compiler,
     pointer,
     shipped,
+    torch_twin,
 )
 
 #: How much more than others a spec amplifies rounding: its diodes' currents grow exponentially.
@@ -195,8 +196,7 @@ def test_gradients_by_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     for spec, rule in (("hopfield", "centered-ep"), ("thick", "tracking-aep")):
         network = shipped(SPEC_OF[spec])
         by_kernels = kernel_module(network, [rule])
-        by_torch = pipeline.instantiate(pipeline.emit(network, [rule]), "cpu", torch.float64, 0)
-        by_torch.load_state_dict(by_kernels.state_dict())
+        by_torch = torch_twin(by_kernels, network, [rule])
         random = torch.Generator().manual_seed(3)
         clamps, targets = (drawn(x, random, by_torch) for x in (by_torch.clamp_shapes, by_torch.target_shapes))
         one, two = (net.gradients(clamps, targets, rule=rule, beta=0.1) for net in (by_kernels, by_torch))
@@ -210,8 +210,7 @@ def test_layers_relax_in_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O1")
     network = shipped(SPEC_OF["cem"])
     by_kernels = kernel_module(network)
-    by_torch = pipeline.instantiate(pipeline.emit(network), "cpu", torch.float64, 0)
-    by_torch.load_state_dict(by_kernels.state_dict())
+    by_torch = torch_twin(by_kernels, network)
     random = torch.Generator().manual_seed(6)
     clamps, targets = (drawn(x, random, by_torch) for x in (by_torch.clamp_shapes, by_torch.target_shapes))
     walked = []
@@ -299,8 +298,7 @@ def test_without_a_compiler_a_module_warns_once_and_runs_as_torch(monkeypatch: p
         first = net.relax({"x": images})
         again = net.relax({"x": images})
     assert len(warned) == 1
-    by_torch = pipeline.instantiate(pipeline.emit(shipped(SPEC_OF["hopfield"])), "cpu", torch.float64, 0)
-    by_torch.load_state_dict(net.state_dict())
+    by_torch = torch_twin(net, shipped(SPEC_OF["hopfield"]))
     expected = by_torch.relax({"x": images})
     assert torch.equal(first.states["s"], expected.states["s"])
     assert torch.equal(again.states["s"], expected.states["s"])
@@ -392,8 +390,7 @@ def test_a_network_whose_kernel_dies_runs_as_torch(monkeypatch: pytest.MonkeyPat
     with pytest.warns(RuntimeWarning, match="settled_phase ended the process in which it was tried") as warned:
         found = [net.relax({"x": images}).states["s"] for _ in range(2)]
     assert len(warned) == 1 and torch.equal(*found)
-    by_torch = pipeline.instantiate(pipeline.emit(shipped(SPEC_OF["hopfield"])), "cpu", torch.float64, 0)
-    by_torch.load_state_dict(net.state_dict())
+    by_torch = torch_twin(net, shipped(SPEC_OF["hopfield"]))
     assert torch.equal(by_torch.relax({"x": images}).states["s"], found[0])
 
 

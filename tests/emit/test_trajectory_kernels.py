@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,6 +21,7 @@ from tests.emit.kernels import (
     SPECS,
     TOLERANCE,
     agrees,
+    calls_of,
     drawn,
     kernel_module,
     needs_compiler,
@@ -76,19 +76,6 @@ def _far(found: dict[str, Tensor], expected: dict[str, Tensor]) -> float:
     return max(float((found[n] - x).norm() / x.norm().clamp_min(1e-300)) for n, x in expected.items())
 
 
-def _counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[bool]:
-    calls: list[bool] = []
-    own: Callable[..., object] = getattr(KernelNetwork, name)
-
-    def counted(*args: Any) -> object:
-        found = own(*args)
-        calls.append(found is not None and found is not False)
-        return found
-
-    monkeypatch.setattr(KernelNetwork, name, counted)
-    return calls
-
-
 @pytest.mark.sampled
 @needs_compiler
 @pytest.mark.parametrize(
@@ -120,7 +107,7 @@ def test_slopes_are_those_of_autograd(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the energies and forces of the spec, and of steps, as they are written here."""
     monkeypatch.setenv("CXXFLAGS", "-O0")
     net = _params()
-    back = _counted(monkeypatch, "_steps_back_")
+    back = calls_of("_steps_back_", monkeypatch)
     random = torch.Generator().manual_seed(5)
     clamps, targets = drawn(net.clamp_shapes, random, net), drawn(net.target_shapes, random, net)
     found = net.gradients(clamps, targets, "bptt", steps=11).params
@@ -153,7 +140,7 @@ def test_samples_that_stop_one_after_the_other(rule: str, monkeypatch: pytest.Mo
     """Chunks for those that are not at rest; of ``tbptt`` each sample's own last steps, from several chunks."""
     monkeypatch.setenv("CXXFLAGS", "-O0")
     net = _params(3, "2e-3")
-    kept, back = _counted(monkeypatch, "_kept_steps_"), _counted(monkeypatch, "_steps_back_")
+    kept, back = calls_of("_kept_steps_", monkeypatch), calls_of("_steps_back_", monkeypatch)
     by_kernels = _gradients(net, rule)
     assert len(kept) > 2
     assert len(back) > 2
@@ -178,7 +165,7 @@ def test_torch_goes_on_where_no_kernel_goes_back(monkeypatch: pytest.MonkeyPatch
 def test_a_network_in_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O0")
     net = kernel_module(shipped(next(path for path in SPECS if path.stem == "hopfield")), ["bptt"])
-    back = _counted(monkeypatch, "_steps_back_")
+    back = calls_of("_steps_back_", monkeypatch)
     random = torch.Generator().manual_seed(5)
     clamps = drawn(net.clamp_shapes, random, net)
 
@@ -216,7 +203,7 @@ def test_slopes_by_clamps_that_no_product_of_a_sum_gives(monkeypatch: pytest.Mon
     """A network without a cost adds them up over the steps, in the kernel, for what is around it."""
     monkeypatch.setenv("CXXFLAGS", "-O0")
     net = kernel_module(resolved(HANDED_ON), ["bptt"])
-    back = _counted(monkeypatch, "_steps_back_")
+    back = calls_of("_steps_back_", monkeypatch)
     random = torch.Generator().manual_seed(5)
     x, w = (value.requires_grad_() for value in drawn(net.clamp_shapes, random, net).values())
     net({"x": x, "w": w}, rule="bptt")["y"].square().sum().backward()
@@ -256,7 +243,7 @@ def test_nothing_depends_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_steps_that_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O0")
     net = kernel_module(resolved(NUMBERED))
-    back = _counted(monkeypatch, "_steps_back_")
+    back = calls_of("_steps_back_", monkeypatch)
     by_kernels = _gradients(net, "bptt")
     assert back == [True]
     monkeypatch.setattr(net.kernels, "names", ())

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from energyc.code.loops.affine import labels_of
-from energyc.code.loops.arrange import arranged
-from energyc.code.loops.blocks import blocks_of
 from energyc.code.loops.expressions import unless
 from energyc.code.loops.lower import NotLowered
-from energyc.code.loops.nest import Block, Buffer, Expr, Kernel, Load, Scalar
+from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Scalar
 from energyc.code.loops.phases import Builder, Equations
 from energyc.code.loops.sets import projected, projected_back
-from energyc.code.loops.waiting import Step
 from energyc.language.network import State
 from energyc.mathematics.expressions import ZERO, Sum
 from energyc.mathematics.ir import Input, Node, walk
@@ -52,7 +49,8 @@ def adjoint_solve(equations: Equations) -> Kernel:
             moves = Load(passed(builder, adjoint.moving[name], buffer), place)
             through = unless(moves, 0.0, through, ZERO)
         after.append(builder.put(f"next_{buffer.name}", buffer.sizes, Sum((seed, through))))
-    return _kernel(builder, [*at.values()], after)
+    doc, scalars = "The adjoint of an equilibrium, iterated.", [f"step_{name}" for name in at]
+    return builder.kernel("adjoint", doc, [*at.values()], after, scalars, walk="solve")
 
 
 def adjoint_phase(equations: Equations) -> Kernel:
@@ -122,38 +120,3 @@ def _unmoved(roots: Sequence[Node], cotangents: Collection[Node]) -> Iterator[No
             moving.add(node)
             found.update(dict.fromkeys(node.children))
     return (node for node in found if node not in moving)
-
-
-def _kernel(builder: Builder, at: Sequence[Buffer], after: Sequence[Buffer]) -> Kernel:
-    """The kernel, with what does not read the adjoint before its steps."""
-    for buffer in after:
-        buffer.kind = "state"
-    e = builder.equations
-    before, steps = _parted(arranged(builder.steps, e.sizes), at)
-    read = {buffer for step in steps for buffer in step.reads}
-    blocks: list[tuple[Block, ...]] = [
-        blocks_of(part, needed, e.rows, e.sizes) for part, needed in ((before, read), (steps, set(after)))
-    ]
-    return Kernel(
-        f"{e.prefix}adjoint",
-        "The adjoint of an equilibrium, iterated.",
-        tuple(at),
-        tuple(after),
-        tuple(builder.asked.items()),
-        tuple(f"step_{name}" for name in e.network.states),
-        blocks[1],
-        e.sizes,
-        e.roots,
-        blocks[0],
-        walk="solve",
-    )
-
-
-def _parted(steps: Sequence[Step], at: Sequence[Buffer]) -> tuple[list[Step], list[Step]]:
-    """The steps that read nothing that moves, and those that do; what adds to a buffer stays beside what fills it."""
-    moving: set[Buffer] = set(at)
-    count = 0
-    while count < len(moving):
-        count = len(moving)
-        moving |= {step.target for step in steps if not moving.isdisjoint(step.reads)}
-    return [step for step in steps if step.target not in moving], [step for step in steps if step.target in moving]

@@ -8,11 +8,10 @@ from dataclasses import replace
 
 from energyc.code.loops.expressions import relocated, rewritten
 from energyc.code.loops.matrices import product_of
-from energyc.code.loops.nest import Buffer, Expr, Load, MatrixProduct, Scatter, Statement, indices, loads
+from energyc.code.loops.nest import Buffer, Expr, Load, MatrixProduct, Scatter, Statement, Step, indices, loads
 from energyc.mathematics.ir import IndexExpr
 from energyc.mathematics.ir.indexing import axis, integer
 
-Step = Statement | MatrixProduct | Scatter
 Change = Callable[[Expr], Expr]
 #: Fewer columns than these leave much of their vectors empty.
 NARROW = 32
@@ -77,7 +76,7 @@ def _touching(steps: Sequence[Step]) -> dict[Buffer, list[int]]:
     return touching
 
 
-def _used(step: Statement | MatrixProduct | Scatter) -> set[int]:
+def _used(step: Step) -> set[int]:
     """The labels along which what a step computes differs."""
     parts = step.loads if isinstance(step, MatrixProduct) else (step.expr,)
     return {label for part in parts for index in indices(part) for label in index.axes()}

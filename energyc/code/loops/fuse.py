@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from energyc.code.loops.affine import labels_of
-from energyc.code.loops.nest import Block, Buffer, Group, Load, Statement, loads
-from energyc.code.loops.waiting import Step, Waiting
+from energyc.code.loops.nest import Block, Buffer, Group, Load, Statement, Step, loads
+from energyc.code.loops.waiting import Waiting
 from energyc.mathematics.ir.indexing import Affine
 
 #: Where a group keeps its rows: in an ``array`` that it reads at any place, or in ``registers``, a place of the row

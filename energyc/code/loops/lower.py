@@ -11,7 +11,7 @@ from energyc.code.loops.affine import TRUE, conjunction, labels_of, outside_trai
 from energyc.code.loops.expressions import applied, plain_load, relocated, scaled
 from energyc.code.loops.fuse import Rows
 from energyc.code.loops.matrices import product_of
-from energyc.code.loops.nest import Buffer, Expr, Load, MatrixProduct, Scatter, Statement
+from energyc.code.loops.nest import Buffer, Expr, Load, MatrixProduct, Scatter, Statement, Step
 from energyc.code.loops.reduce import along, over_edges, reduction
 from energyc.code.loops.solve import Solved, solved
 from energyc.mathematics.expressions import ZERO, IndexValue, Sum, Where, expression
@@ -74,7 +74,7 @@ class Lowering:
         self.offered, self.names, self.text = offered, names, text
         self.target, self.rows = target, rows
         self.asked: list[tuple[Node, Buffer]] = []
-        self.steps: list[Statement | MatrixProduct | Scatter] = []
+        self.steps: list[Step] = []
         self.uses: Counter[Node] = Counter()
         self.solutions: dict[Einsum, Solved] = {}
 
@@ -151,10 +151,6 @@ class Lowering:
     def extents(self, node: Node) -> tuple[int, ...]:
         """The sizes of a node's dims."""
         return tuple(self.sizes[dim] for dim in node.dims)
-
-    def scratch(self, name: str, sizes: Sequence[int], batched: bool) -> Buffer:
-        """A new buffer."""
-        return Buffer(name, tuple(sizes), batched)
 
     def _inlined(self, node: Node) -> bool:
         """Whether an expression is computed where it is read: it is read once, or costs nothing."""
@@ -288,7 +284,7 @@ class Lowering:
         label: str = "",
     ) -> Buffer:
         """A new buffer, and the statement that fills it."""
-        target = self.scratch(name, sizes, batched)
+        target = Buffer(name, tuple(sizes), batched)
         self.steps.append(Statement(target, (*sizes, *reduced), expr, fold, label))  # type: ignore[arg-type]
         return target
 
@@ -311,7 +307,7 @@ class Lowering:
                 load = Load(self._made_or_held(operand), place)
             loads.append(load)
             factor = factor if scale == 1 else factor * scale
-        into = target or self.scratch(self.names.get(node, "product"), self.extents(node), node.batched)
+        into = target or Buffer(self.names.get(node, "product"), self.extents(node), node.batched)
         product = product_of(into, (loads[0], loads[1]), factor, solved.extents, self.sizes)
         return product and replace(product, adds=target is not None, label=self.text(node))
 
@@ -373,7 +369,7 @@ class Lowering:
                 raise NotLowered("an edge is looked up by way of another one")
             if not (isinstance(expr, Load) and expr.place == labels_of(len(extents))):
                 expr = Load(self.put("entries", extents, batched, expr), labels_of(len(extents)))
-        target = self.scratch(name, sizes, batched)
+        target = Buffer(name, tuple(sizes), batched)
         self.steps.append(Scatter(target, tuple(extents), tuple(place), expr, fold, label))
         return target
 

@@ -285,6 +285,7 @@ class Group:
         return tuple(dict.fromkeys(b for step in self.steps for b in step.reads))
 
 
+Step = Statement | MatrixProduct | Scatter
 Block = Group | MatrixProduct | Scatter
 #: How a kernel walks: steps of a phase, those until each sample rests, those with all states kept, steps back through
 #: these, or a step that is repeated until each sample is at its goal.

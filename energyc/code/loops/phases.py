@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
+from energyc.code.loops import nest
 from energyc.code.loops.affine import labels_of
-from energyc.code.loops.arrange import arranged
-from energyc.code.loops.blocks import blocks_of
+from energyc.code.loops.arrange import arranged, widened
+from energyc.code.loops.couplings import coupled
 from energyc.code.loops.expressions import applied, unless
-from energyc.code.loops.fuse import Rows
+from energyc.code.loops.fuse import Rows, grouped
 from energyc.code.loops.lower import Lowering, NotLowered
-from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, MatrixProduct, Scalar, Scatter, Statement
+from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, MatrixProduct, Scalar, Statement, Step, Walk
 from energyc.code.loops.sets import LARGEST_SIMPLEX, Shrinking, proximal
+from energyc.code.loops.tiles import tiled
+from energyc.code.loops.turned import turned
 from energyc.derivation.derive import Proximal
 from energyc.language.network import Network
 from energyc.mathematics.expressions import ZERO, Product, Sum, expression
@@ -104,7 +107,7 @@ class Builder:
     def __init__(self, equations: Equations) -> None:
         self.equations = equations
         self.network = equations.network
-        self.steps: list[Statement | MatrixProduct | Scatter] = []
+        self.steps: list[Step] = []
         self.asked: dict[Node, Buffer] = {}
         self.weights: dict[Node, Expr] = {}
 
@@ -183,16 +186,66 @@ class Builder:
         ]
 
     def kernel(
-        self, name: str, doc: str, at: Sequence[Buffer], after: Sequence[Buffer], scalars: Sequence[str]
+        self,
+        name: str,
+        doc: str,
+        at: Sequence[Buffer],
+        after: Sequence[Buffer],
+        scalars: Sequence[str],
+        *,
+        walk: Walk = "relax",
+        totals: Mapping[str, Buffer] = MappingProxyType({}),
+        recalled: Sequence[Buffer] = (),
     ) -> Kernel:
-        """The kernel that repeats the collected steps."""
+        """The kernel that repeats the collected steps; one that solves makes what reads nothing that moves once."""
         for buffer in after:
             buffer.kind = "state"
-        steps = arranged(self.steps, self.equations.sizes)
-        body = blocks_of(steps, set(after), self.equations.rows, self.equations.sizes)
-        whole, given = self.equations.prefix + name, tuple(self.asked.items())
-        e = self.equations
-        return Kernel(whole, doc, tuple(at), tuple(after), given, tuple(scalars), body, e.sizes, e.roots)
+        e, laid, before = self.equations, dict[str, tuple[Buffer, tuple[int, ...]]](), tuple[nest.Block, ...]()
+        steps = arranged(self.steps, e.sizes)
+        for param, total in totals.items():
+            steps, own, order = widened(steps, total, e.sizes)
+            laid[param] = own, order
+        if walk == "solve":
+            once, steps = _parted(steps, at)
+            before = _blocks_of(once, {buffer for step in steps for buffer in step.reads}, e.rows, e.sizes)
+        body = _blocks_of(steps, {*after, *(total for total, _ in laid.values())}, e.rows, e.sizes)
+        return Kernel(
+            e.prefix + name,
+            doc,
+            tuple(at),
+            tuple(after),
+            tuple(self.asked.items()),
+            tuple(scalars),
+            body,
+            e.sizes,
+            e.roots,
+            before,
+            walk,
+            laid,
+            tuple(recalled),
+        )
+
+
+def _parted(steps: Sequence[Step], at: Sequence[Buffer]) -> tuple[list[Step], list[Step]]:
+    """The steps that read nothing that moves, and those that do; what adds to a buffer stays beside what fills it."""
+    moving: set[Buffer] = set(at)
+    count = 0
+    while count < len(moving):
+        count = len(moving)
+        moving |= {step.target for step in steps if not moving.isdisjoint(step.reads)}
+    return [step for step in steps if step.target not in moving], [step for step in steps if step.target in moving]
+
+
+def _blocks_of(
+    steps: Sequence[Step], kept: Collection[Buffer], rows: Rows, sizes: Mapping[str, int]
+) -> tuple[nest.Block, ...]:
+    """The blocks of steps; the buffers ``kept`` are read after the last one.
+
+    A group that keeps its rows in an array makes pairs of thin products along them, one that has them in registers
+    products of the rows of many places at once.
+    """
+    found = grouped(steps, kept, rows)
+    return coupled(found, kept) if rows == "array" else turned(tiled(found, kept), kept, sizes)
 
 
 def check_simplex(name: str, sizes: Sequence[int]) -> None:
@@ -293,14 +346,14 @@ def tracking_phases(equations: Equations) -> Kernel:
         half[name] = builder.put(f"{name}_half", plus[name].sizes, 0.5 * up - 0.5 * down)
     (turn,) = builder.slopes(builder.lowering(middle, half), equations.correction)
     after, own = {}, len(builder.steps)
-    turned: dict[str, Expr] = {}
+    turns: dict[str, Expr] = {}
     for name, entry in turn.items():
         sizes = plus[name].sizes
-        turned[name] = Load(builder.put(f"turn_{name}", sizes, entry), labels_of(len(sizes)))
+        turns[name] = Load(builder.put(f"turn_{name}", sizes, entry), labels_of(len(sizes)))
     for states, sign in ((plus, -1.0), (minus, 1.0)):
         force, nudge = builder.slopes(builder.lowering(states), equations.force, equations.nudge)
         forces = {
-            name: [entry, *_nudges(nudge, name, sign), *([sign * turned[name]] if name in turned else [])]
+            name: [entry, *_nudges(nudge, name, sign), *([sign * turns[name]] if name in turns else [])]
             for name, entry in force.items()
         }
         after[sign] = builder.moved(states, forces)

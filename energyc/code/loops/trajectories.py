@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from energyc.code.loops.adjoints import held, passed
 from energyc.code.loops.affine import labels_of
-from energyc.code.loops.arrange import arranged, widened
-from energyc.code.loops.blocks import blocks_of
 from energyc.code.loops.expressions import scaled
 from energyc.code.loops.lower import Lowering, NotLowered
 from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Scalar, Scatter
@@ -36,8 +34,8 @@ def recorded_phase(equations: Equations) -> Kernel:
         for name, buffer in states.items()
     ]
     doc = "Steps of the free phase that are kept, before they are projected."
-    kernel = builder.kernel("recorded", doc, [*moving.values()], after, [f"step_{name}" for name in states])
-    return replace(kernel, walk="record")
+    scalars = [f"step_{name}" for name in states]
+    return builder.kernel("recorded", doc, [*moving.values()], after, scalars, walk="record")
 
 
 def _free(equations: Equations) -> str:
@@ -98,33 +96,15 @@ def steps_back(equations: Equations) -> Kernel:
         builder.put(f"next_{buffer.name}", buffer.sizes, Load(buffer, labels_of(len(buffer.sizes))) + terms[name])
         for name, buffer in sums.items()
     ]
-    return _kernel(builder, [*at.values(), *sums.values()], after, totals, [*kept.values(), *moved.values()])
-
-
-def _kernel(
-    builder: Builder, at: list[Buffer], after: list[Buffer], totals: dict[str, Buffer], recalled: list[Buffer]
-) -> Kernel:
-    for buffer in after:
-        buffer.kind = "state"
-    e = builder.equations
-    steps, laid = arranged(builder.steps, e.sizes), dict[str, tuple[Buffer, tuple[int, ...]]]()
-    for name, total in totals.items():
-        steps, own, order = widened(steps, total, e.sizes)
-        laid[name] = own, order
-    body = blocks_of(steps, {*after, *(total for total, _ in laid.values())}, e.rows, e.sizes)
-    return Kernel(
-        f"{e.prefix}backward",
+    return builder.kernel(
+        "backward",
         "Steps of the free phase in reverse.",
-        tuple(at),
-        tuple(after),
-        tuple(builder.asked.items()),
-        tuple(f"step_{name}" for name in e.network.states),
-        body,
-        e.sizes,
-        e.roots,
+        [*at.values(), *sums.values()],
+        after,
+        [f"step_{name}" for name in at],
         walk="go_back",
-        totals=laid,
-        recalled=tuple(recalled),
+        totals=totals,
+        recalled=[*kept.values(), *moved.values()],
     )
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from energyc.code.loops.arrange import Step, reordered
-from energyc.code.loops.nest import Block, Buffer, Group, MatrixProduct, Statement, Tiles
+from energyc.code.loops.arrange import reordered
+from energyc.code.loops.nest import Block, Buffer, Group, MatrixProduct, Statement, Step, Tiles
 from energyc.code.loops.tiles import keep_rows, take_products
 
 #: Terms of a product that is made again: two operations each in place of eight bytes, of which an H100 in float32 moves

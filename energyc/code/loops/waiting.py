@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 
-from energyc.code.loops.nest import Buffer, Group, MatrixProduct, Scatter, Statement
+from energyc.code.loops.nest import Buffer, Group, Statement, Step
 
-Step = Statement | MatrixProduct | Scatter
 #: Outer loops, and whether there is one turn of them for each sample.
 Loops = tuple[bool, tuple[int, ...]]
 

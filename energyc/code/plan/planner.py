@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from energyc.code.plan.contract import Contractor, is_view
 from energyc.code.plan.separate import separate
@@ -34,10 +34,6 @@ class Passes:
         """No optimisation, only the correct order."""
         return Passes(hoist=False, separate=False, segments=False)
 
-    def __str__(self) -> str:
-        on = [f.name for f in fields(self) if getattr(self, f.name)]
-        return ", ".join(on) or "none"
-
 
 @dataclass(frozen=True)
 class PlannedRoutine:
@@ -60,7 +56,6 @@ class Plan:
     constants: tuple[Node, ...]
     fixed: tuple[Node, ...]
     names: Mapping[Node, str]
-    passes: Passes
 
 
 def plan(
@@ -91,7 +86,7 @@ def plan(
     fixed = _hoisted(statics, stepping, constants) if passes.hoist else ()
     computed = {*constants, *fixed}
     scheduled = tuple(_scheduled(routine, computed, new_names) for routine in planned)
-    return Plan(scheduled, constants, fixed, new_names, passes)
+    return Plan(scheduled, constants, fixed, new_names)
 
 
 def _compressed(

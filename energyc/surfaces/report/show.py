@@ -241,8 +241,7 @@ def plan(module: ModulePlan) -> str:
     network, planned = module.network, module.plan
     base = of_network(network)
     labels = _labelled(base, [*planned.constants, *planned.fixed], planned.names)
-    lines = [f"passes: {planned.passes}", f"once a module: {len(planned.constants)}"]
-    lines += _statements(base.naming(labels), planned.constants)
+    lines = [f"once a module: {len(planned.constants)}", *_statements(base.naming(labels), planned.constants)]
     lines += [f"once a relaxation: {len(planned.fixed)}", *_statements(base.naming(labels), planned.fixed)]
     if module.features.blocks:
         lines += _sweep(module.derivation.blocks, base)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from energyc.code.module.context import Context
-from energyc.code.plan import PlannedRoutine
+from energyc.code.plan import PlannedRoutine, statements_for
 from energyc.code.plan.routines import Signature
 from energyc.code.targets.arrays.code import Code
 from energyc.code.targets.arrays.nodes import ArrayWriter
@@ -46,6 +46,17 @@ class Routines:
         with self.writer.scope({**own, **names}):
             body = RoutineWriter(self.writer, self.context.globals.child(), wishes, batch)
             return body, body.write(routine, early)
+
+    def fixed(self, fixed: Mapping[Node, str], batch: Expr) -> tuple[Body, tuple[Expr, ...]]:
+        """The statements of what depends on clamps and params alone, and the values of its record, ``fixed`` last."""
+        c = self.context
+        given: dict[Node, str] = {item.node: c.local[name] for name, item in c.given.items()}
+        given |= c.set
+        statements = statements_for(list(fixed), set(c.plan.constants), c.plan.names)
+        names: dict[Node, Expr] = {node: Name(name) for node, name in given.items()}
+        body, _ = self.body(PlannedRoutine("_prepare", statements, ()), names, {**c.plan.names, **fixed}, batch)
+        made = [*given.values(), *(body.named.get(node, name) for node, name in fixed.items())]
+        return tuple(body.body), tuple(map(Name, made))
 
     def inputs(self, signature: Signature) -> tuple[dict[Node, Expr], list[Assign]]:
         """The names of a method's inputs, and the statements that take them out of their containers."""

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from energyc.code.module.context import Context
 from energyc.code.module.names import Identifiers
-from energyc.code.plan import PlannedRoutine, statements_for
+from energyc.code.plan import PlannedRoutine
 from energyc.code.plan.routines import BLOCK, Prepared, Signature, slope_key
 from energyc.code.targets.arrays.methods import Routines, docstring, needed, unpacked
 from energyc.code.targets.arrays.nodes import ArrayWriter
@@ -18,6 +18,7 @@ from energyc.code.targets.arrays.routines import Codes
 from energyc.code.tree.expressions import Attribute, Constant, Dict, Expr, Name, String, Tuple, call, literal
 from energyc.code.tree.quotation import quote
 from energyc.code.tree.statements import Annotated, Assign, Class, Function, Parameter, Return
+from energyc.language.network import Network
 from energyc.mathematics.ir import Indicator, Node
 
 #: What functions of routines are called, where the routine's own name says less.
@@ -57,15 +58,9 @@ class FunctionWriter(Routines):
     def prepare(self) -> Function:
         """``prepare``: clamps in; clamps and what depends on clamps and params alone out."""
         c = self.context
-        clamps: dict[Node, str] = {item.node: c.local[n] for n, item in c.given.items()}
-        wishes = {**c.plan.names, **c.fields}
-        dtype = self.dtype
+        clamps, dtype = tuple(Name(c.local[name]) for name in c.given), self.dtype
         batch = quote("len(clamps[0])") if c.network.clamps else literal(1)
-        statements = statements_for(list(c.fields), set(c.plan.constants), c.plan.names)
-        given: dict[Node, Expr] = {node: Name(name) for node, name in clamps.items()}
-        given |= {node: Name(name) for node, name in c.set.items()}
-        body, _ = self.body(PlannedRoutine("_prepare", statements, ()), given, wishes, batch)
-        made = {name: body.named.get(node, name) for node, name in c.fields.items()}
+        body, values = self.fixed(c.fields, batch)
         form = self.of_library(_NOISE)
         before = [
             Assign(x, quote(form, x=x, shape=self._shape(c.network.noises[name].node, batch), dtype=dtype))
@@ -76,9 +71,8 @@ class FunctionWriter(Routines):
             before.append(Assign(own, quote(form, x=own)))
         if c.step is not None:
             before.append(Assign(Name(c.set[c.step]), literal(c.network.extents[c.step.over or ""] - 1)))
-        first = Assign(unpacked(tuple(map(Name, clamps.values()))), Name("clamps"))
-        returned = Return(call("Fixed", *map(Name, [*clamps.values(), *c.set.values(), *made.values()])))
-        lines = needed([first] if clamps else [], [*before, *body.body, returned])
+        first = Assign(unpacked(clamps), Name("clamps"))
+        lines = needed([first] if clamps else [], [*before, *body, Return(call("Fixed", *values))])
         doc = ("The quantities that no step changes.",)
         parameters = [_params(), Parameter("clamps", Name("Clamps"))]
         if c.network.training is not None:
@@ -170,18 +164,31 @@ def shape(node: Node, *copies: str) -> str:
     return f"[{', '.join(dims)}]" if dims else ""
 
 
-def records(context: Context) -> list[Class]:
-    """The records of a network; what is fixed is clamps, and what depends on these and on params."""
+def records(
+    context: Context, others: Mapping[str, Mapping[str, str]], noises: Mapping[str, str] | None = None
+) -> list[Class]:
+    """The records of a network: of its inputs, ``others`` with their fields, and of its readouts, where it has any.
+
+    There are targets where a function takes them, though they may be none.
+    """
     network, local = context.network, context.local
-    made: Sequence[tuple[str, Mapping[str, str]]] = (
-        ("Params", {context.params[name]: shape(param.node) for name, param in network.params.items()}),
-        ("Targets", {local[name]: shape(target.node) for name, target in network.targets.items()}),
-        ("States", {local[name]: shape(state.node) for name, state in network.states.items()}),
-        ("Fixed", _fixed(context)),
-        ("Readouts", {field: shape(network.readouts[name].node) for name, field in readout_fields(context).items()}),
-    )
-    first, *others = (array_record(name, fields) for name, fields in made)
-    return [first, clamps_record(context), *others]
+    params = {context.params[name]: shape(param.node) for name, param in network.params.items()}
+    targets = {local[name]: shape(target.node) for name, target in network.targets.items()}
+    answers = {field: shape(network.readouts[name].node) for name, field in readout_fields(context).items()}
+    made = {**({"Targets": targets} if is_aimed(network) else {}), **others}
+    made |= {"Readouts": answers} if answers else {}
+    first = [array_record("Params", params), clamps_record(context, noises)]
+    return [*first, *(array_record(name, fields) for name, fields in made.items())]
+
+
+def is_aimed(network: Network) -> bool:
+    """Whether a function of a network takes targets."""
+    return network.cost is not None or bool(network.reported)
+
+
+def state_fields(context: Context) -> dict[str, str]:
+    """The fields of the states, with their shapes."""
+    return {context.local[name]: shape(state.node) for name, state in context.network.states.items()}
 
 
 def clamps_record(context: Context, noises: Mapping[str, str] | None = None) -> Class:
@@ -192,7 +199,8 @@ def clamps_record(context: Context, noises: Mapping[str, str] | None = None) -> 
     return array_record("Clamps", clamps, own if noises is None else noises)
 
 
-def _fixed(context: Context) -> dict[str, str]:
+def fixed_fields(context: Context) -> dict[str, str]:
+    """The fields of what is fixed: clamps, and what depends on these and on params."""
     given = {context.local[name]: shape(item.node) for name, item in context.given.items()}
     made = {name: shape(node) for node, name in context.fields.items()}
     return given | dict.fromkeys(context.set.values(), "") | made

@@ -10,11 +10,11 @@ from energyc.code.module.names import Identifiers, class_name
 from energyc.code.module.symbols import Symbols, module_names
 from energyc.code.plan import ModulePlan
 from energyc.code.plan.outer import BLOCKS
-from energyc.code.targets.arrays.pure import FunctionWriter, array_record, clamps_record, readout_fields, shape
+from energyc.code.targets.arrays.pure import FunctionWriter, is_aimed, records, shape, state_fields
 from energyc.code.targets.jax.blocks import LayerNames, blocks_function, renamed
 from energyc.code.targets.jax.params import init, noise, param_sets
 from energyc.code.targets.jax.part import Part, constant_names, functions_of
-from energyc.code.targets.jax.printed import Module, bound, network_class
+from energyc.code.targets.jax.printed import bound, module_text, network_class
 from energyc.code.targets.jax.reserved import CALLED, RECORDS, RESERVED
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Expr, Name, call
@@ -103,14 +103,15 @@ class _Layered:
         names = {**self.part.names(), "states": tuple(states)}
         names |= {"noises": tuple(f"{layer}.{noise}" for layer, noise in self.noises)} if self.noises else {}
         network = network_class(self.own, rules, names)
-        equations = (*self._records(), *layers, *around)
-        made = Module(tuple(part for each in constants for part in each), equations, model, network)
+        others = {"States": self._state_shapes(), "Values": state_fields(self.context)}
+        body = (*records(self.context, others, self._noise_shapes()), *layers, *around, *model, network)
         symbols = [self.context.symbols, *(layer.part.context.symbols for layer in self.layers.values())]
-        return made.text(self.network, self.options, without, symbols)
+        every = tuple(part for each in constants for part in each)
+        return module_text(self.network, self.options, without, symbols, every, body)
 
     def _model(self, around: Sequence[Function]) -> Expr:
         """The model of what is around the layers."""
-        own = ["Params", "Clamps", "States", *(["Targets"] if self.part.aimed else [])]
+        own = ["Params", "Clamps", "States", *(["Targets"] if is_aimed(self.network) else [])]
         given: dict[str, Expr] = {"records": call("ej.Records", *map(Name, own))}
         defined = [function.name for function in around]
         given |= {name: Name(name) for name in ("init", "blocks", "readouts", "cost") if name in defined}
@@ -121,24 +122,6 @@ class _Layered:
         if not self.network.readouts:
             return ["relax"]
         return ["relax", "answer" if "implicit" in self.options.rules else "answer_through_steps"]
-
-    def _records(self) -> Body:
-        """The records of the whole."""
-        context, network = self.context, self.network
-        local, values = context.local, context.network.states
-        params = {context.params[name]: shape(param.node) for name, param in network.params.items()}
-        targets = {local[name]: shape(target.node) for name, target in network.targets.items()}
-        answers = {field: shape(network.readouts[name].node) for name, field in readout_fields(context).items()}
-        made = (
-            array_record("Params", params),
-            clamps_record(context, self._noise_shapes()),
-            array_record("Targets", targets),
-            array_record("States", self._state_shapes()),
-            array_record("Values", {local[name]: shape(value.node) for name, value in values.items()}),
-            array_record("Readouts", answers),
-        )
-        left_out = {*([] if self.part.aimed else ["Targets"]), *([] if network.readouts else ["Readouts"])}
-        return tuple(record for record in made if record.name not in left_out)
 
     def _state_shapes(self) -> dict[str, str]:
         """The shapes of the states of all layers by their fields; the copies of a layer come behind the batch."""

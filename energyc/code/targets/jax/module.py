@@ -14,7 +14,7 @@ from energyc.code.targets.jax.forms import written
 from energyc.code.targets.jax.layers import layered_module
 from energyc.code.targets.jax.params import init, noise
 from energyc.code.targets.jax.part import Part, constant_names, functions_of
-from energyc.code.targets.jax.printed import Module, bound, network_class
+from energyc.code.targets.jax.printed import bound, module_text, network_class
 from energyc.code.targets.jax.reserved import CALLED, RESERVED
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Name, Tuple
@@ -54,8 +54,8 @@ class _Module:
         rules = self.options.rules
         network = network_class(self.context.class_names.own, rules, self.part.names())
         functions = (*bound(rules, self._bound()), *self._methods())
-        made = Module(constants, (*records, *equations), (model, *functions), network)
-        return made.text(self.network, self.options, self.without, [self.context.symbols])
+        body = (*records, *equations, model, *functions, network)
+        return module_text(self.network, self.options, self.without, [self.context.symbols], constants, body)
 
     def _bound(self) -> list[str]:
         """The functions of ``energyc.jax`` that the module has beside its rules."""

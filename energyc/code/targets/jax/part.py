@@ -11,7 +11,14 @@ from energyc.code.plan import ModulePlan
 from energyc.code.plan.rims import poles_on_rims
 from energyc.code.plan.routines import BLOCK, force_params
 from energyc.code.targets.arrays.code import Code
-from energyc.code.targets.arrays.pure import FunctionWriter, function_name, records
+from energyc.code.targets.arrays.pure import (
+    FunctionWriter,
+    fixed_fields,
+    function_name,
+    is_aimed,
+    records,
+    state_fields,
+)
 from energyc.code.targets.jax.nodes import JaxWriter, NumpyCode
 from energyc.code.targets.jax.params import param_sets
 from energyc.code.targets.jax.sets import bounded, kinks, sets
@@ -68,18 +75,11 @@ class Part:
 
     def _records(self) -> list[Class]:
         """The records of a network; what is fixed holds what step sizes are multiplied by, where it is chosen."""
-        left_out = set() if self.aimed else {"Targets"}
-        left_out |= set() if self.network.readouts else {"Readouts"}
-        found = [record for record in records(self.context) if record.name not in left_out]
+        found = records(self.context, {"States": state_fields(self.context), "Fixed": fixed_fields(self.context)})
         if self.network.relax.step is not None:
             return found
         pace = Annotated("pace", quote("Array | float"), Number(1.0))
         return [_with(record, pace) if record.name == "Fixed" else record for record in found]
-
-    @property
-    def aimed(self) -> bool:
-        """Whether a function takes targets, though there may be none."""
-        return self.network.cost is not None or bool(self.network.reported)
 
     # ------------------------------------------------------------ the model
 
@@ -90,7 +90,7 @@ class Part:
             return Name(names.get(name, name))
 
         context, derivation = self.context, self.context.derivation
-        own = ["Params", "Clamps", "States", *(["Targets"] if self.aimed else [])]
+        own = ["Params", "Clamps", "States", *(["Targets"] if is_aimed(self.network) else [])]
         given: dict[str, Expr] = {"records": call("ej.Records", *map(named, own))}
         given |= {"sets": sets(context), "settings": self.settings()}
         given |= {"init": Name("init")} if init else {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from energyc.code.module.context import Options
 from energyc.code.module.head import JAX, imports, origin
@@ -12,29 +11,29 @@ from energyc.code.tree import facts, python
 from energyc.code.tree.expressions import Attribute, Dict, Name, String, Tuple, call, literal
 from energyc.code.tree.prose import wrapped
 from energyc.code.tree.quotation import quote
-from energyc.code.tree.statements import Assign, Blank, Body, Class, Import
-from energyc.code.tree.statements import Module as Program
+from energyc.code.tree.statements import Assign, Blank, Body, Class, Import, Module
 from energyc.language.network import Network
 from energyc.runtime import RULES as DECLARED
 
 
-@dataclass(frozen=True)
-class Module:
-    """The parts of a module below its head: constants, equations, the model with its functions, the object."""
+def module_text(
+    network: Network,
+    options: Options,
+    without: Sequence[str],
+    symbols: Sequence[Symbols],
+    constants: Body,
+    equations: Body,
+) -> str:
+    """The text of a module: sizes, constants, and what is below them.
 
-    constants: Body
-    equations: Body
-    model: Body
-    network: Class
-
-    def text(self, network: Network, options: Options, without: Sequence[str], symbols: Sequence[Symbols]) -> str:
-        """The text. ``without`` are rules that JAX does not support, ``symbols`` the sizes."""
-        body = (*self.constants, *self.equations, *self.model, self.network)
-        said = [f"Unsupported in JAX: {', '.join(without)}"] * bool(without)
-        about = origin(network, options.rules, options, [line for text in said for line in wrapped(text)])
-        imported = imports(facts.free_names(*body), JAX, Import("energyc", ("jax",), "ej"))
-        sizes = definitions(symbols, body) or (Blank(),) * bool(self.constants)
-        return python.program(Program((*imported, *sizes, *body), about))
+    ``without`` are rules that JAX does not support, ``symbols`` the sizes.
+    """
+    body = (*constants, *equations)
+    said = [f"Unsupported in JAX: {', '.join(without)}"] * bool(without)
+    about = origin(network, options.rules, options, [line for text in said for line in wrapped(text)])
+    imported = imports(facts.free_names(*body), JAX, Import("energyc", ("jax",), "ej"))
+    sizes = definitions(symbols, body) or (Blank(),) * bool(constants)
+    return python.program(Module((*imported, *sizes, *body), about))
 
 
 def bound(rules: Sequence[str], others: Sequence[str]) -> Body:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from energyc.code.module.context import ClassNames
 from energyc.code.module.runtime import runtime
-from energyc.code.plan import PlannedRoutine, statements_for
+from energyc.code.plan import PlannedRoutine
 from energyc.code.plan.routines import Prepared, Signature
 from energyc.code.targets.arrays.code import Code
 from energyc.code.targets.arrays.methods import EarlyReturn, Routines, docstring, needed
@@ -36,17 +36,12 @@ class MethodWriter(Routines):
     def prepare(self, fixed: Mapping[Node, str]) -> Function:
         """``_prepare``: clamps in, clamps and what depends on clamps and params alone out, under the names given."""
         c = self.context
-        clamps: dict[Node, str] = {item.node: c.local[n] for n, item in c.given.items()}
-        wishes = {**c.plan.names, **fixed}
-        statements = statements_for(list(fixed), set(c.plan.constants), c.plan.names)
-        given: dict[Node, Expr] = {node: Name(name) for node, name in {**clamps, **c.set}.items()}
-        body, _ = self.body(PlannedRoutine("_prepare", statements, ()), given, wishes, Name("batch"))
-        made = [*clamps.values(), *c.set.values(), *(body.named.get(node, name) for node, name in fixed.items())]
         record = Name(c.class_names.fixed)
-        returned = Return(call(record, *map(Name, made)))
-        parameters = (_SELF, *(Parameter(name, Name("Tensor")) for name in clamps.values()))
+        body, values = self.fixed(fixed, Name("batch"))
+        parameters = (_SELF, *(Parameter(c.local[name], Name("Tensor")) for name in c.given))
         doc = ("The quantities that depend on clamps and params alone.",)
-        return Function("_prepare", parameters, facts.live([*self._set(), *body.body, returned]), record, doc)
+        lines = facts.live([*self._set(), *body, Return(call(record, *values))])
+        return Function("_prepare", parameters, lines, record, doc)
 
     def _set(self) -> Iterator[Assign]:
         """Sets what is neither given nor computed; outside of a relaxation the step is the last one."""
