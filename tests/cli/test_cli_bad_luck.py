@@ -242,3 +242,41 @@ def test_a_warning_of_python_is_one_line_without_a_place_in_the_code(tmp_path: P
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if "nothing is kept" in line]
     assert line.startswith("warning: nothing is kept for another process: others may write into ")
+
+
+# ---------------------------------------------------------------- the end of a process
+
+
+#: What libraries leave behind: an object that speaks when the interpreter frees it, an exit function, a thread.
+LEFT_BEHIND = """
+import atexit, os, sys, threading, time, types
+{before}
+import energyc.surfaces.cli
+def main():
+    sys.modules["loud"] = types.SimpleNamespace(loud=Loud())
+    atexit.register(lambda: print("exit function"))
+    threading.Thread(target=lambda: (time.sleep(0.3), print("thread"))).start()
+    return energyc.surfaces.cli.main()
+class Loud:
+    def __del__(self):
+        os.write(2, b"leaked\\n")
+sys.argv = ["energyc", *{arguments}]
+sys.modules["energyc.surfaces.cli.main"].main = main
+energyc.surfaces.cli.process()
+"""
+
+
+@pytest.mark.parametrize(("arguments", "status"), [(["list", "tsallis-free"], 1), (["--version"], 0), (["nope"], 2)])
+def test_a_process_ends_without_a_word_of_libraries(arguments: list[str], status: int) -> None:
+    done = in_python(LEFT_BEHIND.format(before="", arguments=arguments))
+    assert done.returncode == status
+    lines = done.stdout.splitlines()
+    assert "thread" in lines and lines[-1] == "exit function"
+    assert "leaked" not in done.stderr
+
+
+def test_no_exit_function_is_left_out() -> None:
+    before = "import atexit; atexit.register(lambda: print('profiler'))"
+    done = in_python(LEFT_BEHIND.format(before=before, arguments=["--version"]))
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and "thread" in lines and lines[-2:] == ["exit function", "profiler"]

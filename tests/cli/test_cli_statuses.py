@@ -9,9 +9,11 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 
 from energyc.surfaces.cli.main import COMMANDS
+from energyc.surfaces.cli.main import energyc as group
 from energyc.surfaces.report import check
 from tests.cli.run import LANGUAGE, SMALL, UNTIED, energyc, written
 
@@ -271,3 +273,19 @@ def test_divergence_at_the_edge_of_a_box_names_what_reads_it(tmp_path: Path, cap
     done = energyc(capfd, "train", written(tmp_path, spec), "--out", tmp_path / "run")
     assert done.status == 3 and "lower lr" not in done.err
     assert note in done.err and "a set that ends short of the edge" in done.err
+
+
+# ---------------------------------------------------------------- documentation
+
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "interface.md").read_text()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_and_its_options_are_documented(name: str) -> None:
+    command = group.get_command(click.Context(group), name)
+    assert command is not None
+    assert f"`energyc {name}" in PAGE
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.opts[-1] in PAGE, parameter.opts

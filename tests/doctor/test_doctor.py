@@ -15,10 +15,9 @@ from packaging.requirements import Requirement
 
 from energyc import extras
 from energyc.extras import pip_install
-from energyc.surfaces.doctor import examination, trial_findings
+from energyc.surfaces.doctor import examination, findings
 from energyc.surfaces.doctor.examination import Examination, lacks
-from energyc.surfaces.doctor.finding import Finding, carried_out
-from energyc.surfaces.doctor.trial_findings import compiler_install
+from energyc.surfaces.doctor.findings import Finding, carried_out, compiler_install
 from tests.cli.run import ROOT, energyc, in_python
 from tests.quick import slow
 
@@ -80,9 +79,9 @@ def test_torch_that_does_not_work(text: str, state: str, says: str, tmp_path: Pa
 @pytest.mark.slow
 def test_torch_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(shadow(tmp_path, "torch", "import time; time.sleep(1000)"))
-    found = trial_findings.run_trial(limit=3)
+    found = findings.run_trial(limit=3)
     assert found == {"torch": {"state": "broken", "reason": "the process that tried it did not end within 3 s"}}
-    states = {finding.name: finding.state for finding in trial_findings.findings(found)}
+    states = {finding.name: finding.state for finding in findings.findings(found)}
     assert states == dict.fromkeys(("torch", "specs", "a network", "C++ kernels", "Triton", "JAX"), "broken")
 
 

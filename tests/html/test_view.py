@@ -22,8 +22,7 @@ from energyc.running.training.evaluation import SAMPLES
 from energyc.running.training.feeds import Feed
 from energyc.running.training.order import evenly_spread
 from energyc.running.training.snapshot import restore
-from energyc.surfaces.report.run_facts import run_facts
-from energyc.surfaces.report.view import view
+from energyc.surfaces.report.view import run_facts, view
 from tests.cli.run import SMALL, energyc
 from tests.html.browser import opened
 from tests.html.hostile import ATTACKS, harmless

@@ -24,7 +24,7 @@ from energyc.studies.inspection.traces import Trace
 from energyc.studies.verify.compare import Measure, Sweep
 from energyc.studies.verify.looseness import Loose, Looseness
 from energyc.surfaces.charts.canvas import draw_charts
-from energyc.surfaces.charts.learning import health_charts, learning_charts, seed_charts
+from energyc.surfaces.charts.curves import health_charts, learning_charts, seed_charts
 from energyc.surfaces.report import images, relaxation, sweep_plots
 from energyc.surfaces.report.images import Ground, draw_matrices, draw_over_image
 

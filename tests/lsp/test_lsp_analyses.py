@@ -10,8 +10,7 @@ import pytest
 
 from energyc.surfaces.lsp import analysis
 from energyc.surfaces.lsp.analysis import Analyses
-from energyc.surfaces.lsp.documents import Document
-from energyc.surfaces.lsp.text import Text
+from energyc.surfaces.lsp.documents import Document, Text
 
 
 class Bench:

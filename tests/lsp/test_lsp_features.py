@@ -13,14 +13,12 @@ from energyc.language.resolve.words import LANGUAGE_FUNCTIONS, LAWS, PARAM_SETS,
 from energyc.language.syntax import format_spec, parse_partly
 from energyc.language.syntax.scan import RESERVED, STATEMENT_WORDS
 from energyc.running.data.registry import SHIPPED
-from energyc.surfaces.lsp import navigation, signatures, tokens, words
-from energyc.surfaces.lsp.actions import actions, formatted
-from energyc.surfaces.lsp.diagnostics import published
-from energyc.surfaces.lsp.documents import View
-from energyc.surfaces.lsp.hints import hints
-from energyc.surfaces.lsp.hover import hover
+from energyc.surfaces.lsp import decorations, navigation, words
+from energyc.surfaces.lsp.decorations import hints
+from energyc.surfaces.lsp.diagnostics import actions, formatted, published
+from energyc.surfaces.lsp.documents import Text, View
+from energyc.surfaces.lsp.hover import hover, signature
 from energyc.surfaces.lsp.outline import folds, symbols
-from energyc.surfaces.lsp.text import Text
 from energyc.surfaces.lsp.ties import tie_fix, ties_of
 from tests.cli.run import in_python
 from tests.lsp.texts import SMALL, SPECS, URI, applied, completions, place_of, view_at, view_of
@@ -195,14 +193,14 @@ def test_hover_in_a_broken_text() -> None:
 )
 def test_signatures(text: str, label: str, active: int) -> None:
     view, position = view_at(SMALL + text)
-    help = signatures.signature(view, position)
+    help = signature(view, position)
     assert help is not None
     assert (help.signatures[0].label, help.active_parameter) == (label, active)
 
 
 def test_no_signature_outside_of_calls() -> None:
     view, position = view_at(SMALL + "energy e = @")
-    assert signatures.signature(view, position) is None
+    assert signature(view, position) is None
 
 
 # ---------------------------------------------------------------- names
@@ -328,14 +326,14 @@ def test_blocks_settings_and_comments_are_folded() -> None:
 
 def kinds_of(view: View) -> dict[str, list[str]]:
     """The type of each token, by its text."""
-    data, found = tokens.tokens(view).data, {}
+    data, found = decorations.tokens(view).data, {}
     line = character = 0
     for moved, across, length, kind, flags in zip(*(data[k::5] for k in range(5)), strict=True):
         line, character = line + moved, across if moved else character + across
         start = view.text.offset(types.Position(line, character))
         end = view.text.offset(types.Position(line, character + length))
-        modifiers = [name for k, name in enumerate(tokens.MODIFIERS) if flags >> k & 1]
-        found.setdefault(view.text.content[start:end], []).append(" ".join([tokens.TYPES[kind], *modifiers]))
+        modifiers = [name for k, name in enumerate(decorations.MODIFIERS) if flags >> k & 1]
+        found.setdefault(view.text.content[start:end], []).append(" ".join([decorations.TYPES[kind], *modifiers]))
     return found
 
 

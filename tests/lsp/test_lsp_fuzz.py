@@ -11,12 +11,11 @@ import pytest
 from lsprotocol import types
 
 from energyc.language.diagnostics import Span
-from energyc.surfaces.lsp import completion, navigation, signatures, tokens
-from energyc.surfaces.lsp.actions import actions, formatted
-from energyc.surfaces.lsp.diagnostics import published
+from energyc.surfaces.lsp import completion, decorations, navigation
+from energyc.surfaces.lsp.decorations import hints
+from energyc.surfaces.lsp.diagnostics import actions, formatted, published
 from energyc.surfaces.lsp.documents import View
-from energyc.surfaces.lsp.hints import hints
-from energyc.surfaces.lsp.hover import hover
+from energyc.surfaces.lsp.hover import hover, signature
 from energyc.surfaces.lsp.outline import folds, symbols
 from energyc.surfaces.lsp.reading import INTERNAL
 from tests.lsp.texts import SPECS, applied, view_of
@@ -93,7 +92,7 @@ def _ask(view: View, position: types.Position) -> None:
         hover,
         navigation.definition,
         navigation.highlights,
-        signatures.signature,
+        signature,
     )
     for ask in at_a_place:
         _inside(view, ask(view, position))
@@ -107,13 +106,13 @@ def _ask(view: View, position: types.Position) -> None:
 
 
 def _check_tokens(view: View) -> None:
-    data = tokens.tokens(view).data
+    data = decorations.tokens(view).data
     line = character = 0
     end = -1
     for moved, across, length, kind, _ in zip(*(data[k::5] for k in range(5)), strict=True):
         line, character = line + moved, across if moved else character + across
         start = view.text.offset(types.Position(line, character))
-        assert start >= end and length > 0 and kind < len(tokens.TYPES)
+        assert start >= end and length > 0 and kind < len(decorations.TYPES)
         end = view.text.offset(types.Position(line, character + length))
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from lsprotocol import types
 
 from energyc.surfaces.lsp.completion import complete
-from energyc.surfaces.lsp.documents import View
+from energyc.surfaces.lsp.documents import Text, View
 from energyc.surfaces.lsp.reading import read
-from energyc.surfaces.lsp.text import Text
 
 SPECS = Path(__file__).parents[2] / "specs"
 URI = "file:///project/net.energy"

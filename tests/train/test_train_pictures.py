@@ -16,9 +16,10 @@ from energyc.running.training.loop import train
 from energyc.running.training.seeds import train_each
 from energyc.surfaces.charts import smoothed
 from energyc.surfaces.charts.canvas import draw_charts
-from energyc.surfaces.charts.learning import health_charts, learning_charts
+from energyc.surfaces.charts.curves import health_charts, learning_charts
 from energyc.surfaces.report import images, relaxation
-from energyc.surfaces.report.plots import Choice, plot_run
+from energyc.surfaces.report.plots import plot_run
+from energyc.surfaces.report.scene import Choice
 from tests.train.tiny import make_session
 
 pytestmark = pytest.mark.pictures

@@ -14,8 +14,8 @@ from energyc.studies.verify.limits import Laboratory, differences
 from energyc.studies.verify.rest import rest
 from energyc.surfaces.cli import main
 from energyc.surfaces.cli.failures import UNFAITHFUL
-from energyc.surfaces.report.printed import printed
 from energyc.surfaces.report.verify_text import report as report_parts
+from energyc.surfaces.tables.layouts import printed
 
 #: The equilibrium and so the cost do not change with the scale of W, which is all there is to learn.
 SPHERE = """\

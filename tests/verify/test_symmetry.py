@@ -14,8 +14,8 @@ from energyc.studies.verify import Symmetry, random_probe, verify
 from energyc.studies.verify.compare import measure_all
 from energyc.studies.verify.rest import rest
 from energyc.studies.verify.symmetry import symmetry
-from energyc.surfaces.report.printed import printed
 from energyc.surfaces.report.verify_text import report as report_parts
+from energyc.surfaces.tables.layouts import printed
 from tests.specs.judging import SPECS
 
 #: Both forces come from one energy; the first is ``rate`` times as fast.

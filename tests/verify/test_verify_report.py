@@ -28,8 +28,8 @@ from energyc.studies.verify import (
     measure_fidelity,
 )
 from energyc.surfaces.report import sweep_plots
-from energyc.surfaces.report.printed import printed
 from energyc.surfaces.report.verify_text import report as report_parts
+from energyc.surfaces.tables.layouts import printed
 from tests.cli.run import UNTIED, energyc, written
 from tests.verify.test_health import HILL
 

@@ -13,7 +13,7 @@ from energyc.studies.verify import measure_fidelity, random_probe
 from energyc.studies.verify.rest import FACTORS
 from energyc.studies.verify.work import OutOfWork, budget
 from energyc.surfaces.cli import main
-from energyc.surfaces.cli.progress import now_and_then
+from energyc.surfaces.cli.console import now_and_then
 from tests.specs.judging import SPECS
 
 RULES = ["centered-ep", "holomorphic-ep", "tbptt", "implicit"]
@@ -72,7 +72,7 @@ def test_a_line_now_and_then() -> None:
 
 
 def test_progress_goes_to_standard_error(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("energyc.surfaces.cli.progress.now_and_then", lambda write: write)
+    monkeypatch.setattr("energyc.surfaces.cli.console.now_and_then", lambda write: write)
     spec = str(Path(SPECS / "modern_hopfield.energy"))
     assert main(["verify", spec, "--rule", "centered-ep"]) == 0
     out, err = capfd.readouterr()

@@ -9,9 +9,11 @@ from typing import Any
 
 from energyc.language.network import Network
 from energyc.pipeline import Choices, resolve
+from energyc.running.folder.layout import RunFolder
 from energyc.running.runs.data_arguments import NO_DATA, Data, DataFlags, ProgramData
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.training.progress import Reporter, make_reporter
+from energyc.running.training.seeds import read_summary, run_folders
 
 #: Takes a note for the user: what was damaged, left out, or chosen.
 Notify = Callable[[str], None]
@@ -35,6 +37,14 @@ def network_of(spec_or_run: str | PathLike[str], choices: Choices, data: Data = 
         return saved.resolved(choices, data.read(saved.source))
     source = read_spec(spec_or_run if isinstance(spec_or_run, str) else Path(spec_or_run))
     return resolve(source, choices, data.read(source).schemas())
+
+
+def runs_of(place: str | PathLike[str]) -> tuple[str, dict[int, Path]]:
+    """Return ``seed`` or ``fold`` and the folder of each by its number, if ``place`` is a folder of several."""
+    if not is_run(place) or not RunFolder(Path(place)).of_several:
+        return "", {}
+    summary = read_summary(Path(place))
+    return "fold" if "folds" in summary else "seed", run_folders(Path(place), summary)
 
 
 def reporter(quiet: bool = False) -> Reporter:

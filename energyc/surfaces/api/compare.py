@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,11 @@ from energyc.running.folder.layout import RunFolder
 from energyc.running.runs.saved import SavedRun, load_run
 from energyc.running.training.numbers import format_number
 from energyc.running.training.outcome import best_by
-from energyc.running.training.seeds import read_summary, run_folders
+from energyc.surfaces.api.common import runs_of
 from energyc.surfaces.api.files import write_text
 from energyc.surfaces.api.result import Tabular
-from energyc.surfaces.report.printed import printed
 from energyc.surfaces.tables import Table
+from energyc.surfaces.tables.layouts import printed
 
 #: Numbers of an evaluation that the table leaves out; the DataFrame and the CSV have them.
 LEFT_OUT = ("residual_max", "relax_steps", "samples")
@@ -106,7 +106,7 @@ def compare(*runs: str | PathLike[str], out: str | Path | None = None) -> Compar
     """
     if not runs:
         raise UserError("there is no run to compare", code="E0930", help="give the folders of runs")
-    found = Comparison(tuple(_row(load_run(place)) for run in runs for place in _places(Path(fspath(run)))))
+    found = Comparison(tuple(_row(load_run(place)) for run in runs for place in _places(run)))
     return found if out is None else Comparison(found.rows, write_text(Path(out), found.to_csv()))
 
 
@@ -118,13 +118,10 @@ def shortened(value: object) -> str:
         return str(value)
 
 
-def _places(folder: Path) -> Iterator[Path]:
-    """Yield the folder of a run, or those of several seeds or folds that were begun."""
-    if not RunFolder(folder).of_several:
-        yield folder
-        return
-    places = run_folders(folder, read_summary(folder)).values()
-    yield from (place for place in places if RunFolder(place).info.exists())
+def _places(place: str | PathLike[str]) -> list[Path]:
+    """Return the folder of a run, or those of several seeds or folds that were begun."""
+    _, runs = runs_of(place)
+    return [folder for folder in runs.values() if RunFolder(folder).info.exists()] if runs else [Path(place)]
 
 
 def _row(run: SavedRun) -> Row:

@@ -12,7 +12,6 @@ from energyc.language.diagnostics import Misuse, Option, spoken
 from energyc.running.folder.layout import RunFolder
 from energyc.running.runs.prepare import to_evaluate
 from energyc.running.training.division import Part
-from energyc.running.training.evaluation import Evaluation
 from energyc.running.training.evaluation import evaluate as evaluate_session
 from energyc.running.training.numbers import format_numbers, shown
 from energyc.running.training.outcome import CHOSEN_BY, Numbers
@@ -23,8 +22,8 @@ from energyc.studies.hardware.study import DRAWS, Devices, Row, precisions, stud
 from energyc.surfaces.api.common import Notify, given, notes_to
 from energyc.surfaces.api.result import Tabular
 from energyc.surfaces.report.held_out_text import evaluation_parts, study_table
-from energyc.surfaces.report.printed import printed
 from energyc.surfaces.report.sweep_plots import draw_study
+from energyc.surfaces.tables.layouts import printed
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,13 +38,6 @@ class Evaluated(Tabular):
     warnings: tuple[str, ...]
     saturated: Mapping[str, Any] | None
     rests: bool
-
-    @staticmethod
-    def of(run: Path, split: Part, found: Evaluation, session: Session) -> Evaluated:
-        """Return the numbers of an evaluation, with what is wrong with its states."""
-        units = None if found.saturated is None else found.saturated.to_json()
-        size, warnings = session.feeds.size(split), _warnings(found, split)
-        return Evaluated(run, split, size, found.best_by, found.numbers, warnings, units, session.rests)
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers by name, and the run, the split and its size."""
@@ -179,19 +171,17 @@ def evaluate(
 
     def evaluated(place: Path) -> Evaluated:
         session = opened(place)
-        return Evaluated.of(
-            place, split, evaluate_session(session, split=split, samples=samples, notify=notify), session
-        )
+        found = evaluate_session(session, split=split, samples=samples, notify=notify)
+        units = None if found.saturated is None else found.saturated.to_json()
+        warnings = tuple(str(symptom) for symptom in saturated_symptoms(found.saturated, split))
+        size = session.feeds.size(split)
+        return Evaluated(place, split, size, found.best_by, found.numbers, warnings, units, session.rests)
 
     if not RunFolder(folder).of_several:
         return evaluated(folder)
     summary = read_summary(folder)
     runs = {place.name: evaluated(place) for place in run_folders(folder, summary).values()}
     return EvaluatedRuns(folder, split, runs, summary)
-
-
-def _warnings(found: Evaluation, split: str) -> tuple[str, ...]:
-    return tuple(str(symptom) for symptom in saturated_symptoms(found.saturated, split))
 
 
 def _refuse_idle(

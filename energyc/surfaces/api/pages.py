@@ -144,13 +144,12 @@ def plot(
     from energyc.running.folder.layout import RunFolder
     from energyc.running.runs.prepare import reopen
     from energyc.running.runs.target import suited_threads
-    from energyc.surfaces.report.plots import Choice, plot_run
-    from energyc.surfaces.report.scene import View
+    from energyc.surfaces.report.plots import plot_run
+    from energyc.surfaces.report.scene import Choice
 
     folder, notify = Path(fspath(run)), notes_to(notify)
-    choice = Choice(
-        (kinds,) if isinstance(kinds, str) else tuple(kinds), samples, View(sample, tuple(heads), tuple(tokens))
-    )
+    kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    choice = Choice(kinds, samples, sample, tuple(heads), tuple(tokens))
     if RunFolder(folder).of_several:
         drawn = plot_run(folder, None, None, choice, notify)
     else:

@@ -18,7 +18,7 @@ from energyc.surfaces.api.load import load
 from energyc.surfaces.api.result import Result
 from energyc.surfaces.html.cards import run_html, run_latex
 from energyc.surfaces.report.held_out_text import summary_parts
-from energyc.surfaces.report.printed import printed
+from energyc.surfaces.tables.layouts import printed
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -130,12 +130,6 @@ class Run(OfFolder):
 
         return DataFrame(self.rows)
 
-    @property
-    def next_commands(self) -> tuple[tuple[str, ...], ...]:
-        """The commands that one may want next, each by its words."""
-        measure = "sample" if self.reads_text else "verify"
-        return ("energyc", "view", str(self.folder)), ("energyc", measure, str(self.folder))
-
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of ``train --format json``."""
         outcome = self.outcome
@@ -216,11 +210,6 @@ class Runs(OfFolder):
         kind = "fold" if "folds" in self.summary else "seed"
         frames = {number: DataFrame(read_rows(RunFolder(path).metrics)) for number, path in self.folders.items()}
         return concat(frames, names=[kind])
-
-    @property
-    def next_commands(self) -> tuple[tuple[str, ...], ...]:
-        """The commands that one may want next, each by its words."""
-        return ("energyc", "plot", str(self.folder), "--kind", "curves"), ("energyc", "eval", str(self.folder))
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of ``train --seeds K --format json``."""

@@ -35,11 +35,6 @@ class Sweep(Tabular):
     runs: tuple[Run | Runs, ...]
     comparison: Comparison
 
-    @property
-    def next_commands(self) -> tuple[tuple[str, ...], ...]:
-        """The command that one may want next, by its words."""
-        return (("energyc", "compare", *(str(run.folder) for run in self.runs)),)
-
     def to_json(self) -> dict[str, Any]:
         """Return the table."""
         return {"sweep": str(self.folder), **self.comparison.to_json()}

@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from energyc.language.diagnostics import Misuse, Option, UserError, spoken
 from energyc.pipeline import Choices
-from energyc.running.folder.layout import RunFolder
 from energyc.running.runs.locate import is_run
 from energyc.running.runs.saved import Which
-from energyc.running.training.seeds import read_summary, run_folders
 from energyc.studies.verify import Verification
 from energyc.studies.verify import verify as measure
 from energyc.studies.verify.guarantees import WITHIN
 from energyc.studies.verify.reference import HeldAgainst, hold
 from energyc.studies.verify.work import EVALUATIONS, Progress, silent
-from energyc.surfaces.api.common import Notify, given, notes_to
+from energyc.surfaces.api.common import Notify, given, notes_to, runs_of
 from energyc.surfaces.api.result import Result, Tabular
-from energyc.surfaces.report.printed import printed
 from energyc.surfaces.report.sweep_plots import draw_sweep
 from energyc.surfaces.report.verify_text import reference_parts, report
+from energyc.surfaces.tables.layouts import printed
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -168,7 +166,7 @@ def verify(
             )
         return Verified(found, sweep, None if sweep is None else _draw(found, place, sweep, notify))
 
-    kind, runs = _runs(spec_or_run)
+    kind, runs = runs_of(spec_or_run)
     if not runs:
         return measured(spec_or_run)
     return VerifiedRuns(kind, {number: measured(place, f"verify {kind} {number}") for number, place in runs.items()})
@@ -188,14 +186,6 @@ def _refuse_excluded(
     if has_data:
         text = "{} and {} exclude each other: references have inputs of their own"
         raise Misuse(spoken(text, Option("reference"), Option("data")), code="E0930")
-
-
-def _runs(place: str | PathLike[str]) -> tuple[str, dict[int, Path]]:
-    """Return ``seed`` or ``fold`` and the folder of each if ``place`` is a folder of several."""
-    if not is_run(place) or not RunFolder(Path(place)).of_several:
-        return "", {}
-    summary = read_summary(Path(place))
-    return "fold" if "folds" in summary else "seed", run_folders(Path(place), summary)
 
 
 def _draw(found: Verification, place: str | PathLike[str], sweep: SweepKind, notify: Notify) -> Path | None:

@@ -3,8 +3,7 @@
 | module | content |
 |---|---|
 | ``chart`` | curves, marks, scales; running means |
-| ``learning`` | runs over their updates: learning, health, several seeds |
-| ``relaxing`` | samples over the steps of a relaxation |
+| ``curves`` | runs over their updates: learning, health, several seeds; samples over the steps of a relaxation |
 | ``canvas`` | the style of all pictures; charts as files and as SVG; titles and labels folded to their room |
 
 Imports: ``diagnostics``, ``extras``, ``files``; libraries: ``matplotlib``.

@@ -7,7 +7,6 @@ Imports: ``api``, ``collection``, ``diagnostics``, ``doctor``, ``extras``, ``fol
 ``version``; libraries: ``click``, ``rich``.
 """
 
-from energyc.surfaces.cli.main import main
-from energyc.surfaces.cli.process import process
+from energyc.surfaces.cli.main import main, process
 
 __all__ = ["main", "process"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
 import click
@@ -18,6 +18,7 @@ from click.shell_completion import CompletionItem, split_arg_string
 from energyc.resources import resource, shipped
 
 Candidates = list[CompletionItem]
+Completion = Callable[[click.Context, click.Parameter, str], Candidates]
 #: Bytes of a spec that are looked at.
 _LONGEST = 200_000
 _COMMENT = re.compile(r"#[^\n]*")
@@ -38,14 +39,12 @@ def specs(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candid
     return found or files(ctx, param, incomplete)
 
 
-def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
-    """Files, which the shell completes."""
-    return [CompletionItem(incomplete, type="file")]
+def _of_shell(kind: str) -> Completion:
+    return lambda ctx, param, incomplete: [CompletionItem(incomplete, type=kind)]
 
 
-def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
-    """Folders, which the shell completes."""
-    return [CompletionItem(incomplete, type="dir")]
+#: Files, and folders, which the shell completes.
+files, runs = _of_shell("file"), _of_shell("dir")
 
 
 # ---------------------------------------------------------------- names
@@ -70,14 +69,12 @@ def rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candid
     return _starting(incomplete, names()["rules"])
 
 
-def devices(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
-    """The usual devices."""
-    return _starting(incomplete, ("cpu", "cuda", "mps"))
+def _among(*words: str) -> Completion:
+    return lambda ctx, param, incomplete: _starting(incomplete, words)
 
 
-def loggers(ctx: click.Context, param: click.Parameter, incomplete: str) -> Candidates:
-    """The loggers of energyc."""
-    return _starting(incomplete, ("tensorboard",))
+#: The usual devices, and the loggers of energyc.
+devices, loggers = _among("cpu", "cuda", "mps"), _among("tensorboard")
 
 
 @cache

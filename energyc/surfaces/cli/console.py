@@ -1,4 +1,4 @@
-"""Write the results of a command to standard output, its notes and errors to standard error."""
+"""Write the results of a command to standard output, its notes, progress and errors to standard error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
@@ -19,6 +21,8 @@ import click
 if TYPE_CHECKING:
     from energyc.language.diagnostics import SpecError, UserError
 
+#: The least time between lines of progress without a terminal, in seconds.
+PAUSE = 10.0
 #: An array of numbers over several lines; no JSON string contains a newline.
 _ROW = re.compile(r"\[\n([-+.,\deE\s]+)\]")
 
@@ -155,6 +159,35 @@ class Console:
         lines = [f"{head}: this is a bug in energyc {__version__}, not in your spec", f"  stage: {stage}"]
         lines += [f"  input: {subject}", f"  cause: {cause}", f"  {remedy}"]
         click.echo("\n".join(lines), err=True, color=True)
+
+
+@contextmanager
+def progress(console: Console, title: str) -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows the next activity on standard error."""
+    if console.quiet:
+        yield lambda text: None
+    elif sys.stderr.isatty():
+        from rich.console import Console as Terminal
+
+        with Terminal(stderr=True, no_color=not console.colors(sys.stderr)).status(title) as status:
+            yield lambda text: status.update(f"{title}: {text}")
+    else:
+        yield now_and_then(lambda text: console.note(f"{title}: {text}"))
+
+
+def now_and_then(
+    write: Callable[[str], None], clock: Callable[[], float] = time.monotonic, pause: float = PAUSE
+) -> Callable[[str], None]:
+    """Return a function that writes a text if ``pause`` has passed since the last one, or since the start."""
+    last = clock()
+
+    def show(text: str) -> None:
+        nonlocal last
+        if clock() - last >= pause:
+            last = clock()
+            write(text)
+
+    return show
 
 
 def _finite(value: Any) -> Any:

@@ -7,6 +7,7 @@ import io
 import os
 import signal
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -52,7 +53,7 @@ def _status_of(group: click.Command, tokens: list[str], console: Console) -> int
         return 128 + signal.SIGPIPE
     except Exception as error:
         if "--debug" in tokens:
-            _traceback(error)
+            traceback.print_exception(error)
         return _report_anywhere(error, console)
 
 
@@ -136,12 +137,6 @@ def _report_bug(error: Exception, console: Console) -> None:
 
 def _truncated(text: str) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST] + "..."
-
-
-def _traceback(error: Exception) -> None:
-    import traceback
-
-    traceback.print_exception(error)
 
 
 def _prepare_streams() -> None:

@@ -145,25 +145,28 @@ def needs(library: Library, given: Callable[[Mapping[str, Any]], object] = bool)
     return decorate
 
 
+def _settings(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, object]:
+    """Read ``--set K=V``. Raises UserError E0905."""
+    if ctx.resilient_parsing or not texts:
+        return {}
+    from energyc.surfaces.cli.values import read_settings
+
+    return read_settings(texts)
+
+
 def spec_options(function: Command) -> Command:
     """Add ``--preset`` and ``--set``, and pass the command ``preset`` and ``settings``, by name."""
-
-    @click.option("--preset", metavar="P", help="Use a preset of the spec.", shell_complete=candidates.presets)
-    @click.option(
+    settings = click.option(
         "--set",
         "settings",
         metavar="K=V",
         multiple=True,
+        callback=_settings,
         help="Set a dim, a const, a setting (relax.step=0.1) or an option of data (digits.side=16).",
         shell_complete=candidates.settings,
     )
-    @wraps(function)
-    def command(*args: Any, settings: tuple[str, ...], **options: Any) -> Any:
-        from energyc.surfaces.cli.values import read_settings
-
-        return function(*args, settings=read_settings(settings), **options)
-
-    return command  # type: ignore[return-value]
+    preset = click.option("--preset", metavar="P", help="Use a preset of the spec.", shell_complete=candidates.presets)
+    return preset(settings(function))
 
 
 rule_option = click.option(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,6 +29,10 @@ from energyc.surfaces.cli.options import (
     written_option,
 )
 from energyc.surfaces.report import KINDS
+
+if TYPE_CHECKING:
+    from energyc.surfaces.api.run import Run, Runs
+    from energyc.surfaces.api.sweep import Sweep
 
 
 @click.command("train", cls=DataCommand)
@@ -110,7 +114,22 @@ def train_command(
             run = sweep(str(spec), read_values(over), **given) if over else training.train(str(spec), **given)
         if group.is_first:
             console.show(run)
-            console.next(*run.next_commands)
+            console.next(*_next(run))
+
+
+def _next(run: Run | Runs | Sweep) -> Iterator[Sequence[object]]:
+    """Yield the commands that one may want next, each by its words."""
+    from energyc.surfaces.api.run import Runs
+    from energyc.surfaces.api.sweep import Sweep
+
+    if isinstance(run, Sweep):
+        yield "energyc", "compare", *(each.folder for each in run.runs)
+    elif isinstance(run, Runs):
+        yield "energyc", "plot", run.folder, "--kind", "curves"
+        yield "energyc", "eval", run.folder
+    else:
+        yield "energyc", "view", run.folder
+        yield "energyc", "sample" if run.reads_text else "verify", run.folder
 
 
 #: The options that a resumed run cannot change, by the names of their values.

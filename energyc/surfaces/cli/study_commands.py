@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from energyc.surfaces.cli.console import Console, Exit
+from energyc.surfaces.cli.console import Console, Exit, progress
 from energyc.surfaces.cli.failures import UNFAITHFUL
 from energyc.surfaces.cli.options import (
     SEED,
@@ -59,7 +59,6 @@ def verify_command(spec: str, within: float | None, budget: int | None, console:
     samples. With --reference SPEC is compared with results on file.
     """
     from energyc.surfaces.api.verify import verify
-    from energyc.surfaces.cli.progress import progress
 
     options |= {name: value for name, value in (("within", within), ("budget", budget)) if value is not None}
     found = verify(spec, notify=console.note, progress=lambda title: progress(console, title), **options)

@@ -2,9 +2,8 @@
 
 | module | content |
 |---|---|
-| ``finding`` | a finding, and a probe that cannot raise |
 | ``trial`` | a process that imports torch, reads the specs, relaxes a network, builds kernels |
-| ``trial_findings`` | what that process found, also where it crashed |
+| ``findings`` | a finding, a probe that cannot raise, and what that process found, also where it crashed |
 | ``examination`` | all findings: also on Python, the libraries and extras, the cache; their text and JSON |
 
 The process of the command itself imports nothing that may be broken.

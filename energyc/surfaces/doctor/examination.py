@@ -15,8 +15,7 @@ from packaging.requirements import Requirement
 
 from energyc.extras import install_extra, pip_install, requirements, written
 from energyc.files import cache_place, distrusted
-from energyc.surfaces.doctor.finding import Finding, carried_out
-from energyc.surfaces.doctor.trial_findings import findings, run_trial
+from energyc.surfaces.doctor.findings import Finding, carried_out, findings, run_trial
 from energyc.surfaces.tables import painted
 from energyc.version import __version__
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from energyc.code.targets import TARGETS, find_target
 from energyc.code.targets.interface import Absent, Missing
-from energyc.surfaces.doctor.finding import reason
+from energyc.surfaces.doctor.findings import reason
 
 #: A network that is compiled in a moment, with states at rest after 40 steps. Its weights are not drawn, since each
 #: target draws in its own way.

@@ -15,7 +15,6 @@ _CHARACTER, _SMALL = 8.0, 6.4
 #: The longest line in a box, in characters.
 _ROOM = 26
 _MARGIN, _GAP, _BETWEEN = 12, 14, 92
-_HEIGHT = {1: 34, 2: 46}
 
 
 #: How a place looks through which a line goes past the boxes of a column: not at all.
@@ -38,10 +37,6 @@ class Box:
     right: list[Line] = field(default_factory=list)
 
     @property
-    def lines(self) -> tuple[str, ...]:
-        return (self.name, self.below) if self.below else (self.name,)
-
-    @property
     def width(self) -> float:
         if self.looks == _WAY:
             return 0
@@ -51,7 +46,7 @@ class Box:
     def height(self) -> float:
         if self.looks == _WAY:
             return _GAP
-        return _HEIGHT[len(self.lines)]
+        return 46 if self.below else 34
 
     @property
     def middle(self) -> float:

@@ -14,8 +14,7 @@ from energyc.language.network import Network
 from energyc.mathematics.ir import Input
 from energyc.proofs.claims.classes import Classes
 from energyc.surfaces.charts import Chart
-from energyc.surfaces.charts.learning import Row, learning_charts, metric_names, of_kind
-from energyc.surfaces.charts.relaxing import followed, relaxation_chart
+from energyc.surfaces.charts.curves import Row, followed, learning_charts, metric_names, of_kind, relaxation_chart
 from energyc.surfaces.html.diagram import diagram, whole_diagram
 from energyc.surfaces.html.pages import render
 from energyc.surfaces.tables import Table, Verdict, number

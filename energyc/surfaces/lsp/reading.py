@@ -17,8 +17,7 @@ from energyc.language.syntax.scan import Scanned, scan
 from energyc.running.data import find_adapter, read_schema
 from energyc.running.data.schema import Schema
 from energyc.runtime import RULES
-from energyc.surfaces.lsp.symbols import Symbol, Symbols, occurrences_of, occurrences_unparsed
-from energyc.surfaces.lsp.vocabulary import words_of
+from energyc.surfaces.lsp.symbols import Symbol, Symbols, occurrences_of, occurrences_unparsed, words_of
 
 #: Of a text that is longer nothing is said but that it is: a spec of the literature has some thousand characters.
 LONGEST = 100_000

@@ -18,16 +18,14 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.protocol.json_rpc import RPCRequest
 
-from energyc.surfaces.lsp import completion, navigation, signatures, tokens
-from energyc.surfaces.lsp.actions import actions, formatted
+from energyc.surfaces.lsp import completion, decorations, navigation
 from energyc.surfaces.lsp.analysis import Analyses, analysed
-from energyc.surfaces.lsp.diagnostics import published
-from energyc.surfaces.lsp.documents import Document, View
-from energyc.surfaces.lsp.hints import hints
-from energyc.surfaces.lsp.hover import hover
+from energyc.surfaces.lsp.decorations import hints
+from energyc.surfaces.lsp.diagnostics import actions, formatted, published
+from energyc.surfaces.lsp.documents import Document, Text, View
+from energyc.surfaces.lsp.hover import SIGNATURE_TRIGGERS, hover, signature
 from energyc.surfaces.lsp.outline import folds, symbols
 from energyc.surfaces.lsp.reading import read
-from energyc.surfaces.lsp.text import Text
 from energyc.version import __version__
 
 #: The seconds of rest after which a text that is being typed is checked.
@@ -233,7 +231,7 @@ def _register(server: Server) -> None:
     )
     answers(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, lambda p: symbols)
     answers(types.TEXT_DOCUMENT_FOLDING_RANGE, lambda p: folds)
-    answers(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, lambda p: tokens.tokens, tokens.LEGEND)
+    answers(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, lambda p: decorations.tokens, decorations.LEGEND)
     answers(types.TEXT_DOCUMENT_INLAY_HINT, lambda p: partial(hints, range=p.range))
     answers(types.TEXT_DOCUMENT_FORMATTING, lambda p: formatted)
     answers(
@@ -243,8 +241,8 @@ def _register(server: Server) -> None:
     )
     answers(
         types.TEXT_DOCUMENT_SIGNATURE_HELP,
-        _at(signatures.signature),
-        types.SignatureHelpOptions(list(signatures.TRIGGERS)),
+        _at(signature),
+        types.SignatureHelpOptions(list(SIGNATURE_TRIGGERS)),
     )
     _register_events(server)
 

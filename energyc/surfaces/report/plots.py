@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from energyc.files import SafePath
 from energyc.language.diagnostics import Option, Resuming, UserError, spoken
-
-if TYPE_CHECKING:
-    from energyc.language.network import Network
-    from energyc.running.folder.layout import RunFolder
-    from energyc.running.runs.saved import SavedRun
-    from energyc.running.training.session import Session
-    from energyc.surfaces.report.scene import Scene, View
+from energyc.language.network import Network
+from energyc.running.folder.layout import RunFolder
+from energyc.running.runs.saved import SavedRun, load_run
+from energyc.running.training.feeds import Feed
+from energyc.running.training.order import evenly_spread
+from energyc.running.training.session import Session
+from energyc.studies.inspection.parts import Nothing
+from energyc.surfaces.charts.canvas import draw_charts
+from energyc.surfaces.charts.curves import health_charts, learning_charts, seed_charts
+from energyc.surfaces.report.inside_plots import INSIDE, RELAXING
+from energyc.surfaces.report.scene import EVERYTHING, Choice, Scene
 
 Notify = Callable[[str], None]
 
@@ -28,24 +31,11 @@ class Drawn:
     without: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The kinds to draw, all if none is named, of how many test samples, and what attention is shown of."""
-
-    kinds: tuple[str, ...] = ()
-    samples: int = 8
-    view: View | None = None
-
-    def has(self, kind: str) -> bool:
-        """Whether a kind is to be drawn."""
-        return not self.kinds or kind in self.kinds
-
-
 def plot_run(
     path: Path | str,
     session: Session | None = None,
     network: Network | None = None,
-    choice: Choice = Choice(),
+    choice: Choice = EVERYTHING,
     notify: Notify = lambda text: None,
 ) -> Drawn:
     """Draw the pictures of a run.
@@ -57,9 +47,6 @@ def plot_run(
     Raises UserError E0511 (no run), E0530 (nothing recorded yet, no matplotlib, or a kind that was asked for by name
     has no meaning here).
     """
-    from energyc.running.folder.layout import RunFolder
-    from energyc.running.runs.saved import load_run
-
     folder = RunFolder(Path(path))
     if folder.of_several and set(choice.kinds) <= {"curves"}:
         return Drawn([_plot_seeds(folder).path])
@@ -74,9 +61,6 @@ def plot_run(
 
 
 def _plot_curves(run: SavedRun) -> list[SafePath]:
-    from energyc.surfaces.charts.canvas import draw_charts
-    from energyc.surfaces.charts.learning import health_charts, learning_charts
-
     rows = run.rows()
     if not rows:
         raise _nothing_recorded(run)
@@ -104,22 +88,15 @@ def _nothing_recorded(run: SavedRun) -> UserError:
 
 def _scene(run: SavedRun, session: Session, network: Network | None, choice: Choice, notify: Notify) -> Scene:
     """Return the network of a session with the best weights, on some test samples."""
-    from energyc.running.training.feeds import Feed
-    from energyc.running.training.order import evenly_spread
-    from energyc.surfaces.report.scene import Scene, View
-
     run.load_into(session.net, notify=notify)
     session.net.train(False)
     feed = Feed(session.feeds, "test", session.device, session.dtype)
     batch = feed.batch(evenly_spread(len(feed), choice.samples), seed=session.options.seed)
-    return Scene(network, session, feed, batch, choice.view or View(), run.folder.pictures, notify)
+    return Scene(network, session, feed, batch, choice, run.folder.pictures, notify)
 
 
 def _plot_network(scene: Scene, choice: Choice, paths: list[SafePath], without: dict[str, str]) -> None:
     """Draw what is chosen of a scene; add the paths, and the reasons for kinds without a meaning."""
-    from energyc.studies.inspection.parts import Nothing
-    from energyc.surfaces.report.inside_plots import INSIDE, RELAXING
-
     kinds = RELAXING if scene.known is None else {**RELAXING, **INSIDE}
     for kind, draw in kinds.items():
         if choice.has(kind):
@@ -130,10 +107,6 @@ def _plot_network(scene: Scene, choice: Choice, paths: list[SafePath], without: 
 
 
 def _plot_seeds(folder: RunFolder) -> SafePath:
-    from energyc.running.runs.saved import load_run
-    from energyc.surfaces.charts.canvas import draw_charts
-    from energyc.surfaces.charts.learning import seed_charts
-
     runs = {path.name: load_run(path).rows() for path in folder.runs}
     if not any(runs.values()):
         raise UserError(f"the runs in {folder.path} have recorded nothing yet", code="E0530", help="train them first")

@@ -18,7 +18,7 @@ from energyc.studies.inspection.decode import Picture, Shape, answered_images, i
 from energyc.studies.inspection.traces import TOTAL, Trace
 from energyc.surfaces.charts import Chart, Series
 from energyc.surfaces.charts.canvas import draw_charts
-from energyc.surfaces.charts.relaxing import followed, relaxation_chart
+from energyc.surfaces.charts.curves import followed, relaxation_chart
 from energyc.surfaces.report.images import draw_images
 
 _BEYOND = 4  # multiples of the free phase that are drawn

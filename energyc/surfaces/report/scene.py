@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,16 +15,31 @@ from energyc.language.network import Network
 from energyc.running.training.feeds import Batch, Feed
 from energyc.running.training.session import Session
 from energyc.studies.inspection.decode import Decoder, Shape, find_decoders, image_inputs
-from energyc.studies.inspection.parts import Part, parts_of
+from energyc.studies.inspection.parts import Nothing, Part, parts_of
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class View:
-    """The choice of attention to show: a test sample, heads, and the tokens that ask. Empty: a few."""
+class Choice:
+    """What is drawn: the kinds, all if none is named, of how many test samples.
 
+    Attention is that of one ``sample``, of some ``heads``, from some ``tokens``; of a few where none are named.
+    """
+
+    kinds: tuple[str, ...] = ()
+    samples: int = 8
     sample: int = 0
     heads: tuple[int, ...] = ()
     tokens: tuple[tuple[int, ...], ...] = ()
+
+    def has(self, kind: str) -> bool:
+        """Whether a kind is to be drawn."""
+        return not self.kinds or kind in self.kinds
+
+
+#: All kinds, of a few samples.
+EVERYTHING = Choice()
 
 
 @dataclass(frozen=True)
@@ -37,7 +53,7 @@ class Scene:
     session: Session
     feed: Feed
     batch: Batch
-    view: View
+    choice: Choice
     folder: SafePath
     notify: Callable[[str], None] = lambda text: None
 
@@ -64,11 +80,25 @@ class Scene:
 
     @cached_property
     def seen(self) -> Batch:
-        """The one sample of the view. Raises UserError if there is none of that number."""
-        if self.view.sample >= len(self.feed):
-            message = f"there is no test sample {self.view.sample}: there are {len(self.feed):,}, counted from 0"
+        """The one sample whose attention is drawn. Raises UserError if there is none of that number."""
+        if self.choice.sample >= len(self.feed):
+            message = f"there is no test sample {self.choice.sample}: there are {len(self.feed):,}, counted from 0"
             raise UserError(message, code="E0530", help=spoken("give another {}", Option("sample")))
-        return self.feed.batch(np.array([self.view.sample]), seed=self.session.options.seed)
+        return self.feed.batch(np.array([self.choice.sample]), seed=self.session.options.seed)
+
+    def each(self, found: Iterable[Found], draw: Callable[[Found], SafePath]) -> list[SafePath]:
+        """Draw each of what was found, and tell of those without a picture. Raises Nothing where all are."""
+        paths, reasons = list[SafePath](), list[str]()
+        for one in found:
+            try:
+                paths.append(draw(one))
+            except Nothing as nothing:
+                reasons.append(str(nothing))
+        if not paths:
+            raise Nothing(reasons[0])
+        for reason in reasons:
+            self.notify(reason)
+        return paths
 
     def path(self, *words: str) -> SafePath:
         """The place of a picture, by the words of its name."""

@@ -1,9 +1,19 @@
-"""The layouts of a table as Markdown and as LaTeX."""
+"""The layouts of a table as Markdown and as LaTeX; and the text of several as a terminal shows them."""
 
 from __future__ import annotations
 
+import io
+import shutil
+import sys
+from collections.abc import Iterable
+
+from rich.console import Console, RenderableType
+
 from energyc.derivation.notation import latex
 from energyc.surfaces.tables.table import Table
+
+#: The columns where standard output is not a terminal.
+WIDTH = 110
 
 
 def to_markdown(table: Table) -> str:
@@ -37,3 +47,25 @@ def to_array(table: Table) -> str:
 def _plain(cell: str) -> str:
     """Return text for LaTeX, whose fonts have no sign of minus in text."""
     return latex.escape(cell.replace("\N{MINUS SIGN}", "-"))
+
+
+def printed(parts: Iterable[RenderableType], *, color: bool = False) -> str:
+    """Return tables and texts, one below the other, as wide as the terminal or as the widest table needs.
+
+    Plain strings are never folded.
+    """
+    shown, stream = list(parts), io.StringIO()
+    measuring = Console(width=10_000)
+    tables = (measuring.measure(part).maximum for part in shown if isinstance(part, Table))
+    terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+    console = Console(
+        file=stream,
+        width=max([terminal, *tables]),
+        force_terminal=color,
+        no_color=not color,
+        highlight=False,
+        markup=False,
+    )
+    for part in shown:
+        console.print(part, soft_wrap=isinstance(part, str))
+    return stream.getvalue()
