@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -335,13 +335,11 @@ def checked_strength(strength: float | str | None) -> float | str | None:
     raise ValueError(f"the strength of a nudge is a finite number other than 0, or 'auto', not {strength!r}")
 
 
-class LayerNoise:
+class LayerNoise(NamedTuple):
     """The noises of layers that are given: ``block.eps`` [batch, copies, ...], without the copies where none are."""
 
-    def __init__(self, net: Any, clamps: Mapping[str, Tensor], beside: Mapping[str, Tensor]) -> None:
-        shapes = {name: shape for name, shape in noise_shapes(net).items() if name in clamps}
-        given = {name: clamps[name] for name in shapes}
-        self.copies, self.given = net.copies, dict(zip(shapes, ordered(net, "noise", given, shapes, beside)))
+    copies: Mapping[str, int]
+    given: Mapping[str, Tensor]
 
     def of(self, layer: Any, number: int) -> dict[str, Tensor]:
         """Those of a copy of a layer, by its own names."""
@@ -351,6 +349,14 @@ class LayerNoise:
 
     def rows(self, rows: Tensor) -> LayerNoise:
         """The same for some of the samples."""
-        some = type(self).__new__(type(self))
-        some.copies, some.given = self.copies, {name: value[rows] for name, value in self.given.items()}
-        return some
+        return self._replace(given={name: value[rows] for name, value in self.given.items()})
+
+
+def layer_noise(net: Any, clamps: Mapping[str, Tensor], fixed: Fixed) -> LayerNoise | None:
+    """The noises of layers among the clamps that are given; None where they have none. Raises ValueError."""
+    if not net.noise_shapes:
+        return None
+    given = {name: as_numbers(name, clamps[name]) for name in net.noise_shapes if name in clamps}
+    shapes = {name: shape for name, shape in noise_shapes(net).items() if name in given}
+    tensors = ordered(net, "noise", given, shapes, named_clamps(net, fixed))
+    return LayerNoise(net.copies, dict(zip(shapes, tensors)))

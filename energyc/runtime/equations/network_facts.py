@@ -223,12 +223,8 @@ class NetworkFacts(nn.Module):
 
     def _owners(self) -> dict[str, nn.Parameter]:
         """Untied params by the spec's names."""
-        if not self.param_attributes:
-            return {name: param for name, param in self._parameters.items() if param is not None}
         names = {attribute: name for name, attribute in self.param_attributes.items()}
-        return {
-            names.get(attribute, attribute): param for attribute, param in self._parameters.items() if param is not None
-        }
+        return {names.get(own, own): param for own, param in self._parameters.items() if param is not None}
 
     def _param(self, start: Tensor) -> nn.Parameter:
         """A param with its starting value, which is made in float64 on the CPU."""

@@ -17,10 +17,9 @@ from ..convergence.causes import NonConvergence
 from ..equations.inputs import (
     LayerNoise,
     admitted,
-    as_numbers,
     fixed_by,
     free_phase,
-    named_clamps,
+    layer_noise,
     named_inputs,
     no_rule,
     ordered_states,
@@ -248,7 +247,7 @@ class LayeredNetwork(Answering):
         if states is not None or record:
             raise ValueError(f"{self.name} relaxes layer by layer: it takes no states to start from and records none")
         fixed = prepared(self, clamps)
-        relaxation = Relaxation(None, self._given_noise(clamps, fixed), steps, step, tolerance)
+        relaxation = Relaxation(None, layer_noise(self, clamps, fixed), steps, step, tolerance)
         self._blocks(fixed, relaxation)
         return relaxation.spread(samples(self, fixed)).relaxed(self)
 
@@ -265,7 +264,7 @@ class LayeredNetwork(Answering):
             if (layer.name, copy) == (name, number):
                 found.append((layer, given))
 
-        self._blocks(fixed, Relaxation(None, self._given_noise(clamps, fixed), look=look))
+        self._blocks(fixed, Relaxation(None, layer_noise(self, clamps, fixed), look=look))
         if not found:
             known = [f"{n} 0 to {self.copies[n] - 1}" if n in self.copies else n for n in self.layers]
             raise ValueError(f"there is no layer {name!r} with number {number}; there are {', '.join(known)}")
@@ -283,19 +282,12 @@ class LayeredNetwork(Answering):
                 helps = cause.helps.replace("relax.", f"{layer.name}.relax.")
                 causes.append(cause._replace(why=f"in layer {layer.name}, {cause.why}", helps=helps))
 
-        self._blocks(fixed, Relaxation(None, self._given_noise(clamps, fixed), look=look))
+        self._blocks(fixed, Relaxation(None, layer_noise(self, clamps, fixed), look=look))
         return causes[0] if causes else None
 
     def unrest(self, clamps: Mapping[str, Tensor]) -> NonConvergence | None:
         """The former name of ``non_convergence``."""
         return self.non_convergence(clamps)
-
-    def _given_noise(self, clamps: Mapping[str, Tensor], fixed: Fixed) -> LayerNoise | None:
-        """The noises of layers among the clamps that are given; None where they have none. Raises ValueError."""
-        if not self.noise_shapes:
-            return None
-        noise = {name: as_numbers(name, clamps[name]) for name in self.noise_shapes if name in clamps}
-        return LayerNoise(self, noise, named_clamps(self, fixed))
 
     def _noise(self, random: torch.Generator | None, batch: int) -> list[Tensor]:
         """The noises of the layers: ``block.eps`` [batch, copies, ...]."""
@@ -338,7 +330,7 @@ class LayeredNetwork(Answering):
         nudge = {name: others[name] for name in by_phases if name in others}
         settings: dict[str, Any] = {"steps": steps, "step": step, "tolerance": tolerance, **nudge}
         fixed = prepared(self, clamps)
-        noise = self._given_noise(clamps, fixed)
+        noise = layer_noise(self, clamps, fixed)
         aims = ordered_targets(self, targets, fixed)
         relaxation, cost, slopes = self._differentiated(fixed, aims, Relaxation(rule, noise, **settings))
         took = kept = relaxation.took_part(cost)
@@ -395,7 +387,7 @@ class LayeredNetwork(Answering):
         rule = admitted(self, rule, allow_biased)
         given = named_inputs(self, clamps, named)
         fixed = fixed_by(self, refuse_not_finite(self, given))
-        relaxation = Relaxation(rule, self._given_noise(given, fixed), steps, step, tolerance, warns=True)
+        relaxation = Relaxation(rule, layer_noise(self, given, fixed), steps, step, tolerance, warns=True)
         count, values = samples(self, fixed), self._readouts(self._blocks(fixed, relaxation), fixed)
         readouts = {name: x.expand(count, *x.shape[1:]) for name, x in zip(self.readout_names, values)}
         return (readouts, relaxation.spread(count).relaxed(self)) if relaxed else readouts
