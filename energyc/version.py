@@ -5,6 +5,6 @@ Imports: nothing.
 
 import time
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 #: Seconds since the epoch.
 BEGAN = time.time()

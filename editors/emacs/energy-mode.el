@@ -1,6 +1,6 @@
 ;;; energy-mode.el --- Specs of energyc -*- lexical-binding: t; -*-
 
-;; Version: 0.2.0
+;; Version: 0.3.0
 ;; Package-Requires: ((emacs "26.1"))
 ;; SPDX-License-Identifier: Apache-2.0
 

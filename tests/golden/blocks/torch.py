@@ -1,7 +1,7 @@
 """blocks: States that move exactly in blocks: in a box, by a slope that is computed, on a kink; and one that
 moves by its step.
 
-Made by energyc 0.2.0 from blocks.energy
+Made by energyc 0.3.0 from blocks.energy
 SHA-256 of the spec: 3f4562e836e6296b66c9746e258c26dc5c5f864327735e4aac2f71a9e57ed449
 Rules: centered-ep, implicit
 """

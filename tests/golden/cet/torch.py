@@ -1,6 +1,6 @@
 """cet: Convergent Energy Transformer: masked image completion (Hoier, Kerjan, Scellier 2026, appendix B).
 
-Made by energyc 0.2.0 from cet.energy
+Made by energyc 0.3.0 from cet.energy
 SHA-256 of the spec: 70f0f3b377af54ac38aad54fc62218e90297c32762dc9a6c8b9f2b803c3f4a1d
 Rules: centered-ep, implicit
 """

@@ -1,6 +1,6 @@
 """et_graph: Energy Transformer, graph classification (Hoover et al. 2023, appendix F).
 
-Made by energyc 0.2.0 from et_graph.energy
+Made by energyc 0.3.0 from et_graph.energy
 SHA-256 of the spec: 173616a3a98c7b0855f7c843c7f86c6498ddbe2fe90df7fdca3ecd0ca7e57649
 Rules: bptt
 """

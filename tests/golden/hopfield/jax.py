@@ -1,6 +1,6 @@
 """hopfield: Continuous Hopfield network on digits, one hidden layer (Scellier and Bengio 2017).
 
-Made by energyc 0.2.0 from hopfield.energy
+Made by energyc 0.3.0 from hopfield.energy
 SHA-256 of the spec: 323c6418a5bb33e7a2802e4db5ebed468a0bbbd69a39bb78f2686c33cc564fd3
 Rules: centered-ep, implicit
 """

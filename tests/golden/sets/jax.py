@@ -1,6 +1,6 @@
 """sets: Params on sets: a Hopfield network with symmetric weights, an orthonormal code and unit vectors.
 
-Made by energyc 0.2.0 from sets.energy
+Made by energyc 0.3.0 from sets.energy
 SHA-256 of the spec: a85be1e73d2ad41a596ce80230e68a213184a84ed8e2ad893963252cf7d57cd4
 Rules: centered-ep, implicit
 """

@@ -1,6 +1,6 @@
 """thick: Equilibrium transformer block "thick": character language model, not conservative.
 
-Made by energyc 0.2.0 from thick.energy
+Made by energyc 0.3.0 from thick.energy
 SHA-256 of the spec: e0180fd4d13dacb66eb185fa983a402a440471e731c665c5791529284c07e460
 Rules: tracking-aep, implicit
 """
