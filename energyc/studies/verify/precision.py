@@ -1,4 +1,4 @@
-"""Compare a rule in float32 and float64, with the same weights, inputs and beta (rules.md section 6)."""
+"""Compare a rule in float32 and float64, with the same weights, inputs and beta."""
 
 from __future__ import annotations
 
