@@ -4,8 +4,8 @@
     python -m benchmarks.gallery OUT --only deq tel_digits
 
 The runs show what the systems do inside; benchmarks/log/results.md says how well they do. The figures go into
-specs/catalogue.json, and so do the class of each spec, its rule, its data and the remark of its card; the cards of
-docs/zoo.md are made of it.
+specs/catalogue.json, and so do the class of each spec, its rule, its data and a remark; the table of the zoo is made
+of it.
 Needs ``energyc[all]``. About an hour on one core for all of them.
 """
 
@@ -16,7 +16,7 @@ import io
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,17 +32,17 @@ from energyc.surfaces.report.catalogue import Entry, catalogue
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 CATALOGUE = resource("specs", "catalogue.json")
-ZOO = Path(__file__).parents[1] / "docs" / "zoo.md"
+PAGE = Path(__file__).parents[1] / "docs" / "gallery.md"
 LARGEST = 60 * 1024  # bytes of a picture
 WIDEST, COLOURS = 880, 256  # of a picture: pixels, colours
-CARDS = re.compile(r"(?<=<!-- cards -->\n).*(?=<!-- end -->)", re.DOTALL)
+ROWS = re.compile(r"(?<=<!-- zoo -->\n).*(?=<!-- end -->)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Shown:
     """How a system is trained for its figure and its picture, and which picture of ``energyc plot`` it is, if any.
 
-    ``remark`` is what its card says of the figure.
+    ``remark`` is what its row in the zoo says of the figure.
     """
 
     training: str
@@ -76,30 +76,26 @@ GALLERY: Mapping[str, Shown] = MappingProxyType(
         "tel_digits": Shown("--set train.epochs=20", "states", "--kind states --samples 16"),
     }
 )
-ERASED = "A probe that is left as it is costs 0.25."
+ERASED = "The damaged probe itself costs 0.25."
 WITHOUT_FILES = "--set pictures.source=digits"
-DIGITS_IN_COLOUR = (
-    "The data that ship are digits in colour, not CIFAR-10: the figure says that a narrow network learns, "
-    "and nothing of the paper's figures."
-)
-WITH_MNIST = "What it does on MNIST, with `--data FOLDER --preset mnist`, is in docs/results.md."
+DIGITS_IN_COLOUR = "On digits in colour, so not comparable with figures on CIFAR-10."
+WITH_MNIST = "For MNIST use `--data FOLDER --preset mnist` (docs/results.md)."
 #: How specs without a picture are trained, and all others.
 OTHERS: Mapping[str, Shown] = MappingProxyType(
     {
         "akorn": Shown(
             "--steps 300",
-            remark="Trained through its steps: with frequencies of their own the vectors need not come to rest.",
+            remark="The vectors have their own frequencies and need not converge.",
         ),
         "conv_hopfield": Shown(f"{WITHOUT_FILES} --steps 200 --set train.eval_every=50", remark=DIGITS_IN_COLOUR),
         "conv_digits": Shown("--steps 150 --set train.eval_every=50", remark=WITH_MNIST),
         "coupled_learning": Shown(
             "--steps 300",
-            remark="The network is linear, and does as well as a least-squares fit of the same targets, "
-            "which has 80 % too.",
+            remark="A least-squares fit of the same targets also has 0.8.",
         ),
         "crf": Shown(
             "--steps 300",
-            remark="75 % of the pixels are right to begin with, and 79 % if each takes the value it most often has.",
+            remark="0.75 of the pixels are right initially, 0.79 if each takes its most frequent value.",
         ),
         "deep_energy": Shown("--steps 300", remark=ERASED),
         "deep_hopfield3": Shown("--steps 600", remark=WITH_MNIST),
@@ -112,7 +108,7 @@ OTHERS: Mapping[str, Shown] = MappingProxyType(
             f"{WITHOUT_FILES} --set train.lr=5e-3 --set train.batch=8 --steps 400 --set train.eval_every=200",
             remark=DIGITS_IN_COLOUR,
         ),
-        "kuramoto": Shown("--steps 300", remark="Hardly above chance (10 %) after so few updates."),
+        "kuramoto": Shown("--steps 300", remark="Chance is 0.1."),
         "rao_ballard": Shown("--steps 300", remark=ERASED),
         "resistive_digits": Shown("--set train.epochs=10", remark=WITH_MNIST),
         "thick_tied": Shown("--preset small --steps 400"),
@@ -194,25 +190,26 @@ def renew(name: str, found: Mapping[str, Any]) -> None:
     CATALOGUE.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def zoo_page(page: str) -> str:
-    """The page of the zoo with the cards of the catalogue between its marks."""
-    cards = [card for entry in catalogue() if entry.path.parent.name == "zoo" for card in _card(entry)]
-    return CARDS.sub("\n".join(["", *cards]).replace("\\", r"\\"), page)
+def with_zoo(page: str) -> str:
+    """The gallery with the table of the zoo, from the catalogue, between its marks."""
+    rows = [_row(entry) for entry in catalogue() if entry.is_of_the_zoo]
+    head = "| spec | model | class | rule | measured |\n|---|---|---|---|---|\n"
+    return ROWS.sub((head + "".join(rows)).replace("\\", r"\\"), page)
 
 
-def _card(entry: Entry) -> Iterator[str]:
-    """A heading, what the model is, and what was measured of it."""
-    yield f"### `{entry.name}`\n"
-    yield f"{' '.join(entry.about.split())}\n"
-    kind = f"{entry.verdict.replace('-', ' ').capitalize()}; trained by `{entry.rule}`"
+def _row(entry: Entry) -> str:
+    """A model: its name, what it is, its class, its rule and what was measured of it."""
+    about = " ".join(entry.about.split()).replace("|", r"\|")
+    return f"| `{entry.name}` | {about} | {entry.verdict.replace('-', ' ')} | `{entry.rule}` | {_measured(entry)} |\n"
+
+
+def _measured(entry: Entry) -> str:
+    """Data, metric, number of updates and the remark."""
     if entry.measured is None:
-        data = ", ".join(f"`{name}`" for name in entry.data) or "data of your own"
-        yield f"{kind} on {data}.{f' {entry.remark}' if entry.remark else ''}\n"
-        return
-    number = f"{entry.measured.metric} {entry.measured.value:.4g}"
-    yield f"{kind} on {', '.join(f'`{name}`' for name in entry.data)}. **Measured**: {number} on held-out samples after"
-    yield f"{entry.measured.updates:,} updates, {entry.measured.seconds} s of processor time (`{entry.command}`)."
-    yield f"{entry.remark}\n" if entry.remark else ""
+        return ", ".join(entry.data) or "needs your own data"
+    found = entry.measured
+    remark = f". {entry.remark}" if entry.remark else ""
+    return f"{', '.join(entry.data)}: {found.metric} {found.value:.4g} ({found.updates:,}){remark}"
 
 
 def _run(arguments: Sequence[str]) -> None:
@@ -245,7 +242,7 @@ def main() -> None:
         if shown(name).picture:
             path = draw(name, run)
             print(f"{path}: {path.stat().st_size:,} bytes", flush=True)
-    ZOO.write_text(zoo_page(ZOO.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(with_zoo(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -55,4 +55,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def _mathml(formula: re.Match[str]) -> str:
     display = formula[1] is not None
     written = convert(unescape((formula[1] or formula[2]).strip()), display="block" if display else "inline")
-    return written.replace("\n", " ")
+    written = written.replace("\n", " ")
+    # Markdown takes a formula at the beginning of a line for a block, unless it stands in a span.
+    return written if display else f"<span>{written}</span>"

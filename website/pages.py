@@ -66,18 +66,15 @@ def spec_page(name: str) -> str:
 
 
 def spec_index() -> str:
-    """The tables of all shipped specs: those with a page, and the zoo."""
+    """The table of the shipped specs that have a page; the zoo is in the gallery."""
     entries = {entry.name: entry for entry in catalogue()}
-    own = [(f"[{name}]({name}.md)", entries.pop(name)) for name in spec_names()]
-    zoo = [(f"`{name}`", entry) for name, entry in entries.items()]
+    own = [(f"[{name}]({name}.md)", entries[name]) for name in spec_names()]
     return "\n".join(
         [
-            "# Every shipped spec\n\nA name stands for its spec in every command: `energyc train kuramoto`. "
-            "`energyc list` names them; `energyc list NAME` prints a row, with the command that measured its figure.\n",
+            "# Specs\n\nA name stands for its spec in every command: `energyc train kuramoto`. "
+            "`energyc list` names them; `energyc list NAME` also prints the command that measured a figure. "
+            "Smaller models are in [the zoo](../gallery.md#the-zoo).\n",
             *_table(own),
-            "\n## The zoo\n\nModels that people cite, short, on data that ship: `energyc show NAME` prints one, "
-            "`energyc new mine --from NAME` copies it.\n",
-            *_table(zoo),
             "",
         ]
     )
@@ -94,8 +91,9 @@ def _table(rows: list[tuple[str, Entry]]) -> Iterator[str]:
 
 def gallery_page(text: str) -> str:
     """The gallery as cards: the page of each system has what its section tells."""
-    first = next(_SECTION.finditer(text)).start()
-    return f'{text[:first]}\n<div class="cards pictures" markdown>\n\n{cards(_sections())}\n\n</div>\n'
+    sections = list(_SECTION.finditer(text))
+    before, after = text[: sections[0].start()], text[sections[-1].end() :]
+    return f'{before}\n<div class="cards pictures" markdown>\n\n{cards(_sections())}\n\n</div>\n\n{after}'
 
 
 def cards(names: Iterable[str]) -> str:

@@ -157,7 +157,7 @@ def shown(text: str) -> str:
         ("W[I, J] ~ @glorot", ["Glorot"]),
         ("data digits = @digits(", ["digits(side)", "image"]),
         ("= digits.@image", ["digits.image[64]", "real"]),
-        ("relax { @step =", ["how far a step goes".capitalize(), "the default is `1.0`"]),
+        ("relax { @step =", ["Step size; `auto`: from the curvature", "the default is `1.0`"]),
         ("rule = @centered-ep", ["Laborieux", "gradient"]),
         ("metrics = [@accuracy]", ["metric accuracy"]),
         ("network @small", ["A small network."]),

@@ -51,7 +51,7 @@ class StepSize(Number):
 
 @dataclass(frozen=True)
 class Relax:
-    """The free phase (rules.md, section 1); ``step_of`` has the steps of single states."""
+    """The free phase (docs/rules.md); ``step_of`` has the steps of single states."""
 
     word: ClassVar[str] = "relax"
     misfit: ClassVar[str] = "E0542"
@@ -59,62 +59,61 @@ class Relax:
     step: float | None = setting(
         1.0,
         StepSize(),
-        "how far a step goes along the force; `auto`: each relaxation chooses it by the curvature at its start; "
-        "`certified`: the step by which steps are [proved](claims.md#steps-that-are-certified) to converge fastest",
+        "step size; `auto`: [from the curvature](#fewer-steps); `certified`: "
+        "[proved](claims.md#steps-that-are-certified) to converge fastest",
         owner="state",
         single="step_of",
         each=POSITIVE,
     )
-    steps: int = setting(100, Integer(1), "the length of the free phase", unit="steps")
+    steps: int = setting(100, Integer(1), "length of the free phase", unit="steps")
     tolerance: float | None = setting(
         None,
         Number(above=0, word="none"),
-        "the residual at which a sample has settled, up to which steps are added; `none`: exactly `steps`",
+        "a sample has settled when its `measure` is at most this; `none`: exactly `steps`",
     )
     measure: str = setting(
         "residual",
         Word(("residual", "gradient", "energy")),
-        "what of a step is compared with `tolerance`: its relative change, the gradient that it follows, the change of "
-        "energy",
+        "compared with `tolerance`: relative change of a state, norm of the gradient, change of the energy",
     )
-    patience: int = setting(1, Integer(1), "a sample has settled after so many looks in a row", unit="looks")
+    patience: int = setting(1, Integer(1), "consecutive checks within `tolerance` that settle a sample", unit="checks")
     exit: str = setting(
         "settled",
         Word(("settled", "early", "inference")),
-        "`early`: a sample stops once it has settled, looked at every `chunk` from the start on, also before `steps`; "
-        "`inference`: outside of training a sample stops once it has settled, at the latest after `steps`; in training "
-        "exactly `steps` are made",
+        "a sample stops at a check within `tolerance`: after `steps` (`settled`), from the start (`early`), or outside "
+        "of training only (`inference`)",
     )
     chunk: int | None = setting(
         None,
         Integer(1),
-        "after so many the residual is looked at again",
+        "steps between two checks",
         unit="steps",
         otherwise=f"`{CHUNK}`; `{SWEEPS}` sweeps of `blocks`",
     )
     max_steps: int | None = setting(
-        None, Integer(1), "the longest free phase where there is a `tolerance`", unit="steps", otherwise="10 x `steps`"
+        None, Integer(1), "limit of the free phase if there is a `tolerance`", unit="steps", otherwise="10 x `steps`"
     )
     proximal: str = setting(
         "auto",
         Word(("auto", "off")),
-        "`auto`: convex kinks of single entries, as `abs(z[n])`, move by [proximal steps](#proximal-steps); `off`: all "
-        "of an energy by its gradient",
+        "`auto`: convex kinks move by [proximal steps](#proximal-steps); `off`: by the gradient",
     )
     step_of: Mapping[str, float] = field(default_factory=dict)
     certified: bool = False
-    solver: str = setting("gradient", SOLVER, "how a step is found")
+    solver: str = setting(
+        "gradient", SOLVER, "gradient steps, [Newton or Anderson](#fewer-steps), or [block descent](#blocks-of-states)"
+    )
     memory: int = 5
     damping: float = 1.0
     products: str | None = setting(
         None,
         Word(("tf32", "bfloat16")),
-        "the free phase begins with products of operands rounded to this, and ends without",
+        "number format of matrix products at the start of the free phase",
     )
     explosion: float | None = setting(
         1e4,
         Number(above=0, word="none"),
-        "a state so many times as large as its start is suspected of being frozen by rounding; `none`: never",
+        "growth of a state from which it is [tested](rules.md#dropped-samples) for being frozen by rounding",
     )
 
     def step_for(self, state: str) -> float:
@@ -149,36 +148,39 @@ class Relax:
 
 @dataclass(frozen=True)
 class Nudge:
-    """The nudged phases (rules.md, section 2); a ``beta`` of None is ``auto``."""
+    """The nudged phases (docs/rules.md); a ``beta`` of None is ``auto``."""
 
     word: ClassVar[str] = "nudge"
     misfit: ClassVar[str] = "E0542"
 
     beta: float | None = setting(
-        None, Number(above=0, word="auto"), "the strength of the nudge", otherwise="`auto`, from z, dC/dz and the dtype"
+        None, Number(above=0, word="auto"), "strength of the nudge ([beta](rules.md#beta))", otherwise="`auto`"
     )
-    steps: int = setting(10, Integer(1), "the length of a nudged phase, and of `tbptt`", unit="steps")
+    steps: int = setting(10, Integer(1), "length of a nudged phase; steps that `tbptt` differentiates", unit="steps")
     snapshots: int | None = setting(
-        None, Integer(1), "after so many the contrast is looked at; the most settled one is used", unit="steps"
+        None,
+        Integer(1),
+        "steps between recordings of the contrast; samples use the most settled one",
+        unit="steps",
     )
     tolerance: float | None = setting(
         None,
         POSITIVE,
-        "nudged phases go on, `snapshots` steps at a time, until these change the contrast by this share at most",
+        "nudged phases continue until `snapshots` steps change the contrast by at most this share",
     )
     max_steps: int | None = setting(
         None,
         Integer(1),
-        "the most steps of a nudged phase that goes on to its tolerance",
-        otherwise="eight times `steps`",
+        "limit of a nudged phase if there is a `tolerance`",
+        otherwise="8 x `steps`",
         unit="steps",
     )
     together: bool | None = setting(
-        None, Flag(), "whether the two nudged phases of `centered-ep` and `vf` are one batch", otherwise="on a GPU"
+        None, Flag(), "run the two nudged phases of `centered-ep` and `vf` as one batch", otherwise="on a GPU"
     )
     points: int = setting(4, Integer(1), "points on the circle of a holomorphic rule")
     radius: float | None = setting(None, POSITIVE, "radius of the circle of a holomorphic rule", otherwise="`beta`")
-    alpha: float = setting(0.5, Number(0, 1), "the share of the nudge on the first half of a dyad")
+    alpha: float = setting(0.5, Number(0, 1), "share of the nudge on the first half of a dyad")
 
     @property
     def longest(self) -> int:

@@ -1,4 +1,4 @@
-"""The verdict on each learning rule for a network, and the terms that decide it (rules.md, section 4)."""
+"""The verdict on each learning rule for a network, and the terms that decide it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measure the fidelity of each rule, in two columns (rules.md, section 8).
+"""Measure the fidelity of each rule, in two columns.
 
 *Limit*: float64, both phases converged, the rule's own small number swept; this decides whether a rule is faithful.
 *As configured*: the spec's own dtype, steps and beta, as in training.

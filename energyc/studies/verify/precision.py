@@ -1,4 +1,4 @@
-"""Rounding: a rule in float32 beside float64 with the same weights, inputs and beta, and rounded products."""
+"""Compare a rule in float32 and float64, and with rounded products, at the same weights, inputs and beta."""
 
 from __future__ import annotations
 

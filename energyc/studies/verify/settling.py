@@ -1,4 +1,4 @@
-"""Explain why a network does not settle, and what helps (rules.md, section 7: "why did it not converge")."""
+"""Explain why a network does not settle, and what helps ("why did it not converge")."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -129,7 +130,9 @@ def _default(block: str, name: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+    """The text as a sentence, without links, which lead to places in docs/."""
+    plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text)
+    return f"{plain[:1].upper()}{plain[1:]}."
 
 
 def values(block: str, name: str) -> dict[str, Entry]:
