@@ -67,6 +67,8 @@ class Formulas:
         self.used: set[str] = set()
         self.slopes: list[tuple[list[str], str]] | None = None
         self.held = False
+        #: Whether signs change by impulses where they jump.
+        self.across = False
         self.kept: dict[Any, Any] = {}
         self.dims: dict[str, tuple[str, ...]] = {}
         #: The dims of vectors that belong to no tensor.
@@ -376,6 +378,10 @@ class Formulas:
         if name == "max":
             return self.differential(atom.args[0], by, lone(atom))
         change = self.differential(atom.args[0], by) if name != "held" else number(0)
+        if change and self.across and name == "sign":
+            if al.is_kinked(atom.args[0]):
+                raise NotCovered("a jump at a kink")
+            return change * function("impulse", atom.args[0]).scaled(2)
         if name == "entry" and most is not None:
             return change * function("first", atom.args[0] - most)
         if name.startswith("integral "):

@@ -76,10 +76,6 @@ class Terms(Case):
             self.sums[key] = contracted(summed(indices, value * along), self.orthonormal())
         return self.sums[key]
 
-    def is_named(self, name: str) -> bool:
-        """Whether the spec declares a name."""
-        return any(name in self.spec[part] for part in ("consts", "tensors", "lets", "functions"))
-
     def motion(self, rule: str, short: Collection[str] = ()) -> list[Left]:
         """The terms of a whole motion that may rest, on convex sets but for states whose steps are ``short``.
 
