@@ -85,6 +85,8 @@ class Terms(Case):
         beside = [term for term in read_spec(self.text, None)["terms"].values() if term.word != "next"]
         if blocks if self.layer is None else beside:
             raise NotCovered("an equilibrium of layers together, or of one beside terms outside of it")
+        if re.search(r"\brelax\s+\w+\s+in\b", self.text):
+            raise NotCovered("an equilibrium of forces that may change from step to step")
         if any(tensor.word == "noise" for tensor in self.spec["tensors"].values()):
             raise NotCovered("an equilibrium under noise")
         acts = {"energy", "force", "flow", "next"}
