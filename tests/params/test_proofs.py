@@ -39,7 +39,7 @@ CONSERVATIVE = {
     ),
     "off the diagonal anyway": (
         "W[N, N] ~ normal in symmetric and zero_diagonal",
-        "sum[m | m != n](W[n,m] * z[m]) + sum[m](W[m,n] * z[m])",
+        "sum[m | m != n](W[n,m] * z[m]) + 2 * sum[m](W[m,n] * z[m])",
     ),
     "orthogonal": ("Q[N, N] in orthogonal", "sum[m,l](Q[n,m] * Q[l,m] * tanh(z[l]))"),
     "orthogonal, by its columns": ("Q[N, N] in orthogonal", "tanh(sum[m,l](Q[m,n] * Q[m,l] * z[l]))"),
