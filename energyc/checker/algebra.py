@@ -20,6 +20,10 @@ class Pole(NotCovered):
     """A power or the logarithm of 0."""
 
 
+class TooLong(NotCovered):
+    """A case that takes more steps than it may."""
+
+
 class Atom(NamedTuple):
     """What is not multiplied out: an ``index``, an ``element``, a ``size``, ``pi``, or a ``function`` of ``args``.
 
@@ -227,7 +231,7 @@ def product(bound: tuple[Atom, ...], factors: Iterable[tuple[Atom, Any]], value:
         powers[atom] = powers.get(atom, 0) + exponent
         _factors_left[0] -= 1
     if _factors_left[0] < 0:
-        raise NotCovered("it takes too many products")
+        raise TooLong("it takes too many products")
     for atom, exponent in [(a, e) for a, e in powers.items() if a.kind == "function"]:
         if atom.name in _CONDITIONS:
             powers[atom] = 1
@@ -275,14 +279,14 @@ def new_index(dim: str) -> Atom:
     """An index that occurs nowhere else in a case."""
     _named_so_far[0] += 1
     if _named_so_far[0] > _most_names[0]:
-        raise NotCovered("too many steps")
+        raise TooLong("too many steps")
     return Atom("index", f"#{_named_so_far[0]}", (), dim)
 
 
 @contextmanager
-def limited() -> Iterator[None]:
-    """A case: the steps in it are limited. Outside of one, as for who writes certificates, they are not."""
-    _most_names[0], _factors_left[0] = _named_so_far[0] + INDICES, FACTORS
+def limited(share: float = 1) -> Iterator[None]:
+    """A case: the steps in it are limited, to a share of them. Outside of one they are not."""
+    _most_names[0], _factors_left[0] = _named_so_far[0] + share * INDICES, share * FACTORS
     try:
         yield
     finally:

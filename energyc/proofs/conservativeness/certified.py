@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from energyc.checker.algebra import limited, new_index, number
+from energyc.checker.algebra import TooLong, limited, new_index, number
 from energyc.checker.case import Refused
 from energyc.checker.formulas import Formulas
 from energyc.checker.judge import Gradient
@@ -32,15 +32,19 @@ class Proof(NamedTuple):
     """A certificate that the kernel accepts, or None, and the ``outcome`` of the attempt in a sentence.
 
     ``across`` jumps: their impulses are part of what is symmetric. ``tangent``: it holds along the sets alone.
+    ``is_long``: it takes too many steps.
     """
 
     certificate: Json | None
     outcome: str
     across: bool = False
     tangent: bool = False
+    is_long: bool = False
 
 
 EVERYWHERE, BOTH = (QUANTIFIERS,), (QUANTIFIERS, ON_SETS)
+#: The share of the steps of a case that a proof of symmetry may take, some two seconds.
+SHARE = 1 / 2
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class Prover:
                     if found.certificate is not None:
                         return found
                     proof = proof or found
+                    if found.is_long:
+                        return proof
         assert proof is not None
         return proof
 
@@ -175,10 +181,10 @@ class Symmetries:
         across = ", across jumps" if statement.get("across") else ""
         about = f"proof by exchanging two directions{across}{at}"
         try:
-            with limited():
+            with limited(SHARE):
                 _, tangent = judge.check(statement)
         except OBSTACLES as reason:
-            return Proof(None, f"{about}: {reason}")
+            return Proof(None, f"{about}: {reason}", is_long=isinstance(reason, TooLong))
         return Proof(self._entry(statement), f"{about}: the form stays the same", bool(across), tangent)
 
     def potential(self, names: Sequence[str], by: Sequence[str], energy: Node) -> Json | None:
