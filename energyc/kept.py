@@ -33,13 +33,11 @@ ENDING, MOST = ".result", 256
 LIBRARIES = frozenset({"lark", "mpmath", "numpy", "scipy"})
 
 
-def known(
-    kind: type[T], follows_from: Sequence[str], make: Callable[[], T], lasts: Callable[[], bool] = lambda: True
-) -> T:
+def known(kind: type[T], follows_from: Sequence[str], make: Callable[[], T]) -> T:
     """A result of a type, found or made: of a dataclass the fields that compare.
 
-    It is made anew where one of the texts that it ``follows_from`` is empty. It is kept if it ``lasts``, which is asked
-    after it was made, and if what is read back is equal.
+    It is made anew where one of the texts that it ``follows_from`` is empty. It is kept if what is
+    read back is equal.
     """
     place = _place(kind, follows_from)
     if place is None:
@@ -50,8 +48,7 @@ def known(
             made: T = from_data(kind, json.loads(found[1]))
             return made
     made = make()
-    if lasts():
-        _keep(kind, place, made)
+    _keep(kind, place, made)
     return made
 
 

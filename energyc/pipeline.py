@@ -15,7 +15,7 @@ What follows builds on these: `running` trains a module, `studies` measures it, 
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
 
 Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``extras``, ``kept``, ``loops``, ``module``, ``network``,
-``normal_form``, ``plan``, ``resolve``, ``runtime``, ``syntax``, ``targets``, ``verdicts``, ``version``; libraries:
+``plan``, ``resolve``, ``runtime``, ``syntax``, ``targets``, ``verdicts``, ``version``; libraries:
 ``torch``.
 """
 
@@ -209,12 +209,8 @@ def _certified(network: Network) -> Network:
 
 
 def classify(network: Network) -> Classes:
-    """The class of each term with its evidence, and the rules that are admissible.
-
-    They are kept, unless the time for a search was over: another time it may find more.
-    """
+    """The class of each term with its evidence, and the rules that are admissible; they are kept."""
     from energyc.proofs.claims.classes import Classes
-    from energyc.proofs.normal_form.budget import shortages
 
     def made() -> Classes:
         from energyc.proofs.verdicts.in_notation import classes_of
@@ -222,8 +218,7 @@ def classify(network: Network) -> Classes:
         with stage("classify", network.source.name):
             return classes_of(network)
 
-    with shortages() as met:
-        classes = known(Classes, [network.identity], made, lasts=lambda: not met)
+    classes = known(Classes, [network.identity], made)
     if classes.certify is not dict:
         return classes
     return replace(classes, certify=lambda: made().certificates)  # found, and their proofs are to be written anew

@@ -20,6 +20,10 @@ class Pole(NotCovered):
     """A power or the logarithm of 0."""
 
 
+class TooLong(NotCovered):
+    """A case that takes more steps than it may."""
+
+
 class Atom(NamedTuple):
     """What is not multiplied out: an ``index``, an ``element``, a ``size``, ``pi``, or a ``function`` of ``args``.
 
@@ -35,7 +39,7 @@ class Atom(NamedTuple):
 #: Its bound indices, and its atoms with their exponents.
 Product = tuple[tuple[Atom, ...], frozenset[tuple[Atom, Any]]]
 _KINKS = ("sign", "max", "entry", "first")
-_EVEN, _ODD, _CONDITIONS = ("cos", "lcosh"), ("sin", "sign", "tanh", "erf"), ("eq", "le", "training")
+_EVEN, _ODD, _CONDITIONS = ("cos", "lcosh", "impulse"), ("sin", "sign", "tanh", "erf"), ("eq", "le", "training")
 #: The most orders of indices that look alike, terms of a product, and of a case new indices, and products with their
 #: factors; the largest exponent; the most bits of a number; and the most signs by which cases are told apart.
 ORDERS, TERMS, INDICES, FACTORS, EXPONENT, BITS, CASES = 720, 1_000, 10_000, 300_000, 1000, 20_000, 4
@@ -175,16 +179,26 @@ def function(name: str, argument: Poly) -> Poly:
     if name == "le" and _is_turned(argument):
         return number(1) - function("le", number(1) - argument)
     if name == "exp":
-        return times(lone(Atom("function", name, (Poly([(form, 1)]),)), value) for form, value in argument)
+        return times(_exponential(form) ** value for form, value in argument)
     if value == 0 and name == "log":
         raise Pole("the logarithm of 0")
     if value == 0 and name in (*_ODD, "cos"):
         return number(int(name == "cos"))
     content = argument.content() if argument and name in (*_EVEN, *_ODD, "eq") else Fraction(1)
-    argument = argument.scaled(1 / content if name in ("sign", "eq") else content / abs(content))
+    argument = argument.scaled(1 / content if name in ("sign", "eq", "impulse") else content / abs(content))
+    if name == "impulse":
+        return lone(Atom("function", name, (argument,))).scaled(1 / abs(content))
     if name == "sign" and argument.is_whole():
         return (function("le", -argument) - function("le", argument)).scaled(content / abs(content))
     return lone(Atom("function", name, (argument,))).scaled(-1 if content < 0 and name in _ODD else 1)
+
+
+def _exponential(form: Product) -> Poly:
+    """The exponential of a product; of a logarithm what it is of."""
+    ((atom, exponent), *others) = form[1] or [(Atom("", ""), 0)]
+    if (atom.kind, atom.name, exponent) == ("function", "log", 1) and not others and not form[0]:
+        return atom.args[0]
+    return lone(Atom("function", "exp", (Poly([(form, 1)]),)))
 
 
 def _is_never_0(whole: Poly) -> bool:
@@ -217,12 +231,12 @@ def product(bound: tuple[Atom, ...], factors: Iterable[tuple[Atom, Any]], value:
         powers[atom] = powers.get(atom, 0) + exponent
         _factors_left[0] -= 1
     if _factors_left[0] < 0:
-        raise NotCovered("it takes too many products")
+        raise TooLong("it takes too many products")
     for atom, exponent in [(a, e) for a, e in powers.items() if a.kind == "function"]:
         if atom.name in _CONDITIONS:
             powers[atom] = 1
         elif atom.name == "sign":
-            powers[atom] = exponent % 2 or (2 if exponent > 0 and _is_kinked(atom.args[0]) else 0)
+            powers[atom] = exponent % 2 or (2 if exponent > 0 and is_kinked(atom.args[0]) else 0)
         elif atom.name == "power" and Fraction(exponent).denominator == 1 and (exponent > 0 or atom.args[0].constant()):
             del powers[atom]
             return summed(bound, product((), powers.items(), value) * atom.args[0] ** exponent)
@@ -240,11 +254,11 @@ def product(bound: tuple[Atom, ...], factors: Iterable[tuple[Atom, Any]], value:
 
 
 @lru_cache(50_000)
-def _is_kinked(poly: Poly) -> bool:
+def is_kinked(poly: Poly) -> bool:
     """Whether it may be 0 near a place without being 0 everywhere, as ``relu(z)`` is: its sign is not 1 or -1 there."""
     atoms = [atom for (_, factors), _ in poly for atom, _ in factors if atom.kind == "function"]
     kinks = any(atom.name in _KINKS or atom.name.startswith("integral ") for atom in atoms)
-    return kinks or any(_is_kinked(part) for atom in atoms for part in atom.args)
+    return kinks or any(is_kinked(part) for atom in atoms for part in atom.args)
 
 
 def _solutions(bound: tuple[Atom, ...], powers: Iterable[Atom]) -> Iterator[tuple[Atom, Atom, Poly]]:
@@ -265,14 +279,14 @@ def new_index(dim: str) -> Atom:
     """An index that occurs nowhere else in a case."""
     _named_so_far[0] += 1
     if _named_so_far[0] > _most_names[0]:
-        raise NotCovered("too many steps")
+        raise TooLong("too many steps")
     return Atom("index", f"#{_named_so_far[0]}", (), dim)
 
 
 @contextmanager
-def limited() -> Iterator[None]:
-    """A case: the steps in it are limited. Outside of one, as for who writes certificates, they are not."""
-    _most_names[0], _factors_left[0] = _named_so_far[0] + INDICES, FACTORS
+def limited(share: float = 1) -> Iterator[None]:
+    """A case: the steps in it are limited, to a share of them. Outside of one they are not."""
+    _most_names[0], _factors_left[0] = _named_so_far[0] + share * INDICES, share * FACTORS
     try:
         yield
     finally:
@@ -383,7 +397,7 @@ def _values(atom: Atom) -> tuple[int, ...]:
     """Those of a condition, or of a sign."""
     if atom.name in _CONDITIONS:
         return 1, 0
-    return (1, -1, 0) if _is_kinked(atom.args[0]) else (1, -1)
+    return (1, -1, 0) if is_kinked(atom.args[0]) else (1, -1)
 
 
 def replaced(poly: Poly, new: Callable[[Atom], Poly | None]) -> Poly:
@@ -474,12 +488,12 @@ def _of_both_signs(poly: Poly) -> Iterator[list[tuple[Atom, Poly]]]:
         if not size or size.scaled(1 / size.content()) != inner.scaled(1 / inner.content()):
             continue
         rest, either = (signed - poly).scaled(inner.content() / size.content()), _either()
-        for atom, by, others in _linear(inner):
+        for atom, by, others in linear(inner):
             if exchanged(rest, atom, number(0)) == rest:
                 yield [(sign, either), (atom, (rest * either - others).scaled(1 / by))]
 
 
-def _linear(poly: Poly) -> Iterator[tuple[Atom, Fraction, Poly]]:
+def linear(poly: Poly) -> Iterator[tuple[Atom, Fraction, Poly]]:
     """The atoms a with ``poly = by * a + others``, what each is multiplied by, and the others."""
     for (bound, factors), value in poly:
         others = poly - Poly([((bound, factors), value)])

@@ -263,11 +263,12 @@ class Bounds:
         return self.element(name)
 
     def sign(self, atom: Atom) -> Poly | None:
-        """The value of a sign that the sets of states and params decide."""
-        if (atom.kind, atom.name) != ("function", "sign"):
+        """The value of a sign, or of an impulse, that the sets of states and params decide."""
+        if atom.kind != "function" or atom.name not in ("sign", "impulse"):
             return None
         known = self.of_poly(atom.args[0])
-        return constant(known.positive - (-known).positive) if known.positive or (-known).positive else None
+        value = (known.positive - (-known).positive) if atom.name == "sign" else 0
+        return constant(value) if known.positive or (-known).positive else None
 
     def of_function(self, atom: Atom) -> Facts:
         """That of a function, or of the slope of one."""

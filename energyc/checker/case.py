@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from fractions import Fraction
 
@@ -21,7 +22,7 @@ from energyc.checker.algebra import (
 )
 from energyc.checker.bounds import Bounds, sets_of
 from energyc.checker.formulas import Formulas
-from energyc.checker.syntax import Left, NotCovered, expression, read_spec, same
+from energyc.checker.syntax import Left, NotCovered, expression, left_side, read_spec, same
 
 
 class Refused(Exception):
@@ -45,6 +46,8 @@ class Case:
             const = self.spec["consts"][name]
             require(const.word == "const", f"{name} is not a const")
             self.spec["consts"][name] = const._replace(body=f"= {Fraction(value)}")
+        for name, dim in re.findall(r"\brelax\s+(\w+)\s+in\s+(\w+)", text):  # the number of a step
+            self.spec["tensors"].setdefault(name, left_side("clamp", f"{name} : {dim}"))
         self.formulas = Formulas(self.spec, self.spec["states"] if along is None else along, written, on_edges=on_edges)
         #: The sizes that some dims have, and what is known of values where a statement is about the sets of all.
         self.sizes: Mapping[str, int] = {}

@@ -13,7 +13,7 @@ from typing import Any
 from energyc.checker import algebra as al
 from energyc.checker.algebra import Atom, Poly, function, lone, moved, new_index, number, summed, times, within
 from energyc.checker.functions import FUNCTIONS, is_whole
-from energyc.checker.syntax import Left, NotCovered, Spec, expression
+from energyc.checker.syntax import Left, NotCovered, Spec, expression, items
 
 #: Functions and reductions by others: of u, v and w, along the indices I where G.
 DEFINED = {
@@ -67,6 +67,8 @@ class Formulas:
         self.used: set[str] = set()
         self.slopes: list[tuple[list[str], str]] | None = None
         self.held = False
+        #: Whether signs change by impulses where they jump.
+        self.across = False
         self.kept: dict[Any, Any] = {}
         self.dims: dict[str, tuple[str, ...]] = {}
         #: The dims of vectors that belong to no tensor.
@@ -215,11 +217,17 @@ class Formulas:
         """An element; of a symmetric param the mean of the two that are equal."""
         left = self.spec["tensors"].get(name)
         element = lone(Atom("element", name, places, (left and left.below) or ""))
-        if left is None or left.word != "param" or "symmetric" not in left.body.rpartition(" in ")[2]:
+        found = re.search(r"\bsymmetric\b(?:\[(.*?)\])?", left.body.rpartition(" in ")[2]) if left is not None else None
+        if found is None or left is None or left.word != "param":
             return element
-        if len(places) != 2:
-            raise NotCovered("a set symmetric of more than a matrix")
-        return (element + lone(Atom("element", name, places[::-1]))).scaled(Fraction(1, 2))
+        dims = [name for name, _ in left.indices]
+        turned, twice = [*places], items(found[1] or "") or [dim for dim in {*dims} if dims.count(dim) == 2]
+        for dim in twice if found[1] or len(twice) == 1 else [""]:
+            if dims.count(dim) != 2:
+                raise NotCovered("a set symmetric of other axes")
+            first, second = (k for k, each in enumerate(dims) if each == dim)
+            turned[first], turned[second] = turned[second], turned[first]
+        return (element + lone(Atom("element", name, tuple(turned)))).scaled(Fraction(1, 2))
 
     def function(self, name: str, primes: int, values: list[Poly], indices: Scope) -> Poly:
         """A function of the spec or of the language, or a derivative of one."""
@@ -376,6 +384,10 @@ class Formulas:
         if name == "max":
             return self.differential(atom.args[0], by, lone(atom))
         change = self.differential(atom.args[0], by) if name != "held" else number(0)
+        if change and self.across and name == "sign":
+            if al.is_kinked(atom.args[0]):
+                raise NotCovered("a jump at a kink")
+            return change * function("impulse", atom.args[0]).scaled(2)
         if name == "entry" and most is not None:
             return change * function("first", atom.args[0] - most)
         if name.startswith("integral "):

@@ -6,22 +6,17 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from energyc.checker.algebra import Atom, Poly, limited, lone, new_index, number, summed, total, unfolded
-from energyc.checker.bounds import Bounds, sets_of
+from energyc.checker.algebra import limited, total
+from energyc.checker.bounds import Bounds
 from energyc.checker.case import Case, Refused, require
 from energyc.checker.claims import reader
 from energyc.checker.forms import sized
-from energyc.checker.ranges import NONE
 from energyc.checker.shapes import ENTRIES, FILE, Malformed, expect
 from energyc.checker.statements import composed
+from energyc.checker.symmetry import ON_SETS, QUANTIFIERS, symmetries
 from energyc.checker.syntax import Left, NotCovered, consts_of, expression, left_side
 
-FORMAT, VERSION = "energyc certificates", 9
-#: For what a statement holds: everywhere, or on sets.
-QUANTIFIERS = "all params, inputs, states and sizes at which the formulas have a value and a slope"
-ON_SETS = "all params and states on their sets, inputs and sizes at which the formulas have a value and a slope"
-#: The sets to which one number for all entries is normal, or a multiple of the state, or both.
-NORMAL = ("simplex", "sphere", "standardized")
+FORMAT, VERSION = "energyc certificates", 10
 
 
 class Answer(NamedTuple):
@@ -73,37 +68,40 @@ def _answer(
 
 
 def _judge_certificate(entry: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> None:
-    _Certificate(entry, text, consts).check()
+    statement = entry["statement"]
+    if statement["kind"] == "gradient":
+        Gradient(entry, text, consts).check()
+        return
+    require(not entry["steps"], "there are more steps than the proof has")
+    judge_of = symmetries(statement["layer"], text, tuple(consts.items()))
+    judge_of.compare(entry["formulas"])
+    used, _ = judge_of.check(statement)
+    missing = {*used} & judge_of.spec["equations"].keys() - entry["formulas"].keys()
+    require(not missing, f"the formula of {min(missing, default='')} is missing")
 
 
 def _judge_claim(entry: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> None:
     reader(entry["statement"]["layer"], text, tuple(consts.items())).check(entry)
 
 
-class _Certificate(Case):
-    """One certificate beside the spec."""
+class Gradient(Case):
+    """A certificate that forces are minus the slopes of an energy, beside the spec."""
 
     def __init__(self, certificate: Mapping[str, Any], text: str, consts: Mapping[str, str]) -> None:
         statement, self.steps = certificate["statement"], [*certificate["steps"]]
-        scaled = statement["kind"] == "scaled"
-        self.factors, on_sets = statement.get("factors", {}), statement["for"] == ON_SETS
-        known = on_sets or (statement["for"] == QUANTIFIERS and not scaled)
-        require(known, "the statement has other quantifiers")
-        self.kind, self.of, self.by = statement["kind"], statement["of"], statement["by"]
-        of = [self.of] if isinstance(self.of, str) else self.of
-        require(len({*of}) == len(of) > 0 and len({*self.by}) == len(self.by) > 0, "the statement repeats a name")
+        self.of, self.by = statement["of"], statement["by"]
+        require(statement["for"] in (QUANTIFIERS, ON_SETS), "the statement has other quantifiers")
+        require(len({*self.of}) == len(self.of) > 0 and len({*self.by}) == len(self.by) > 0, "a name is repeated")
         self.named = {*re.findall(r"\w+", str([step["is"] for step in self.steps if step["rule"] == "slope"]))}
         super().__init__(statement["layer"], text, consts, self.by, self.named)
-        self.listed, self.sizes = certificate["formulas"], sized(statement["sizes"], self.spec)
-        self.values = Bounds(self.formulas, self.sizes) if on_sets else None
-        self.formulas.held = self.kind == "gradient" or not isinstance(self.of, str)
+        self.listed, self.formulas.held = certificate["formulas"], True
+        self.sizes = sized(statement["sizes"], self.spec)
+        self.values = Bounds(self.formulas, self.sizes) if statement["for"] == ON_SETS else None
 
     def check(self) -> None:
         """Check all steps. Raises Refused for one that fails, NotCovered for what cannot be judged."""
         self.compare(self.listed)
-        kinds = {"gradient": self.gradient, "symmetric": self.symmetric, "matrix": self.matrix, "metric": self.metric}
-        kinds["scaled"] = self.scaled
-        kinds[self.kind]()
+        self.gradient()
         require(not self.steps, "there are more steps than the proof has")
         missing = self.formulas.used & self.spec["equations"].keys() - self.listed.keys()
         require(not missing, f"the formula of {min(missing, default='')} is missing")
@@ -118,7 +116,7 @@ class _Certificate(Case):
         """The change of an energy along w is minus the force times w."""
         terms = [self.spec["terms"][name] for name in self.of]
         if any(term.word != "energy" for term in terms):
-            self.of_all_states()
+            require({*self.by} == self.spec["states"].keys(), "these are not all states")
             (energy,) = self.take("potential", "energy")
             change = self.formulas.differential(self.formulas.value(expression(energy), {}))
             work = total(map(self.formulas.work, terms))
@@ -139,83 +137,3 @@ class _Certificate(Case):
         self.formulas.kept.clear()
         work = total(map(self.formulas.work, terms))
         self.equal(self.formulas.work(force), work, f"the step slope: this is not minus that by {force.on}")
-
-    def of_all_states(self) -> None:
-        require({*self.by} == self.spec["states"].keys(), "these are not all states")
-
-    def symmetric(self) -> None:
-        """``u . J w`` is the sum of the terms, and exchanging u and w turns each term into its mirror."""
-        if isinstance(self.of, str):
-            (state,), (indices, value) = self.by, self.formulas.equation(self.spec["lets"][self.of])
-            square = self.formulas.signature(self.of) == self.formulas.signature(state)
-            require(square, "the Jacobian is not square")
-            form = self.formulas.dot(indices, value, f"u.{state}")
-        else:
-            terms = [self.spec["terms"][name] for name in self.of]
-            self.of_all_states()
-            require(all(term.word != "energy" for term in terms), "an energy is a gradient")
-            form = total(self.formulas.work(term, "u") for term in terms) - self.normal()
-        self.mirrored(self.formulas.differential(form), {}, {})
-
-    def normal(self) -> Poly:
-        """The part of forces, times u, that is normal to the sets of their states, and so does no work along these."""
-        form = number(0)
-        while self.values is not None and self.steps and self.steps[0].get("rule") == "normal":
-            left, *texts = self.take("normal", "force", "offset", "scale")
-            force = left_side("force", left)
-            ((kind, axes),) = (each for each in sets_of(self.spec["states"][force.on]) if each[0] in NORMAL)
-            indices = [new_index(dim) for dim in self.formulas.dims_of(force)]
-            named = {name: index for (name, _), index in zip(force.indices, indices, strict=True)}
-            scope = {name: index for name, index in named.items() if axes and index.below not in axes}
-            require(len({*named}) == len({i.below for i in indices}) == len(indices), "the step normal: other indices")
-            offset, scale = (self.formulas.value(expression(text), scope) for text in texts)
-            require(not (offset and kind == "sphere"), "the step normal: it is not normal to the set")
-            require(not (scale and kind == "simplex"), "the step normal: it is not normal to the set")
-            state = self.formulas.element(force.on, tuple(map(lone, indices)))
-            form += self.formulas.dot(indices, offset + scale * state, f"u.{force.on}")
-        return form
-
-    def scaled(self) -> None:
-        """The same of forces and energies, the force on some states divided by positive numbers that no state moves."""
-        self.of_all_states()
-        form = total(self.formulas.work(self.spec["terms"][name], "u") for name in self.of)
-        bounds = Bounds(self.formulas)
-        for left, text in self.factors.items():
-            factor = left_side("force", left, text)
-            known = bounds.of(expression(text), bounds.scope(factor))
-            require(known.positive and known.reads == NONE, "a factor is not known to be above 0")
-            indices, value = self.formulas.equation(factor)
-            direction = self.formulas.element(f"u.{factor.on}", tuple(map(lone, indices)))
-            form = unfolded(form, f"u.{factor.on}", indices, direction * value**-1)
-        self.mirrored(self.formulas.differential(form), {}, {})
-
-    def metric(self) -> None:
-        """The same of ``u . (dg/dx) P w``, for a flow ``-P grad(E, g)``."""
-        (by,) = self.by
-        formulas, indices, value = self.descent(self.spec["terms"][self.of], by, whole=False)
-        self.formulas.used |= formulas.used
-        self.mirrored(self.formulas.dot(indices, value, f"u.{by}"), {}, {})
-
-    def matrix(self) -> None:
-        """Exchanging two indices of a let, beside two vectors over them, turns each of its terms into its mirror."""
-        (a, b), let, self.formulas.along = self.by, self.spec["lets"][self.of], []
-        indices, value = self.formulas.equation(let)
-        scope = {name: index for (name, _), index in zip(let.indices, indices, strict=True)}
-        require(scope[a].below == scope[b].below, "the indices are of two dims")
-        u, w = (lone(Atom("element", name, (lone(scope[at]),))) for name, at in (("u.", a), ("w.", b)))
-        self.mirrored(value, scope, {a: scope[b], b: scope[a]}, lambda part: summed((scope[a], scope[b]), part * u * w))
-
-    def mirrored(
-        self, form: Poly, scope: Mapping[str, Any], turned: Mapping[str, Any], whole: Callable[[Poly], Poly] = Poly
-    ) -> None:
-        names = {f"{a}.{name}": f"{b}.{name}" for name in self.by for a, b in ("uw", "wu")}
-        self.formulas.exchange = {name: name for name in names}
-        trees = [expression(term) for term in self.take("expansion", "terms")[0]]
-        values = [whole(self.formulas.value(tree, scope)) for tree in trees]
-        self.equal(total(values), whole(form), "the step expansion: the terms add up to another form")
-        self.formulas.exchange, (pairs,) = names, self.take("mirror", "pairs")
-        images = [whole(self.formulas.value(tree, {**scope, **turned})) for tree in trees]
-        each_once = sorted(k for pair in pairs for k in {*pair}) == [*range(len(trees))]
-        require(each_once, "the step mirror: not each term once")
-        for a, b in pairs:
-            self.equal(images[a], values[b], f"the step mirror: term {a} is not the image of term {b}")

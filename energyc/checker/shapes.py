@@ -128,10 +128,9 @@ OF_CERTIFICATES = by(
     "kind",
     {
         "gradient": record({**_PROOF, "of": NAMES}),
-        "symmetric": record({**_PROOF, "of": text_or(NAMES)}),
+        "symmetric": record({**_PROOF, "of": text_or(NAMES), "across": flag}),
         "matrix": record({**_PROOF, "of": text, "by": list_of(text, 2)}),
         "metric": record({**_PROOF, "of": text, "by": list_of(text, 1)}),
-        "scaled": record({**_PROOF, "of": NAMES, "factors": map_of(text, left)}),
     },
 )
 OF_TREES = by(
@@ -153,11 +152,8 @@ OF_TREES = by(
 STEP = by(
     "rule",
     {
-        "normal": record({"rule": text, "force": left, "offset": text, "scale": text}),
         "slope": record({"rule": text, "force": left, "is": text}),
         "potential": record({"rule": text, "energy": text}),
-        "expansion": record({"rule": text, "terms": NAMES}),
-        "mirror": record({"rule": text, "pairs": list_of(list_of(whole, 2))}),
     },
 )
 #: The claim of an entry is for its readers: nothing rests on it.

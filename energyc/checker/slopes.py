@@ -225,13 +225,10 @@ class Slopes(Terms):
         Raises Refused where the force jumps or elements act on one another.
         """
         (term,) = (each for each in self.spec["terms"].values() if each.on == name and each.word in ("flow", "next"))
-        numbers = dict(re.findall(r"\brelax\s+(\w+)\s+in\s+(\w+)", self.text))
-        if numbers and (re.search(r"\b(layer|repeat)\b", self.text) or any(map(self.is_named, numbers))):
-            raise NotCovered("the number of a step beside layers, or of another name")
         tree, scope = expression(term.body), self.bounds.scope(term)
         formulas = Formulas(self.spec, [name], (), whole=True)
-        require(self.bounds.of(tree, {**numbers, **scope}).continuous, f"the rule slope: the force on {name} jumps")
-        indices = {index: new_index(dim) for index, dim in {**numbers, **scope}.items()}
+        require(self.bounds.of(tree, scope).continuous, f"the rule slope: the force on {name} jumps")
+        indices = {index: new_index(dim) for index, dim in scope.items()}
         own = formulas.element(f"w.{name}", tuple(lone(indices[index]) for index in scope))
         change = formulas.differential(formulas.value(tree, indices))
         known = Bounds(self.formulas, sizes).of_cases(self.factor("slope", change, own).scaled(step))

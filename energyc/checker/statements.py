@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from energyc.checker.symmetry import ON_SETS
+
 Json = Mapping[str, Any]
 
 
@@ -48,10 +50,11 @@ def _gradient(statement: Json, entry: Json) -> str:
     return f"{of}: minus the gradient {slopes}"
 
 
-def _symmetric(statement: Json, entry: Json) -> str:
+def _symmetric(statement: Json, _: Json) -> str:
     of = statement["of"] if isinstance(statement["of"], str) else _sum(statement["of"])
-    normal = any(step["rule"] == "normal" for step in entry["steps"])
-    return f"{of}: the Jacobian by {', '.join(statement['by'])} is symmetric" + normal * " along the sets of the states"
+    across = ", with an impulse at each jump," * statement["across"]
+    along = " along the sets of the states" * (statement["for"] == ON_SETS)
+    return f"{of}: the Jacobian by {', '.join(statement['by'])}{across} is symmetric{along}"
 
 
 def _matrix(statement: Json, _: Json) -> str:
@@ -61,11 +64,6 @@ def _matrix(statement: Json, _: Json) -> str:
 def _metric(statement: Json, _: Json) -> str:
     (by,) = statement["by"]
     return f"flow {statement['of']} = -P grad(E, {by}): (d{by}/d{statement['of']}) P is symmetric"
-
-
-def _scaled(statement: Json, _: Json) -> str:
-    divided = "".join(f", that on {left} divided by {text}" for left, text in statement["factors"].items())
-    return f"{_sum(statement['of'])}: the Jacobian of the force{divided} is symmetric"
 
 
 def _floor(statement: Json, _: Json) -> str:
@@ -111,7 +109,6 @@ _WORDS: Mapping[str, Callable[[Json, Json], str]] = {
     "symmetric": _symmetric,
     "matrix": _matrix,
     "metric": _metric,
-    "scaled": _scaled,
     "floor": _floor,
     "rest": _rest,
     "unique": _unique,

@@ -76,10 +76,6 @@ class Terms(Case):
             self.sums[key] = contracted(summed(indices, value * along), self.orthonormal())
         return self.sums[key]
 
-    def is_named(self, name: str) -> bool:
-        """Whether the spec declares a name."""
-        return any(name in self.spec[part] for part in ("consts", "tensors", "lets", "functions"))
-
     def motion(self, rule: str, short: Collection[str] = ()) -> list[Left]:
         """The terms of a whole motion that may rest, on convex sets but for states whose steps are ``short``.
 
@@ -89,6 +85,8 @@ class Terms(Case):
         beside = [term for term in read_spec(self.text, None)["terms"].values() if term.word != "next"]
         if blocks if self.layer is None else beside:
             raise NotCovered("an equilibrium of layers together, or of one beside terms outside of it")
+        if re.search(r"\brelax\s+\w+\s+in\b", self.text):
+            raise NotCovered("an equilibrium of forces that may change from step to step")
         if any(tensor.word == "noise" for tensor in self.spec["tensors"].values()):
             raise NotCovered("an equilibrium under noise")
         acts = {"energy", "force", "flow", "next"}

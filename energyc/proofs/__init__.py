@@ -7,8 +7,7 @@ It works on graphs, with exact fractions, intervals and NumPy; it neither genera
 |---|---|
 | ``fields`` | the input of a proof, a force field on stacked states; its points, sizes, kinks and jumps |
 | ``enclosures`` | ranges: intervals, exact and multiprecision evaluation |
-| ``normal_form`` | tensors as sums of monomials in canonical form, within a budget |
-| ``conservativeness`` | whether a force is a gradient: prover, potentials, witnesses, loops, ties, metric descent |
+| ``conservativeness`` | whether a force is a gradient: witnesses, loops, proofs by the kernel, potentials, ties |
 | ``claims`` | floors, equilibria, contraction, positivity, holomorphy |
 | ``verdicts`` | the verdict on each rule, the rules that are admissible, the report in the spec's notation |
 

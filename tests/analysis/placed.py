@@ -6,8 +6,8 @@ import re
 
 from energyc.language.network import Network
 from energyc.proofs.claims.judgement import Kernel
-from energyc.proofs.verdicts.certified import Writer
-from energyc.proofs.verdicts.gate import Gate
+from energyc.proofs.conservativeness.certified import Symmetries
+from energyc.proofs.verdicts.trees import Trees
 
 #: What stays outside of a layer.
 OUTSIDE = ("dim", "param", "const", "fn")
@@ -15,7 +15,7 @@ OUTSIDE = ("dim", "param", "const", "fn")
 
 def kernel_of(network: Network) -> Kernel:
     """The checker as it is asked about a network."""
-    return Gate(Writer(network, network.tree)).trees
+    return Trees(Symmetries(network, network.tree))
 
 
 def in_layer(body: str, repeated: bool = False) -> str:

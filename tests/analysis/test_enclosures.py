@@ -11,7 +11,7 @@ from energyc.language.diagnostics import Source
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import Choices, resolve
 from energyc.proofs.claims.sets import enclosures_of
-from energyc.proofs.conservativeness.classify import field_from
+from energyc.proofs.conservativeness.forces import field_from
 from energyc.proofs.enclosures.enclosure import Enclosure
 from energyc.proofs.enclosures.ranges import Range
 from energyc.proofs.enclosures.tails import Tail, line, number

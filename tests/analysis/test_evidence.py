@@ -1,33 +1,26 @@
-"""Witnesses, certificates and potentials: what is claimed of them, against numbers made in another way."""
+"""Witnesses and potentials: what is claimed of them, against numbers made in another way."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from energyc.language.network import Structure
+from energyc.language.diagnostics import Source
 from energyc.mathematics.functions import FUNCTIONS
 from energyc.mathematics.ir import ONE, IndexExpr
 from energyc.mathematics.ir.interpreter import evaluate
-from energyc.proofs.conservativeness.certificate import Certificate
-from energyc.proofs.conservativeness.decide import decide
-from energyc.proofs.conservativeness.potential import is_potential, recover
-from energyc.proofs.conservativeness.prover import prove
-from energyc.proofs.conservativeness.ties import suggest, with_ties
-from energyc.proofs.conservativeness.verdict import Tie
+from energyc.pipeline import Choices, resolve
+from energyc.proofs.conservativeness.classify import classify
+from energyc.proofs.conservativeness.potential import is_potential
 from energyc.proofs.conservativeness.witness import find_witness
 from energyc.proofs.enclosures.intervals import Interval, mapped
 from energyc.proofs.fields.conditions import FALSE, TRUE, condition_key
 from energyc.proofs.fields.problem import ForceField
 from energyc.proofs.fields.sizes import small_sizes
-from energyc.proofs.normal_form.budget import Budget
-from energyc.proofs.normal_form.canonical import Factor, Labelling
 from tests.analysis.build import A0, A1, A2, Build, integer, op, plus, times
-from tests.analysis.pairing import CertificateError, check_pairing
-from tests.analysis.replay import check
+from tests.analysis.spelled import network_of, spelled
 
 
 def untied() -> tuple[Build, ForceField]:
@@ -35,14 +28,6 @@ def untied() -> tuple[Build, ForceField]:
     z = b.state("z", "td")
     u = b.es("td,df->tf", z, b.param("W1", "df"))
     return b, b.field({z: b.es("tf,fd->td", b.map("tanh", u), b.param("W2", "fd"))})
-
-
-def symmetric_linear() -> Certificate:
-    b = Build({"d": "D", "e": "D"}, {"D": 4})
-    z, a = b.state("z", "d"), b.param("A", "de")
-    certificate = prove(b.field({z: b.add(b.es("e,de->d", z, a), b.es("e,ed->d", z, a))}))[-1].certificate
-    assert certificate is not None
-    return certificate
 
 
 # ---------------------------------------------------------------- witnesses
@@ -90,74 +75,7 @@ def test_intervals_enclose_every_function(name: str) -> None:
         assert width or np.all(enclosure.high - enclosure.low < 1e-10 * (1 + np.abs(enclosure.high)))
 
 
-# ---------------------------------------------------------------- certificates
-
-
-def test_a_certificate_is_borne_out_at_three_sizes() -> None:
-    certificate = symmetric_linear()
-    assert check(certificate, certificate.field, np.random.default_rng(0)) == 3
-
-
-def test_a_certificate_with_a_wrong_pairing_is_refused() -> None:
-    certificate = symmetric_linear()
-    terms = list(certificate.terms)
-    terms[0] = replace(terms[0], mirror=(terms[0].mirror + 1) % len(terms))
-    with pytest.raises(CertificateError):
-        check_pairing(replace(certificate, terms=tuple(terms)))
-
-
-def test_a_certificate_with_a_wrong_coefficient_is_refused() -> None:
-    certificate = symmetric_linear()
-    terms = [replace(t, coefficient=t.coefficient.scaled(2)) for t in certificate.terms]
-    check_pairing(replace(certificate, terms=tuple(terms)))
-    with pytest.raises(CertificateError, match="add up"):
-        check(replace(certificate, terms=tuple(terms)), certificate.field, np.random.default_rng(0))
-
-
-def test_a_certificate_with_a_false_symmetry_is_refused() -> None:
-    b = Build({"d": "D", "e": "D"}, {"D": 4})
-    z, a = b.state("z", "d"), b.param("A", "de")
-    field = b.field({z: b.es("e,de->d", z, a)})
-    certificate = prove(replace(field, structure={a: (Structure("symmetric", (0,), (1,)),)}))[-1].certificate
-    assert certificate is not None
-    with pytest.raises(CertificateError, match="symmetry"):
-        check(certificate, replace(certificate.field, structure={}), np.random.default_rng(0))
-
-
-def test_a_certificate_for_another_force_is_refused() -> None:
-    certificate = symmetric_linear()
-    b = Build({"d": "D", "e": "D"}, {"D": 4}, graph=certificate.field.graph)
-    z, a = b.state("z", "d"), b.param("A", "de")
-    other = replace(certificate.field, force={z: b.es("e,de->d", z, a)})
-    with pytest.raises(CertificateError):
-        check(certificate, other, np.random.default_rng(0))
-    with pytest.raises(CertificateError, match=r"add up|w \. J u"):
-        check(replace(certificate, field=other), other, np.random.default_rng(0))
-
-
-def test_a_budget_that_runs_out_is_undecided() -> None:
-    b = Build({"d": "D", "e": "D", "m": "M"}, {"D": 3, "M": 3})
-    z, w = b.state("z", "d"), b.param("W", "dm")
-    attempts = prove(b.field({z: b.es("e,em,dm->d", z, w, w)}), seconds=-1.0)
-    assert attempts[-1].certificate is None and "too little time" in attempts[-1].outcome
-
-
-# ---------------------------------------------------------------- normal forms
-
-
-def test_labels_that_colours_cannot_tell_apart_are_told_by_trying() -> None:
-    """A ring of six and two rings of three have the same colours and different forms."""
-
-    def form(edges: list[tuple[int, int]]) -> object:
-        factors = [Factor(0, edge, Fraction(1)) for edge in edges]
-        dims = {a: "N" for edge in edges for a in edge}
-        return Labelling(factors, dims, {}, {0: [((0, 1), 1), ((1, 0), 1)]}, {0: (0, 0)}, Budget(5000, 5)).form().key
-
-    ring = [(k, (k + 1) % 6) for k in range(6)]
-    turned = [(b * 5 % 7, a * 5 % 7) for a, b in [(k + 1, (k + 1) % 6 + 1) for k in range(6)]]
-    triangles = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]
-    assert form(ring) == form(turned)
-    assert form(ring) != form(triangles)
+# ---------------------------------------------------------------- conditions
 
 
 @pytest.mark.parametrize(
@@ -211,7 +129,7 @@ def test_the_potential_of_a_tied_network(name: str) -> None:
     z, w, c = b.state("z", "td"), b.param("W", "df"), b.param("c", "f")
     u = b.add(b.es("td,df->tf", z, w), b.graph.spread(b.param("b", "f"), b.dims("tf"), (1,)))
     field = b.field({z: b.es("tf,df,f->td", b.map(name, u), w, c)})
-    assert recover(field, np.random.default_rng(0), seconds=2.0) is not None
+    assert classify(network_of(field)).terms["f_z"].potential is not None
 
 
 def test_a_wrong_potential_is_refused() -> None:
@@ -226,13 +144,14 @@ def test_a_wrong_potential_is_refused() -> None:
 
 def test_the_tie_that_makes_a_feed_forward_an_energy_is_found() -> None:
     _, field = untied()
-    assert [str(tie) for tie in suggest(field, np.random.default_rng(0), seconds=2.0)] == ["W2[a,b] = W1[b,a]"]
+    assert [str(tie) for tie in classify(network_of(field)).terms["f_z"].ties] == ["W2[a,b] = W1[b,a]"]
 
 
 def test_a_matrix_that_wants_to_be_symmetric_is_found() -> None:
     b = Build({"d": "D", "e": "D"}, {"D": 40})
     z, a = b.state("z", "d"), b.param("A", "de")
     field = b.field({z: b.es("e,de->d", z, a)})
-    assert [str(tie) for tie in suggest(field, np.random.default_rng(0), seconds=2.0)] == ["A[a,b] = A[b,a]"]
-    tied = with_ties(field, [Tie("A", "A", (1, 0))])
-    assert decide(tied, np.random.default_rng(0)).kind == "conservative"
+    assert [str(tie) for tie in classify(network_of(field)).terms["f_z"].ties] == ["A[a,b] = A[b,a]"]
+    text = spelled(field)
+    tied = text.replace("param A[D, D] ~ normal(1)", "param A[D, D] ~ normal(1) in symmetric")
+    assert tied != text and classify(resolve(Source("tied.energy", tied), Choices())).kind == "conservative"

@@ -9,7 +9,7 @@ import pytest
 import energyc
 from energyc import pipeline
 from energyc.language.resolve.resize import Resizing
-from energyc.proofs.conservativeness.classify import field_from, force_of
+from energyc.proofs.conservativeness.forces import field_from, force_of
 from energyc.proofs.fields.instances import instance
 from energyc.proofs.fields.problem import linearise
 from energyc.proofs.fields.sizes import small_sizes

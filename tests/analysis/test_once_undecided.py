@@ -11,9 +11,7 @@ import pytest
 from energyc.checker.forms import is_semidefinite
 from energyc.language.diagnostics import Source
 from energyc.language.network import Network, Structure
-from energyc.mathematics.ir import ONE, Graph, Operand
-from energyc.mathematics.ir.indexing import IndexExpr, axis, equal
-from energyc.mathematics.ir.interpreter import evaluate
+from energyc.mathematics.ir import Graph, Operand
 from energyc.pipeline import Choices, resolve
 from energyc.proofs.claims.claims import claims_of
 from energyc.proofs.claims.classes import Claim
@@ -23,7 +21,6 @@ from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.sampling import in_floats
 from energyc.proofs.fields.structured import on_sets
-from energyc.proofs.normal_form.gathers import Gathers
 from tests.analysis.placed import kernel_of
 from tests.drawing import SEED, draws
 
@@ -92,34 +89,6 @@ def test_what_an_edge_adds_to_one_end_it_takes_from_the_other(force: str) -> Non
 )
 def test_near_misses_over_edges(force: str) -> None:
     assert over_edges(force).kind == "not-conservative"
-
-
-def test_a_function_of_gathers_is_what_it_is_outside() -> None:
-    """``tanh(sum_m A[m, n] x[i[e]] y[m, i[j[k]]])``, in numbers."""
-    graph, generator = Graph(), np.random.default_rng(SEED)
-    a, x, y = (
-        graph.input("A", "param", ("N", "N")),
-        graph.input("x", "param", ("N",)),
-        graph.input("y", "param", ("N", "N")),
-    )
-    i, j = graph.input("i", "clamp", ("E",), "N"), graph.input("j", "clamp", ("K",), "E")
-    first = equal(axis(0), IndexExpr("read", (i, axis(1))))
-    second = equal(IndexExpr("read", (i, IndexExpr("read", (j, axis(1))))), axis(0))
-    x_e = graph.einsum(ONE, [(x, (0,)), (graph.indicator(("N", "E"), first), (0, 1))], {0: "N", 1: "E"}, (1,))
-    y_mk = graph.einsum(
-        ONE, [(y, (0, 1)), (graph.indicator(("N", "K"), second), (1, 2))], {0: "N", 1: "N", 2: "K"}, (0, 2)
-    )
-    labels = {0: "N", 1: "N", 2: "E", 3: "K"}
-    inner = graph.einsum(ONE, [(a, (1, 0)), (x_e, (2,)), (y_mk, (1, 3))], labels, (0, 2, 3))
-    node = graph.map("tanh", graph.add([(ONE, inner), (-ONE, graph.spread(x_e, inner.dims, (1,)))], inner.dims))
-    outside = Gathers(graph).outside(node)
-    assert outside is not None and outside is not node
-    sizes = {"N": 4, "E": 5, "K": 3}
-    inputs = {n.name: generator.standard_normal([sizes[d] for d in n.dims]) for n in (a, x, y)}
-    inputs |= {"i": generator.integers(0, 4, (1, 5)), "j": generator.integers(0, 5, (1, 3))}
-    before, after = evaluate([node, outside], inputs, sizes=sizes)
-    assert np.allclose(before, after, rtol=1e-12, atol=0)
-    assert Gathers(graph).outside(graph.map("tanh", a)) is None
 
 
 # -------------------------------------------------------------------- orthogonal params that are square at some sizes

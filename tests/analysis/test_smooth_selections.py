@@ -11,7 +11,8 @@ from energyc.language.diagnostics import Source
 from energyc.pipeline import Choices, resolve
 from energyc.proofs.claims.classes import Claim
 from energyc.proofs.claims.monotone import Monotone
-from energyc.proofs.conservativeness.classify import field_from
+from energyc.proofs.conservativeness.certified import Symmetries
+from energyc.proofs.conservativeness.forces import field_from
 from energyc.proofs.conservativeness.selections import is_smooth
 from energyc.proofs.verdicts.in_notation import classes_of
 from tests.drawing import SEED, draws
@@ -205,7 +206,7 @@ def test_drawn_selections_are_smooth_by_both_where_they_are() -> None:
         (selection,) = network.real_selections
         checker = reader(None, spec, ())
         found = (
-            is_smooth(selection, field_from(network)),
+            is_smooth(selection, field_from(network), Symmetries.of(network)),
             bool(checker.bounds.of(expression(text), {"d": "D"}).smooth),
         )
         assert smooth or not any(found), text

@@ -11,7 +11,8 @@ from scipy.linalg import block_diag
 from energyc import pipeline
 from energyc.language.network import ConstraintSet, Network
 from energyc.mathematics.ir.interpreter import evaluate
-from energyc.proofs.conservativeness.classify import classify, field_from, force_of
+from energyc.proofs.conservativeness.classify import classify
+from energyc.proofs.conservativeness.forces import field_from, force_of
 from energyc.proofs.fields.problem import field_of
 from energyc.proofs.fields.sampling import batched, draw
 from tests.analysis.written_forces import FAMILIES, Draw

@@ -8,8 +8,8 @@ from itertools import product
 from energyc.checker.nodes import FOR
 from energyc.language.diagnostics import Source
 from energyc.pipeline import Choices, resolve
-from energyc.proofs.verdicts.certified import Writer
-from energyc.proofs.verdicts.formulas import formulas_of
+from energyc.proofs.conservativeness.certified import Symmetries
+from energyc.proofs.conservativeness.formulas import formulas_of
 from energyc.proofs.verdicts.trees import Trees, parts_of
 from tests.checker.proofs import Json
 
@@ -25,8 +25,8 @@ class Forger:
 
     def __init__(self, text: str) -> None:
         network = resolve(Source("spec.energy", text), Choices())
-        self.text, self.equations, self.states = text, Writer(network, network.tree).equations, [*network.states]
-        self.trees = Trees(network, self.equations, text, None, {})
+        self.trees = Trees(Symmetries(network, network.tree))
+        self.text, self.equations, self.states = text, self.trees.equations, [*network.states]
         self.energies = [name for name, term in self.equations.own.items() if term.word == "energy"]
         self.parts = [[*part] for part in parts_of(self.equations, self.energies)]
 

@@ -12,13 +12,12 @@ import pytest
 
 from energyc.checker.judge import QUANTIFIERS
 from energyc.pipeline import parse, read, resolve
-from energyc.proofs.conservativeness.classify import field_from
-from energyc.proofs.conservativeness.prover import prove
-from energyc.proofs.verdicts.certified import Writer
-from energyc.proofs.verdicts.formulas import Equations, formulas_of
+from energyc.proofs.conservativeness.certified import Symmetries
+from energyc.proofs.conservativeness.formulas import Equations, formulas_of
 from tests.checker.proofs import ENERGIES, FORCES, Json, answer, certified
 
 FIRST = "+ a[d] - c * x[d]"
+GRADIENT = {"kind": "gradient", "layer": None, "sizes": {}, "for": QUANTIFIERS}
 #: Name: what is written in the place of what. Nothing of it keeps both the potential and the Jacobian.
 HIDDEN = {
     "1e-12 of a term": (FIRST, f"{FIRST} + 1e-12 * sum[e](V[d,e] * y[e])"),
@@ -63,12 +62,9 @@ CHANGED = {
 def with_jacobian() -> Json:
     """The certificate of a symmetric Jacobian of the forces, beside that of their potential."""
     network = resolve(read(FORCES))
-    forces = {network.states[str(term.state)].node: term.node for term in network.forces.values()}
-    certificate = prove(field_from(network).with_force(forces))[-1].certificate
-    assert certificate is not None
-    writer = Writer(network, network.tree)
-    claim, steps = "first, second: symmetric", writer._symmetry(certificate, {})
-    return {"claim": claim, **writer._entry("symmetric", ["first", "second"], ["x", "y"], steps)}
+    proof = Symmetries(network, network.tree).symmetric(["first", "second"]).proof([()], jumps=False)
+    assert proof.certificate is not None
+    return {"claim": "first, second: symmetric", **proof.certificate}
 
 
 def brought_up_to_date(entry: Json, text: str) -> Json:
@@ -132,7 +128,7 @@ relax { step = 0.1 }
     energy = f"-({linear} * {along} / {square} - 1/2 * {quadratic} * {along}^2 / {square}^2)"
     entry = {
         "claim": "turn: conservative",
-        "statement": {**certified(FORCES)["certificates"][0]["statement"], "of": ["turn"], "by": ["z"]},
+        "statement": {**GRADIENT, "of": ["turn"], "by": ["z"]},
         "formulas": formulas_of(Equations.of(parse(read(text)), None), ["turn"], []),
         "steps": [{"rule": "potential", "energy": energy}],
     }
@@ -145,12 +141,7 @@ def test_the_sign_of_indices_is_exact() -> None:
     (right,) = re.findall(r"energy e = (.*)\n", text)
     entry = {
         "claim": "e",
-        "statement": {
-            **certified(FORCES)["certificates"][0]["statement"],
-            "of": ["e"],
-            "by": ["z"],
-            "kind": "gradient",
-        },
+        "statement": {**GRADIENT, "of": ["e"], "by": ["z"]},
         "formulas": {"energy e": right},
     }
     for force, verdict in (

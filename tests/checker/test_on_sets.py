@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from energyc.checker.judge import ON_SETS, QUANTIFIERS
@@ -60,11 +62,10 @@ def test_what_circles_on_a_set_has_no_proof(on: str, force: str) -> None:
     proof, text = proof_of(force, on)
     assert proof is None
     statement = {"kind": "symmetric", "of": ["f"], "by": ["z"], "layer": None, "sizes": {}, "for": ON_SETS}
-    rest = [{"rule": "expansion", "terms": []}, {"rule": "mirror", "pairs": []}]
-    for offset, scale in ((force, "0"), ("0", force.replace("z[n,d]", "1", 1)), (force.replace("[n,e]", "[n,d]"), "0")):
-        steps = [{"rule": "normal", "force": "z[n,d]", "offset": offset, "scale": scale}, *rest]
-        formulas = {"force f on z[n,d]": force}
-        made = {"claim": "forged", "statement": statement, "formulas": formulas, "steps": steps}
+    formulas = {"force f on z[n,d]": force}
+    for across, sizes in product((True, False), ({}, {"N": 2}, {"N": 2, "D": 4})):
+        about = {**statement, "across": across, "sizes": sizes}
+        made = {"claim": "forged", "statement": about, "formulas": formulas, "steps": []}
         assert answer(made, text).verdict != "yes"
 
 

@@ -15,7 +15,6 @@ import pytest
 from energyc.checker.__main__ import main
 from energyc.checker.judge import ON_SETS, QUANTIFIERS, judge
 from energyc.checker.nodes import FOR
-from tests.analysis.test_scales import scales
 from tests.checker.proofs import HALVES, ROOT, Json, certified, text_of
 from tests.checker.test_gate import ON_A_BOX
 
@@ -78,7 +77,6 @@ KINDS = {
         "it converges: after a plain step of length 1/10 of z any two states are at most 3/5 times as far",
     ),
     "a contraction": (text_of("tel"), f" of y, all else held, is a contraction; for {FOR['contraction']}"),
-    "divided forces": (scales("2"), "fast + slow: the Jacobian of the force, that on h[d] divided by 2 is symmetric"),
     "proximal steps": (text_of("sparse_coding"), f"an equilibrium of proximal steps exists; for {FOR['rest']}"),
 }
 
@@ -159,7 +157,7 @@ ENTRIES: dict[str, tuple[Change, str]] = {
     "a size of no dim": (_at("statement", "sizes", to={"Q": 3}), "gives Q a size, which is no dim of the spec"),
     "a size of a const": (_at("statement", "sizes", to={"c": 3}), "gives c a size, which is no dim of the spec"),
     "steps are an object": (_at("steps", to={}), "certificates[0].steps is an object, not a list"),
-    "a step is another": (_at("steps", 0, "rule", to="magic"), "is the text 'magic', not one of normal, slope"),
+    "a step is another": (_at("steps", 0, "rule", to="magic"), "is the text 'magic', not one of slope, potential"),
     "a step has more": (_at("steps", 0, "more", to=1), "certificates[0].steps[0] has a field 'more'"),
     "no formulas": (lambda entry: entry.pop("formulas"), "certificates[0] has no field formulas"),
     "a name is unknown": (_at("statement", "of", to=["q"]), "the spec has no 'q' that it can be about"),

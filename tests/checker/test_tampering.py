@@ -33,7 +33,7 @@ def originals() -> tuple[tuple[str, str], ...]:
     found = [(json.dumps(entry), text) for text in specs for entry in certified(text)["certificates"]]
     placed = [proof_of(force, on) for on, forces in ALONG.items() for force in forces]
     placed += [proof_of(force, n=size) for force, size in SIZED.items() if size > 1]  # indices of one place are one
-    found += [(json.dumps(proof), text) for proof, text in placed if proof and proof["steps"][-1].get("pairs")]
+    found += [(json.dumps(proof), text) for proof, text in placed if proof]
     return (*found, (json.dumps(with_jacobian()), FORCES))
 
 
@@ -44,8 +44,7 @@ def texts(entry: Json) -> list[tuple[list[str] | Json, int | str]]:
     """The places of the texts of a certificate's steps."""
     found: list[tuple[list[str] | Json, int | str]] = []
     for step in entry["steps"]:
-        found += [(step, key) for key in ("energy", "is", "offset", "scale") if key in step]
-        found += [(step["terms"], k) for k in range(len(step.get("terms", [])))]
+        found += [(step, key) for key in ("energy", "is") if key in step]
     return found
 
 
@@ -90,6 +89,8 @@ def a_function(entry: Json, rng: random.Random) -> None:
 
 
 def something_added(entry: Json, rng: random.Random) -> None:
+    if not texts(entry):
+        return
     at, key = rng.choice(texts(entry))
     more = re.findall(r"(?<![\w.])[A-Za-z]\w*\[[^\[\]|]*\](?!\()", at[key]) or ["1"]  # type: ignore[index]
     at[key] += f" + 1e-{rng.randrange(1, 40)} * {rng.choice(more)}"  # type: ignore[index]
@@ -97,6 +98,9 @@ def something_added(entry: Json, rng: random.Random) -> None:
 
 def a_step(entry: Json, rng: random.Random) -> None:
     steps = entry["steps"]
+    if not steps:
+        steps.append({"rule": rng.choice(["slope", "potential"]), "energy": "0"})
+        return
     k = rng.randrange(len(steps))
     match rng.choice(["drop", "twice", "swap", "rule"]):
         case "drop":
@@ -106,31 +110,7 @@ def a_step(entry: Json, rng: random.Random) -> None:
         case "swap" if len(steps) > 1:
             steps[k - 1], steps[k] = steps[k], steps[k - 1]
         case _:
-            steps[k]["rule"] = rng.choice(["slope", "potential", "expansion", "mirror", "unfold", "gradient", ""])
-
-
-def a_term(entry: Json, rng: random.Random) -> None:
-    for step in entry["steps"]:
-        if "terms" in step:
-            k = rng.randrange(len(step["terms"]))
-            if rng.random() < 0.5:
-                del step["terms"][k]
-            else:
-                step["terms"].insert(k, step["terms"][k - 1])
-
-
-def a_pair(entry: Json, rng: random.Random) -> None:
-    for step in entry["steps"]:
-        if "pairs" in step:
-            pairs = step["pairs"]
-            k = rng.randrange(len(pairs))
-            match rng.randrange(3):
-                case 0:
-                    del pairs[k]
-                case 1:
-                    pairs[k] = [pairs[k][0], (pairs[k][1] + 1) % (1 + max(map(max, pairs)))]
-                case _:
-                    pairs.append([k, k])
+            steps[k]["rule"] = rng.choice(["slope", "potential", "unfold", "gradient", ""])
 
 
 def a_formula(entry: Json, rng: random.Random) -> None:
@@ -167,7 +147,7 @@ def the_statement(entry: Json, rng: random.Random) -> None:
 
 
 CHANGES: tuple[Change, ...] = (
-    a_number, an_exponent, a_sign, an_operator, an_index, a_name, a_function, something_added, a_step, a_term, a_pair,
+    a_number, an_exponent, a_sign, an_operator, an_index, a_name, a_function, something_added, a_step,
     a_formula, the_statement,
 )  # fmt: skip
 

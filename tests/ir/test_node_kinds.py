@@ -21,8 +21,6 @@ from energyc.mathematics.ir.indexing import axis, equal
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.mathematics.ir.text import format_graph
 from energyc.proofs.enclosures.exact import Evaluation, Intervals
-from energyc.proofs.normal_form.budget import Budget
-from energyc.proofs.normal_form.normal import Normaliser
 from tests.ir.verify import verify
 
 SIZES = {"N": 3}
@@ -108,11 +106,6 @@ def enclosed(node: Node) -> None:
     Evaluation(GRAPH, Intervals({}, {}), SIZES, {Z: POINT[0]})(node)
 
 
-def normal(node: Node) -> None:
-    normaliser = Normaliser(GRAPH, Budget(100_000, 10.0))
-    normaliser.expand(node, [normaliser.fresh(dim) for dim in node.dims])
-
-
 #: Passes, and the kinds that they never meet: no derivative passes what is not a function of a tensor of reals.
 LEAVES = {"Input", "Indicator", "Position"}
 PASSES: dict[Callable[[Node], None], set[str]] = {
@@ -124,7 +117,6 @@ PASSES: dict[Callable[[Node], None], set[str]] = {
     substituted: set(),
     as_formula: set(),
     enclosed: set(),
-    normal: set(),
 }
 
 

@@ -19,7 +19,6 @@ from energyc.files import SafePath, _folder_at, keep_in_cache, kept_in_cache
 from energyc.kept import ENDING, as_data, from_data, known, told_apart
 from energyc.language.network import Network
 from energyc.pipeline import ALL, Choices, Compiled
-from energyc.proofs.normal_form.budget import out_of_time
 from energyc.proofs.verdicts import in_notation
 from energyc.resources import shipped
 from energyc.surfaces.report.check import check_source
@@ -187,21 +186,6 @@ def test_the_schema_of_data_is_part_of_what_it_follows_from() -> None:
         for sizes in ({}, {"y": 2})
     ]
     assert found[0].identity and found[0].identity != found[1].identity
-
-
-def test_a_search_that_ran_out_of_time_is_made_again(
-    cache: Path, proofs: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    classes_of = in_notation.classes_of
-
-    def late(network: Network) -> Any:
-        out_of_time("a proof")
-        return classes_of(network)
-
-    monkeypatch.setattr(in_notation, "classes_of", late)
-    for _ in range(2):
-        pipeline.classify(pipeline.resolve(pipeline.read(SPEC)))
-    assert proofs == ["small", "small"] and not names(cache)
 
 
 # -------------------------------------------------------------------- what is not believed

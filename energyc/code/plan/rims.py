@@ -19,7 +19,7 @@ from energyc.language.network import Network
 from energyc.mathematics.calculus import readers
 from energyc.mathematics.calculus.substitute import rebuilt
 from energyc.mathematics.ir import Add, Einsum, Graph, Input, Map, Node, Operand, walk
-from energyc.proofs.conservativeness.classify import ranges_of
+from energyc.proofs.conservativeness.forces import ranges_of
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.singular import is_singular
 

@@ -1,5 +1,5 @@
 """Claims beside the classes of the terms: floors, equilibria, curvature, contraction, positivity, holomorphy.
 
 Imports: ``calculus``, ``conservativeness``, ``derive``, ``diagnostics``, ``enclosures``, ``fields``, ``functions``,
-``ir``, ``network``, ``normal_form``, ``notation``; libraries: ``numpy``.
+``ir``, ``network``, ``notation``; libraries: ``numpy``.
 """

@@ -20,16 +20,15 @@ from energyc.proofs.claims.energy import whole_forces
 from energyc.proofs.claims.judgement import LIPSCHITZ, Judgement, Kernel, Step, at_sizes, undecided
 from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.claims.sets import of_forces, on_charts, with_spheres
-from energyc.proofs.conservativeness.classify import Classification, field_from
+from energyc.proofs.conservativeness.classify import Classification
 from energyc.proofs.conservativeness.decide import decide
 from energyc.proofs.conservativeness.descent import SEED, Descent, by_let, lets_of, only_through, vector_of
-from energyc.proofs.conservativeness.scales import Scales
+from energyc.proofs.conservativeness.forces import field_from
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.conservativeness.witness_data import witness_data
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField
 
-SECONDS = 0.4
 INVERTIBLE = "invertible"
 #: The rules by which P is invertible, and why.
 INVERSES = {
@@ -99,8 +98,6 @@ class Judge:
                 yield from self._of_written_flow(flow)
         for descent in classification.descents.values():
             yield from self._of_inverse(descent)
-        if classification.scales is not None:
-            yield self._of_scales(classification.scales)
         yield from self._of_rest()
 
     # ------------------------------------------------------------ energies and equilibria
@@ -165,25 +162,6 @@ class Judge:
         proof = Step("convex", f"{about} is bounded below", found.proof.premises, by=monotone)
         return floor.Floor(Judgement("proved", "it is strongly convex", proof), attained=True)
 
-    def _of_scales(self, scales: Scales) -> Claim:
-        """That the forces are one gradient once each is divided by its factor, and what a contrast makes of it."""
-        written = {
-            state.name: self.notation.text(factor.node(self.base.graph, state), self.notation.indices(state))
-            for state, factor in scales.factors.items()
-        }
-        claim = "minus a gradient" + (f" {at_sizes(scales.verdict.pinned)}" if scales.verdict.pinned else "")
-        evidence = (
-            "J is symmetrisable by that diagonal; a contrast has each state's part of the adjoint times its factor"
-        )
-        if scales.exact:
-            evidence += f": ep, centered-ep and vf are exact for {', '.join(scales.exact)}"
-        about = " and ".join(f"that on {name} divided by {text}" for name, text in written.items())
-        about = f"the forces, with {about}"
-        if not any(factor.tensors for factor in scales.factors.values()):
-            steps = " and ".join(f"relax.step.{name} times {text}" for name, text in written.items())
-            evidence += f"; written so, with {steps}, the steps are the same and these rules exact"
-        return Claim(about, claim, "proved", evidence, numbers={"factors": written})
-
     # ------------------------------------------------------------ matrices
 
     def _of_metric(self, descent: Descent) -> Iterator[Claim]:
@@ -200,7 +178,7 @@ class Judge:
     def _of_matrix(self, name: str, flow: str, by: tuple[str, str], matrix: ForceField) -> Iterator[Claim]:
         """That a preconditioner is symmetric and positive, by two of its indices."""
         about = f"{name} in {self.network.flows[flow].word} {flow}"
-        verdict = decide(matrix, np.random.default_rng(SEED), SECONDS)
+        verdict = decide(matrix, np.random.default_rng(SEED), self.kernel.symmetries.matrix(name, by))
         yield _claim(about, "symmetric", _symmetric(verdict))
         if verdict.kind == "conservative":
             yield self._positive(about, matrix, None, matrix.states[0], (name, *by))
@@ -235,7 +213,7 @@ class Judge:
         for name, at in lets_of(self.network, state) if not flow.slopes else ():
             if only_through(flow.node, state, at):
                 field, _ = by_let(self.base, flow.node, name, at)
-                verdict = decide(field, np.random.default_rng(SEED), SECONDS)
+                verdict = decide(field, np.random.default_rng(SEED), self.kernel.symmetries.along(flow.name, name))
                 if verdict.kind != "conservative":
                     claim = f"minus the gradient of an energy by {name}"
                     yield _claim(f"{flow.word} {flow.name}", claim, _symmetric(verdict))
@@ -247,8 +225,8 @@ def _claim(about: str, claim: str, judged: Judgement) -> Claim:
 
 def _symmetric(verdict: Verdict) -> Judgement:
     if verdict.kind == "conservative":
-        because = at_sizes(verdict.pinned) or "for all sizes"
-        return Judgement("proved", because, Step("symmetry", f"M = M^T {because}"))
+        because, certificate = at_sizes(verdict.pinned) or "for all sizes", dict(verdict.certificate or {})
+        return Judgement("proved", because, Step("symmetry", f"M = M^T {because}", tree=certificate))
     if verdict.kind == "undecided":
         return Judgement("undecided", "; ".join(verdict.tried))
     return _witnessed(verdict)

@@ -15,8 +15,7 @@ class TermReport:
 
     ``potential``, the definitions of the ``functions`` in it, and ``ties`` are in the spec's notation; ``remedies`` say
     how to write each of the ties; ``witness`` has the keys of ``check --format json``. ``metric`` names the matrix of
-    a metric descent. ``members`` are those of a family of energies, with the class of each. ``uncertified`` is why the
-    proof of its class has no certificate.
+    a metric descent. ``members`` are those of a family of energies, with the class of each.
     """
 
     name: str
@@ -33,7 +32,6 @@ class TermReport:
     metric: str | None = None
     remedies: tuple[str, ...] = ()
     members: Mapping[str, str] = field(default_factory=dict)
-    uncertified: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The entry of ``terms``."""
@@ -68,7 +66,6 @@ class SumReport:
     sizes: tuple[tuple[str, int], ...] = ()
     parts: tuple[SumReport, ...] = ()
     deciding: tuple[str, ...] = ()
-    uncertified: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The object ``together``, and an entry of its ``parts``."""
@@ -84,7 +81,7 @@ def _verdict_json(report: TermReport | SumReport) -> dict[str, Any]:
     """The class, the evidence, and the remaining fields that are not empty."""
     optional: dict[str, Any] = {"potential": report.potential, "functions": list(report.functions)}
     optional |= {"witness": report.witness and dict(report.witness), "tried": list(report.tried)}
-    optional |= {"on_set": report.on_set, "sizes": dict(report.sizes), "uncertified": report.uncertified}
+    optional |= {"on_set": report.on_set, "sizes": dict(report.sizes)}
     present = {key: value for key, value in optional.items() if value}
     return {"class": report.verdict, "evidence": report.evidence, **present}
 

@@ -18,11 +18,10 @@ import numpy as np
 from energyc.mathematics.calculus import tangent
 from energyc.mathematics.ir import ONE, Input, Node, Operand
 from energyc.proofs.claims.norms import Norms
-from energyc.proofs.claims.products import collected, with_one_side
+from energyc.proofs.claims.products import Product, collected, with_one_side
 from energyc.proofs.claims.squares import squared, squares
 from energyc.proofs.fields.problem import ForceField, direction_of, linearise
 from energyc.proofs.fields.sampling import Array
-from energyc.proofs.normal_form.products import Product
 
 #: Eigenvalues that LAPACK computes are off by less than this share of the norm.
 ROUNDING = 1e-13

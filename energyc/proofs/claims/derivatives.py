@@ -15,9 +15,8 @@ from itertools import combinations
 from energyc.mathematics.calculus import tangent
 from energyc.mathematics.ir import Input, Node
 from energyc.proofs.claims.norms import Norms
-from energyc.proofs.claims.products import collected
+from energyc.proofs.claims.products import Product, collected
 from energyc.proofs.fields.problem import ForceField, direction_of
-from energyc.proofs.normal_form.products import Product
 
 
 @dataclass(frozen=True)

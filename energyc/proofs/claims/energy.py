@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from energyc.language.network import Network
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Input, Node
-from energyc.proofs.conservativeness.classify import stops_a_state
+from energyc.proofs.conservativeness.forces import stops_a_state
 from energyc.proofs.fields.problem import ForceField, field_of
 
 

@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from energyc.mathematics.ir import Node
+
+if TYPE_CHECKING:
+    from energyc.proofs.conservativeness.certified import Symmetries
 
 Word = Literal["proved", "refuted", "undecided"]
 #: A proof as a rule tree (docs/certificates.md).
@@ -33,6 +36,10 @@ class Found(NamedTuple):
 
 class Kernel(Protocol):
     """The independent checker, asked for what it shows by its own rules alone."""
+
+    @property
+    def symmetries(self) -> Symmetries:
+        """What it shows of symmetries."""
 
     def shown(self, kind: str, proof: Step) -> Tree | str:
         """The tree by which a rule shows a statement of a kind, or the reason why it does not."""

@@ -21,7 +21,7 @@ from energyc.proofs.claims.judgement import Judgement, Step, undecided
 from energyc.proofs.claims.norms import Norms
 from energyc.proofs.claims.rest import Rest
 from energyc.proofs.claims.sets import NONE, enclosures_of, is_convex, of_forces, simplexes
-from energyc.proofs.conservativeness.classify import field_from, force_of
+from energyc.proofs.conservativeness.forces import field_from, force_of
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField, field_of
 from energyc.proofs.fields.sampling import Array

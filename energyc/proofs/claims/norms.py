@@ -17,12 +17,12 @@ import numpy as np
 from energyc.language.network import Structure
 from energyc.mathematics.ir import ArgMax, Indicator, Input, Node, Operand, Softmax, nearest
 from energyc.mathematics.ir.interpreter import evaluate, key
+from energyc.proofs.claims.products import Product
 from energyc.proofs.claims.squares import squares
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.enclosures.ranges import LEAST, Range, exactly, widened
 from energyc.proofs.fields.problem import inputs_of
 from energyc.proofs.fields.sampling import Array
-from energyc.proofs.normal_form.products import Product
 
 #: Singular values that LAPACK computes, and square roots, are raised by these shares.
 ROUNDING, ROOT = 1e-10, 1e-15

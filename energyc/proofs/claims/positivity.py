@@ -15,6 +15,7 @@ import numpy as np
 from energyc.derivation.notation.recognise import normalisers
 from energyc.mathematics.ir import Einsum, Input, Map, Node, Softmax, walk
 from energyc.proofs.claims.judgement import Judgement, Kernel, Step, at_sizes, undecided
+from energyc.proofs.claims.products import Product, multiplied_out
 from energyc.proofs.claims.squares import squared, squares
 from energyc.proofs.conservativeness.witness import Sample, sample_at, search_sizes
 from energyc.proofs.enclosures.exact import Evaluation, Intervals
@@ -23,7 +24,6 @@ from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.instances import used_dims
 from energyc.proofs.fields.problem import ForceField, linearise
 from energyc.proofs.fields.sampling import draw, in_floats
-from energyc.proofs.normal_form.products import Product, multiplied_out
 
 POINTS = 6
 #: An eigenvalue counts as negative below this share of the largest.

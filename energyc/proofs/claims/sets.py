@@ -10,7 +10,7 @@ from types import MappingProxyType
 from energyc.language.network import ConstraintSet, Network, State, Structure
 from energyc.mathematics.calculus import Bounds, substitute
 from energyc.mathematics.ir import Input, Node
-from energyc.proofs.conservativeness.classify import surfaces_of
+from energyc.proofs.conservativeness.forces import surfaces_of
 from energyc.proofs.conservativeness.selections import steady_masks
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField, fork

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from energyc.mathematics.ir import ONE, Graph, Input, Node, Operand
+from energyc.proofs.claims.products import Product
 from energyc.proofs.fields.structured import NONE, Structures, symmetries
-from energyc.proofs.normal_form.products import Product
 
 #: The most labels of a product whose exchanges are tried.
 MOST_LABELS = 6

@@ -18,8 +18,8 @@ from energyc.mathematics.calculus import depends
 from energyc.mathematics.ir import Input, Map, Node, walk
 from energyc.proofs.claims.curvature import Curvature
 from energyc.proofs.claims.monotone import Monotone
-from energyc.proofs.conservativeness.classify import ranges_of
 from energyc.proofs.conservativeness.edges import zeros_on_edges
+from energyc.proofs.conservativeness.forces import ranges_of
 from energyc.proofs.enclosures.nodes import Enclosures
 
 

@@ -1,5 +1,5 @@
 """Whether a force is a gradient: numbers first, then a proof, then what the proof leaves open.
 
-Imports: ``calculus``, ``enclosures``, ``fields``, ``functions``, ``ir``, ``network``,
-``normal_form``, ``resolve``; libraries: ``numpy``.
+Imports: ``calculus``, ``checker``, ``enclosures``, ``fields``, ``functions``, ``ir``, ``network``, ``notation``,
+``resolve``, ``syntax``; libraries: ``numpy``.
 """

@@ -3,79 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from energyc.checker.symmetry import ON_SETS
 from energyc.mathematics.ir import Node
-from energyc.proofs.conservativeness.certificate import Certificate
+from energyc.proofs.conservativeness.certified import BOTH, EVERYWHERE, Proof, Prover
 from energyc.proofs.conservativeness.continuity import discontinuities
 from energyc.proofs.conservativeness.loops import Circulation, find_circulation
 from energyc.proofs.conservativeness.potential import recover
-from energyc.proofs.conservativeness.prover import SECONDS, TERMS, prove
-from energyc.proofs.conservativeness.selections import with_steps
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.conservativeness.witness import find_witness, search_sizes, sizes_count
-from energyc.proofs.enclosures.sides import on_one_side
 from energyc.proofs.fields.domain import Pole, is_elementwise, jumps, poles
 from energyc.proofs.fields.local_field import LocalField
-from energyc.proofs.fields.problem import ForceField, fork, linearise, transparent
+from energyc.proofs.fields.problem import ForceField, linearise, transparent
 from energyc.proofs.fields.sampling import draw
 from energyc.proofs.fields.singular import infinite_at
-from energyc.proofs.fields.sizes import small_sizes
-from energyc.proofs.fields.surfaces import Surfaces, along_the_set, moves_on_a_surface, without_normal_parts
-from energyc.proofs.normal_form.budget import Budget, OverBudget
-from energyc.proofs.normal_form.normal import Normaliser
+from energyc.proofs.fields.sizes import Sizes, pinned_sizes, small_sizes, square_dims
+from energyc.proofs.fields.surfaces import Surfaces, along_the_set, moves_on_a_surface
 
 ACROSS = "the energy jumps, and across its jumps the force does work, "
 ON_SET = "what is normal to the set of the states does no work"
+UNASKED = Proof(None, "no proof was looked for")
 
 
 def decide_on_set(
-    field: ForceField, surfaces: Surfaces, generator: np.random.Generator, seconds: float = SECONDS
+    field: ForceField, surfaces: Surfaces, generator: np.random.Generator, prover: Prover | None = None
 ) -> Verdict:
     """The verdict on a field with states on surfaces: along the set, where that is stronger than in all space."""
-    verdict = decide(field, generator, seconds)
-    if verdict.kind == "conservative" or not moves_on_a_surface(field, surfaces):
+    if not moves_on_a_surface(field, surfaces):
+        return decide(field, generator, prover)
+    verdict = decide(field, generator, prover, quantifiers=EVERYWHERE)
+    if verdict.kind == "conservative":
         return verdict
-    tangential = without_normal_parts(field, surfaces)
-    on_set = decide(tangential, generator, seconds) if tangential.force != field.force else verdict
-    if in_charts := on_set.kind != "conservative":
-        on_set = decide(along_the_set(field, surfaces), generator, seconds)
-    if on_set.kind == "conservative":
-        tried = (*on_set.tried, ON_SET)
-        return replace(on_set, potential=None, tried=tried, on_set=True, in_charts=in_charts)
-    if on_set.kind == "undecided" and verdict.kind == "not-conservative":
-        tried = ("off the set of its states the Jacobian is not symmetric", *on_set.tried)
-        return Verdict("undecided", "none", tried=tried)
-    return verdict
+    charts = along_the_set(field, surfaces)
+    search = find_witness(charts, generator)
+    if search.witness or _circulation(charts, generator).witness:
+        return verdict
+    proof = ask(field, prover, (ON_SETS,))
+    fields = [charts] if proof.tangent else [charts, field]
+    doubts = [doubts_of(each, proof.across, generator) for each in fields]
+    if proof.certificate is not None and not all(doubts):
+        tried = (search.outcome, proof.outcome, ON_SET)
+        return Verdict("conservative", "proof", certificate=proof.certificate, tried=tried, on_set=True)
+    if verdict.kind == "undecided":
+        return verdict
+    off = "off the set of its states the Jacobian is not symmetric"
+    doubted = [f"the Jacobian is symmetric, but {doubt}" for doubt in doubts[0]] if proof.certificate else []
+    return Verdict("undecided", "none", tried=(off, search.outcome, proof.outcome, *doubted))
 
 
 def decide(
     field: ForceField,
     generator: np.random.Generator,
-    seconds: float = SECONDS,
+    prover: Prover | None = None,
     energy: Node | None = None,
     doubts: Sequence[str] = (),
+    quantifiers: Sequence[str] = BOTH,
 ) -> Verdict:
-    """Whether a field is minus a gradient.
+    """Whether a field is minus a gradient; the ``prover`` asks the kernel for a proof.
 
     ``energy``, if known, is an energy whose negative gradient is the field wherever it is smooth, ``doubts`` what is
     not known of its jumps.
     """
-    field = on_one_side(with_steps(field))
     search = find_witness(field, generator)
     if search.witness:
         return Verdict("not-conservative", "witness", witness=search.witness, tried=(search.outcome,))
     if energy is not None:
         return _decide_energy(field, energy, generator, doubts)
-    attempts = prove(field, seconds)
-    certificate = attempts[-1].certificate
-    tried = (search.outcome, *(a.outcome for a in attempts))
+    proof = ask(field, prover, quantifiers)
+    tried = (search.outcome, proof.outcome)
     circulation = _circulation(field, generator)
     if circulation.witness:
-        return Verdict("not-conservative", "witness", circulation.witness, certificate, tried=tried)
-    return _decide_unrefuted(field, generator, certificate, (*tried, str(circulation)))
+        return Verdict("not-conservative", "witness", circulation.witness, proof.certificate, tried=tried)
+    return _decide_unrefuted(field, generator, prover, proof, (*tried, str(circulation)))
+
+
+def ask(field: ForceField, prover: Prover | None, quantifiers: Sequence[str] = BOTH) -> Proof:
+    """What the kernel says of a field: at all sizes or, where it holds at none of these, at its own."""
+    if prover is None:
+        return UNASKED
+    return prover.proof(_sizes_of(field), bool(jumps(field.roots, field.states)), quantifiers)
+
+
+def _sizes_of(field: ForceField) -> list[Sizes]:
+    """The sizes at which a proof is tried: all, then those at which some params are square, or small dims pinned."""
+    square = tuple((dim, field.sizes[dim]) for dim in square_dims(field))
+    pinned = tuple(dict.fromkeys((*square, *pinned_sizes(field))))
+    return [*dict.fromkeys(((), square, pinned))]
 
 
 def _circulation(field: ForceField, generator: np.random.Generator) -> Circulation:
@@ -101,29 +116,30 @@ def _decide_energy(field: ForceField, energy: Node, generator: np.random.Generat
 
 
 def _decide_unrefuted(
-    field: ForceField, generator: np.random.Generator, certificate: Certificate | None, tried: tuple[str, ...]
+    field: ForceField, generator: np.random.Generator, prover: Prover | None, proof: Proof, tried: tuple[str, ...]
 ) -> Verdict:
     """The verdict on a field that no point and no loop refutes."""
-    energy = recover(field, generator)
-    if energy is not None:
+    found = recover(field, generator, prover.potential) if prover is not None else None
+    if found is not None:
+        energy, certificate = found
         return Verdict("conservative", "proof", certificate=certificate, potential=energy, tried=tried)
-    if certificate is None:
+    if proof.certificate is None:
         return Verdict("undecided", "none", tried=tried)
-    doubts = tuple(f"the Jacobian is symmetric, but {doubt}" for doubt in doubts_of(field, certificate, generator))
+    doubts = [f"the Jacobian is symmetric, but {doubt}" for doubt in doubts_of(field, proof.across, generator)]
     if doubts:
-        return Verdict("undecided", "none", certificate=certificate, tried=(*tried, *doubts))
-    return Verdict("conservative", "proof", certificate=certificate, tried=tried)
+        return Verdict("undecided", "none", certificate=proof.certificate, tried=(*tried, *doubts))
+    return Verdict("conservative", "proof", certificate=proof.certificate, tried=tried)
 
 
-def doubts_of(field: ForceField, certificate: Certificate, generator: np.random.Generator) -> list[str]:
-    """The reasons why a symmetric Jacobian may not imply a gradient; empty if it does."""
+def doubts_of(field: ForceField, across: bool, generator: np.random.Generator) -> list[str]:
+    """The reasons why a Jacobian that is symmetric, ``across`` jumps or off them, may not imply a gradient."""
     if is_elementwise(field):
         return []
     roots = [transparent(field.graph, root) for root in field.roots]
     undefined = poles(roots, field.states, field.signs)
     if undefined and all(pole.plane for pole in undefined) and _planes_separate(field, undefined, generator):
         undefined = []
-    return [*_lasting_jumps(field, roots, certificate.impulses), *dict.fromkeys(map(str, undefined))]
+    return [*jumps(roots, field.states, besides_steps=across), *dict.fromkeys(map(str, undefined))]
 
 
 def _planes_separate(field: ForceField, planes: Sequence[Pole], generator: np.random.Generator) -> bool:
@@ -131,23 +147,6 @@ def _planes_separate(field: ForceField, planes: Sequence[Pole], generator: np.ra
     sizes = small_sizes(field.roots, field.sizes, structures=field.structure)
     around = LocalField(field, sizes, draw(field, sizes, generator))
     return all(infinite_at(around, pole.argument, generator) for pole in planes)
-
-
-def _lasting_jumps(field: ForceField, roots: Sequence[Node], impulses: bool) -> list[str]:
-    """The jumps that remain once everything is multiplied out: ``relu(u)^2 step(u)`` has none.
-
-    A proof with ``impulses`` covers the jumps of steps and signs.
-    """
-    written = jumps(roots, field.states, impulses)
-    if not written:
-        return []
-    normaliser = Normaliser(fork(field.graph), Budget(TERMS, SECONDS), keep_sums=False, structure=field.structure)
-    try:
-        sums = [normaliser.sum_of(root)[0] for root in roots]
-    except (OverBudget, RecursionError):
-        return written
-    used = {f.atom for terms in sums for term in terms.values() for f in term.monomial.factors}
-    return jumps([normaliser.table.atoms[k].node for k in sorted(used)], field.states, impulses)
 
 
 def is_gradient_by_construction(energy: Node, field: ForceField, continuous: Collection[Node] = ()) -> bool:

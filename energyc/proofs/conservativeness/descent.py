@@ -14,6 +14,7 @@ import numpy as np
 from energyc.language.network import Network, Slope, Term
 from energyc.mathematics.calculus import Signs, substitute, tangent
 from energyc.mathematics.ir import Einsum, Input, Node, walk
+from energyc.proofs.conservativeness.certified import Symmetries
 from energyc.proofs.conservativeness.decide import decide
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.fields.problem import ForceField
@@ -46,12 +47,16 @@ class Descent:
         return " ".join(part for part in ("" if self.plain else "P", slope) if part) or "the identity"
 
 
-def descent_of(network: Network, term: Term, base: ForceField, seconds: float) -> Descent | None:
+def descent_of(network: Network, term: Term, base: ForceField, kernel: Symmetries) -> Descent | None:
     """The descent that a flow is, or None where it has not that form or its matrix is not proved symmetric."""
-    descent = _written_with_grad(network, term, base) or _gradient_by_a_let(network, term, base, seconds)
+    descent = _written_with_grad(network, term, base) or _gradient_by_a_let(network, term, base, kernel)
     if descent is None:
         return None
-    symmetric = decide(descent.matrix, np.random.default_rng(SEED), seconds)
+    if descent.plain and descent.by == descent.state:
+        return replace(descent, symmetric=Verdict("conservative", "proof", tried=("the matrix is the identity",)))
+    named = (descent.by, descent.state)
+    prover = kernel.along(*named) if descent.plain else kernel.metric(*named[::-1])
+    symmetric = decide(descent.matrix, np.random.default_rng(SEED), prover)
     return replace(descent, symmetric=symmetric) if symmetric.kind == "conservative" else None
 
 
@@ -113,7 +118,7 @@ def _reached(roots: Iterable[Node], cut: Node) -> set[Node]:
     return seen
 
 
-def _gradient_by_a_let(network: Network, term: Term, base: ForceField, seconds: float) -> Descent | None:
+def _gradient_by_a_let(network: Network, term: Term, base: ForceField, kernel: Symmetries) -> Descent | None:
     """A flow written out that is a gradient by a let g, through which alone it reads its state."""
     if term.slopes:
         return None
@@ -121,7 +126,8 @@ def _gradient_by_a_let(network: Network, term: Term, base: ForceField, seconds: 
     for name, at in lets_of(network, state):
         if only_through(term.node, state, at):
             field, _ = by_let(base, term.node, name, at)
-            if decide(field, np.random.default_rng(SEED), seconds).kind == "conservative":
+            prover = kernel.along(term.name, name)
+            if decide(field, np.random.default_rng(SEED), prover).kind == "conservative":
                 vector = vector_of(base, at.dims)
                 return _descent(base, network, term, name, at, (), vector, vector)
     return None

@@ -12,7 +12,7 @@ from energyc.mathematics.calculus import Bounds, depends
 from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import Input, Map, Node, walk
 from energyc.mathematics.ir.interpreter import evaluate
-from energyc.proofs.conservativeness.classify import ranges_of
+from energyc.proofs.conservativeness.forces import ranges_of
 from energyc.proofs.fields.sampling import Array, batched, draw_value, in_floats
 from energyc.proofs.fields.sizes import WORK, small_sizes, work
 from energyc.proofs.fields.structured import holds, on_sets

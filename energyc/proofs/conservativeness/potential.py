@@ -2,12 +2,12 @@
 
 A homogeneous part of degree k has the potential ``-z . F / (k + 1)``. In the rest, every scalar function and softmax
 suggests an antiderivative, a logsumexp for a softmax; a least squares fit at random points finds their weights. A
-candidate is accepted only if its gradient is the force, both in normal form and numerically.
+candidate is accepted only if its gradient is the force, both numerically and by the kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, combinations
@@ -37,61 +37,40 @@ from energyc.proofs.conservativeness.degree import Degrees
 from energyc.proofs.fields.problem import ForceField, fork, transparent
 from energyc.proofs.fields.sampling import batched, draw
 from energyc.proofs.fields.sizes import WORK, small_sizes, work
-from energyc.proofs.normal_form.budget import Budget, OverBudget
-from energyc.proofs.normal_form.normal import Normaliser
-from energyc.proofs.normal_form.unify import unified
 
 Array = NDArray[Any]
 Weights = tuple[tuple[Node, tuple[int, ...]], ...]
-SECONDS = 0.3
-TERMS = 20_000
+Json = Mapping[str, Any]
+#: Gives the certificate that an energy is a potential, or None.
+Certify = Callable[[Node], Json | None]
 GENERATORS = 24
 LARGEST_DENOMINATOR = 24
 #: Rows with larger numbers are dropped: they carry no information and upset the solver.
 HUGE = 1e100
 
 
-def recover(field: ForceField, generator: np.random.Generator, seconds: float = SECONDS) -> Node | None:
-    """A verified energy as a node of a graph forked from the field's, or None."""
+def recover(field: ForceField, generator: np.random.Generator, certify: Certify) -> tuple[Node, Json] | None:
+    """An energy, as a node of a graph forked from the field's, and the certificate that the kernel accepts; or None."""
     field = replace(
         field, graph=fork(field.graph), force={s: transparent(field.graph, f) for s, f in field.force.items()}
     )
     if work(field.roots, small_sizes(field.roots, field.sizes)) > WORK / 100:
         return None
     try:
-        for written in (field, _unified_field(field)):
-            for candidate in _candidates(written, generator):
-                if is_potential(field, candidate, generator, seconds):
-                    return candidate
-    except (OverBudget, RecursionError, NotImplementedError, ValueError, np.linalg.LinAlgError):
+        for candidate in _candidates(field, generator):
+            if is_potential(field, candidate, generator) and (found := certify(candidate)) is not None:
+                return candidate, found
+    except (RecursionError, NotImplementedError, ValueError, np.linalg.LinAlgError):
         return None
     return None
 
 
-def _unified_field(field: ForceField) -> ForceField:
-    return field.with_force({state: unified(field.graph, force) for state, force in field.force.items()})
-
-
-def is_potential(field: ForceField, energy: Node, generator: np.random.Generator, seconds: float = SECONDS) -> bool:
-    """Whether ``F + dE/dz`` is zero in normal form and at random points, and E is finite there and does not jump."""
+def is_potential(field: ForceField, energy: Node, generator: np.random.Generator) -> bool:
+    """Whether ``F + dE/dz`` is zero at random points, and E is finite there and does not jump."""
     graph = field.graph
     slopes = gradient(graph, energy, field.states, frozen=True, strict=False)
     residues = [graph.plus(f, slopes[s]) if s in slopes else f for s, f in zip(field.states, field.roots, strict=True)]
-    if not _vanish_in_numbers(field, energy, residues, generator) or discontinuities(field, energy, generator):
-        return False
-    return _vanish_symbolically(field, residues, seconds)
-
-
-def _vanish_symbolically(field: ForceField, residues: Sequence[Node], seconds: float) -> bool:
-    budget = Budget(TERMS, seconds)
-    for rewrite, keep_sums in ((False, True), (False, False), (True, True), (True, False)):
-        roots = [unified(field.graph, r) for r in residues] if rewrite else residues
-        normaliser = Normaliser(
-            field.graph, budget, keep_sums=keep_sums, divide=rewrite and not keep_sums, structure=field.structure
-        )
-        if all(not normaliser.sum_of(root)[0] for root in roots):
-            return True
-    return False
+    return _vanish_in_numbers(field, energy, residues, generator) and not discontinuities(field, energy, generator)
 
 
 def _vanish_in_numbers(

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from energyc.language.network import ContinuityCondition, Network, RealSelection, Term
 from energyc.mathematics.calculus import depends, derivative
-from energyc.mathematics.calculus.substitute import rebuilt
-from energyc.mathematics.ir import Graph, Map, Node, is_mask, walk
-from energyc.proofs.fields.problem import ForceField, fork
-from energyc.proofs.normal_form.budget import Budget, OverBudget
-from energyc.proofs.normal_form.normal import Normaliser
-from energyc.proofs.normal_form.unify import unified
+from energyc.mathematics.ir import Map, Node, is_mask, walk
+from energyc.proofs.conservativeness.certified import Symmetries
+from energyc.proofs.fields.problem import ForceField
 
-TERMS, SECONDS = 5_000, 0.3
 _UNNAMED = "a slope whose condition is on real values may jump"
 
 
-def continuous_masks(
-    real_selections: Iterable[RealSelection], energy: Node, field: ForceField
-) -> tuple[frozenset[Node], Sequence[str]]:
+def continuous_masks(kernel: Symmetries, energy: Node, field: ForceField) -> tuple[frozenset[Node], Sequence[str]]:
     """The masks of an energy at whose edges it is proved not to jump, and for each other condition a sentence."""
     masks = {node for node in walk([energy]) if is_mask(node)} & depends([energy], set(field.states))
-    concerned = [selection for selection in real_selections if selection.masks & masks] if masks else []
-    apart = [selection for selection in concerned if not is_continuous(selection, field)]
+    selections = kernel.network.real_selections if masks else ()
+    concerned = [selection for selection in selections if selection.masks & masks]
+    apart = [selection for selection in concerned if not is_continuous(selection, field, kernel)]
     jumping = frozenset(node for selection in apart for node in selection.masks)
     known = frozenset(node for selection in concerned for node in selection.masks) - jumping
     doubts = [
@@ -39,14 +33,14 @@ def steady_masks(network: Network, field: ForceField) -> frozenset[Node]:
     The sides of a selection meet there, and where it is in an energy their slopes do. Slopes by a let may jump where
     those by states do not.
     """
-    steady, jumping = set[Node](), set[Node]()
+    steady, jumping, kernel = set[Node](), set[Node](), Symmetries.of(network)
     slopes = [slope for flow in network.flows.values() for slope in flow.slopes]
     by_lets = {name for slope in slopes if slope.by not in network.states for name in slope.energies}
     for term in network.terms.values() if network.real_selections else ():
         meets = is_smooth if term.name in network.energies else is_continuous
         masks = {node for node in walk([term.node]) if is_mask(node)}
         known = [selection for selection in network.real_selections if selection.masks & masks]
-        steadily = [s for s in known if term.name not in by_lets and meets(s, field)]
+        steadily = [s for s in known if term.name not in by_lets and meets(s, field, kernel)]
         apart = masks.difference(*(s.masks for s in steadily)).union(*(s.masks for s in known if s not in steadily))
         steady |= masks - apart
         jumping |= apart | _masks_of_slopes(term, network, field)
@@ -60,40 +54,17 @@ def _masks_of_slopes(term: Term, network: Network, field: ForceField) -> set[Nod
     return {node for node in walk([derivative(field.graph, m.function, m.argument) for m in maps]) if is_mask(node)}
 
 
-def is_continuous(selection: RealSelection, field: ForceField) -> bool:
+def is_continuous(selection: RealSelection, field: ForceField, kernel: Symmetries) -> bool:
     """Whether the two sides of a selection are proved to be equal wherever its condition changes."""
-    return all(any(_holds(condition, field) for condition in edge) for edge in selection.edges)
+    return all(any(_holds(condition, field, kernel) for condition in edge) for edge in selection.edges)
 
 
-def is_smooth(selection: RealSelection, field: ForceField) -> bool:
+def is_smooth(selection: RealSelection, field: ForceField, kernel: Symmetries) -> bool:
     """Whether the slopes of the two sides are proved to be equal there too."""
     edges = selection.slopes
-    return edges is not None and all(any(_holds(condition, field) for condition in edge) for edge in edges)
+    return edges is not None and all(any(_holds(condition, field, kernel) for condition in edge) for edge in edges)
 
 
-def _holds(condition: ContinuityCondition, field: ForceField) -> bool:
+def _holds(condition: ContinuityCondition, field: ForceField, kernel: Symmetries) -> bool:
     signs = field.signs
-    return all(signs.positive(node) for node in condition.positive) and all(_vanishes(gap) for gap in condition.gaps)
-
-
-def _vanishes(gap: Node) -> bool:
-    """Whether a node is 0 for all values of what it reads."""
-    graph = Graph()
-    try:
-        normaliser = Normaliser(graph, Budget(TERMS, SECONDS), keep_sums=False)
-        return not normaliser.sum_of(unified(graph, gap))[0]
-    except (OverBudget, RecursionError, NotImplementedError):
-        return False
-
-
-def with_steps(field: ForceField) -> ForceField:
-    """The field with conditions on real values written as steps, which is the same but where one changes sides."""
-    if not any(is_mask(node) for node in walk(field.roots)):
-        return field
-    graph = fork(field.graph)
-    new: dict[Node, Node] = {}
-    for node in walk(field.roots):
-        made = rebuilt(graph, node, new)
-        new[node] = unified(graph, made) if is_mask(made) else made
-    force = {state: new[root] for state, root in zip(field.states, field.roots, strict=True) if state in field.force}
-    return replace(field, graph=graph, force=force)
+    return all(signs.positive(node) for node in condition.positive) and all(map(kernel.vanishes, condition.gaps))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from energyc.mathematics.ir import Input, Node
+from energyc.proofs.conservativeness.certified import Symmetries
 from energyc.proofs.conservativeness.decide import decide, decide_on_set
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.fields.problem import ForceField, field_of, linearise
@@ -47,13 +48,13 @@ class TermSum:
 
 @dataclass(frozen=True)
 class Sums:
-    """The force of each term and the verdict on it ``alone``; ``share`` returns the seconds for one more sum."""
+    """The force of each term and the verdict on it ``alone``; the ``kernel`` proves what is shown of sums."""
 
     base: ForceField
     surfaces: Surfaces
     forces: Mapping[str, Mapping[Input, Node]]
     alone: Mapping[str, Verdict]
-    share: Callable[[], float]
+    kernel: Symmetries
 
     def judge(self, names: Sequence[str]) -> Verdict:
         """The verdict on the sum of the named terms."""
@@ -64,8 +65,8 @@ class Sums:
         energies = [self.alone[name].potential for name in names]
         known = [energy for energy in energies if energy is not None]
         if len(known) == len(names):  # energies that jump
-            return decide(whole, generator, self.share(), self.base.graph.plus(*known))
-        return decide_on_set(whole, self.surfaces, generator, self.share())
+            return decide(whole, generator, energy=self.base.graph.plus(*known))
+        return decide_on_set(whole, self.surfaces, generator, self.kernel.symmetric(names))
 
 
 def classify_sum(sums: Sums, names: tuple[str, ...]) -> TermSum | None:
@@ -77,17 +78,7 @@ def classify_sum(sums: Sums, names: tuple[str, ...]) -> TermSum | None:
         return TermSum(names, verdict)
     parts = proved_parts(sums, names)
     remaining = tuple(n for n in names if all(n not in part.terms for part in parts))
-    if not remaining and verdict.kind == "undecided":
-        return TermSum(names, _verdict_of_parts(sums.base, parts, verdict), parts)
     return TermSum(names, verdict, parts, _deciding(sums, verdict, remaining or names))
-
-
-def _verdict_of_parts(base: ForceField, parts: Sequence[Part], verdict: Verdict) -> Verdict:
-    """The verdict on a sum of proved gradients that was too large to prove at once."""
-    potentials = [part.verdict.potential for part in parts]
-    known = [node for node in potentials if node is not None]
-    potential = base.graph.plus(*known) if len(known) == len(parts) else None
-    return Verdict("conservative", "proof", potential=potential, tried=(*verdict.tried, "then it was proved in parts"))
 
 
 def _deciding(sums: Sums, verdict: Verdict, candidates: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations, permutations
+from itertools import combinations, islice, permutations
 
 import numpy as np
 
 from energyc.language.network import Structure
 from energyc.mathematics.calculus import substitute
 from energyc.mathematics.ir import ONE, Input, Node
-from energyc.proofs.conservativeness.decide import doubts_of
-from energyc.proofs.conservativeness.prover import prove
+from energyc.proofs.conservativeness.certified import Prover
+from energyc.proofs.conservativeness.decide import ask, doubts_of
 from energyc.proofs.conservativeness.verdict import SuggestedTie, Tie
 from energyc.proofs.fields.problem import ForceField, Linearised, fork, linearise
 from energyc.proofs.fields.sampling import Array, both_ways, directions, draw
 from energyc.proofs.fields.sizes import WORK, small_sizes, work
 from energyc.proofs.fields.structured import is_direction
-from energyc.proofs.normal_form.budget import out_of_time
 
-SECONDS = 0.25
-MOST = 3
+#: The most ties that are suggested, and the most that are tried.
+MOST, MOST_TRIED = 3, 60
 CLOSE = 1e-9
 
 
-def suggest(field: ForceField, generator: np.random.Generator, seconds: float = SECONDS) -> tuple[SuggestedTie, ...]:
+def suggest(field: ForceField, generator: np.random.Generator, prover: Prover) -> tuple[SuggestedTie, ...]:
     """Proved ties that make the field conservative: single ties, or pairs if no single tie does."""
-    deadline = time.process_time() + seconds
     field = replace(field, graph=fork(field.graph))
     linear = linearise(field)
     sizes = small_sizes(linear.moved, field.sizes, structures=field.structure)
@@ -38,13 +35,10 @@ def suggest(field: ForceField, generator: np.random.Generator, seconds: float = 
     sets: Sequence[tuple[Tie, ...]]
     for sets in ([(t,) for t in single], [p for p in combinations(single, 2) if _compatible(p)]):
         suggestions: list[SuggestedTie] = []
-        for ties in sets:
-            available = deadline - time.process_time()
-            if available <= 0:
-                out_of_time("ties")
-            if available <= 0 or len(suggestions) == MOST:
+        for ties in islice(sets, MOST_TRIED):
+            if len(suggestions) == MOST:
                 break
-            if _symmetric(linear, sizes, ties, generator) and _proved(field, ties, generator, available):
+            if _symmetric(linear, sizes, ties, generator) and _proved(field, ties, generator, prover):
                 suggestions.append(SuggestedTie(ties))
         if suggestions:
             return tuple(suggestions)
@@ -109,10 +103,10 @@ def _tied_value(value: Array, tie: Tie) -> Array:
     return (value + turned) / 2 if tie.target == tie.source else turned
 
 
-def _proved(field: ForceField, ties: Sequence[Tie], generator: np.random.Generator, seconds: float) -> bool:
+def _proved(field: ForceField, ties: Sequence[Tie], generator: np.random.Generator, prover: Prover) -> bool:
     tied = with_ties(field, ties)
-    certificate = prove(tied, seconds)[-1].certificate
-    return certificate is not None and not doubts_of(tied, certificate, generator)
+    proof = ask(tied, prover.tied(ties))
+    return proof.certificate is not None and not proof.tangent and not doubts_of(tied, proof.across, generator)
 
 
 def with_ties(field: ForceField, ties: Sequence[Tie]) -> ForceField:

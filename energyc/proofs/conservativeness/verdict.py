@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 from energyc.language.network import Structure
 from energyc.mathematics.ir import Node
-
-if TYPE_CHECKING:
-    from energyc.proofs.conservativeness.certificate import Certificate
 
 Kind = Literal["conservative", "not-conservative", "undecided"]
 Class = Literal["conservative", "metric-descent", "not-conservative", "undecided"]
@@ -117,22 +115,22 @@ class SuggestedTie:
 class Verdict:
     """Whether a force is minus a gradient. ``potential`` is an energy E with F = -dE/dz, if one is known.
 
-    ``tried`` describes the attempts in sentences, mainly for undecided verdicts. ``on_set``: the force is a gradient
-    along the set of its states but not in all space, by a proof in coordinates of it if ``in_charts``, else off what is
-    normal to it; ``pinned``: the proof holds only at these sizes.
+    ``certificate`` is the one that the kernel accepts. ``tried`` describes the attempts in sentences, mainly for
+    undecided verdicts. ``on_set``: the force is a gradient along the set of its states but not in all space;
+    ``pinned``: the proof holds only at these sizes.
     """
 
     kind: Kind
     evidence: Evidence
     witness: Witness | LoopWitness | None = None
-    certificate: Certificate | None = None
+    certificate: Mapping[str, Any] | None = None
     potential: Node | None = None
     ties: tuple[SuggestedTie, ...] = ()
     tried: tuple[str, ...] = ()
     on_set: bool = False
-    in_charts: bool = False
 
     @property
     def pinned(self) -> tuple[tuple[str, int], ...]:
         """The sizes to which a proof is restricted; empty if it holds at all sizes."""
-        return self.certificate.pinned if self.certificate is not None and self.evidence == "proof" else ()
+        known = self.certificate is not None and self.evidence == "proof"
+        return tuple(self.certificate["statement"]["sizes"].items()) if known and self.certificate else ()

@@ -1,5 +1,5 @@
 """Ranges of values: intervals, exact and multiprecision evaluation of graphs, bounds of nodes.
 
-Imports: ``calculus``, ``expressions``, ``fields``, ``functions``, ``ir``, ``notation``; libraries: ``mpmath``,
+Imports: ``calculus``, ``expressions``, ``functions``, ``ir``, ``notation``; libraries: ``mpmath``,
 ``numpy``.
 """

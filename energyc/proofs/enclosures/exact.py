@@ -38,7 +38,6 @@ from energyc.mathematics.ir import (
     walk,
 )
 from energyc.mathematics.ir.interpreter import evaluate
-from energyc.proofs.enclosures.impulses import IMPULSE
 from energyc.proofs.enclosures.intervals import Interval, NoEnclosure, exp, log, mapped, number, reciprocal
 
 Array = NDArray[Any]
@@ -251,8 +250,6 @@ class Evaluation:
         return total
 
     def _map(self, node: Map) -> Numbers:
-        if node.function.named(IMPULSE):  # zero off the jumps, undefined on them
-            return self.arithmetic.array(np.zeros([self.sizes[dim] for dim in node.dims]))
         if node.function.slope is None:
             return self.arithmetic.map(node.function.entry, self.done[node.argument])
         if node.function.primitive is None:

@@ -7,14 +7,14 @@ standardization of v for standardized values, which are a sphere in the plane of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from typing import Literal
 
 from energyc.mathematics.calculus import adjoint, depends, substitute
-from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Graph, Input, Node, Operand
+from energyc.mathematics.ir import ONE, Coefficient, Graph, Input, Node
 from energyc.proofs.fields.problem import ForceField, fork, transparent
 
 SurfaceKind = Literal["simplex", "sphere", "standardized"]
@@ -68,60 +68,7 @@ class Surface:
         axes = tuple(range(len(dims)))
         return graph.einsum(ONE, [(f, axes) for f in factors], dict(enumerate(dims)), self._remaining(factors[0]))
 
-    def varying(self, term: Node) -> list[Operand]:
-        """The operands of a term that change along the set."""
-        if not isinstance(term, Einsum):
-            return []
-        return [o for o in term.operands if any(term.out[k] in o.axes for k in self.axes)]
 
-    def is_normal(self, term: Node, state: Input) -> bool:
-        """Whether a term of the dims of the state is normal to the set.
-
-        Constant along a simplex, parallel to the state on a sphere, a sum of both for standardized values.
-        """
-        if term is state:
-            return self.kind != "simplex"
-        if isinstance(term, Add):
-            return all(self.is_normal(node, state) for node in term.children)
-        if not isinstance(term, Einsum):
-            return False
-        varying = self.varying(term)
-        if not varying:
-            return self.kind != "sphere"
-        return len(varying) == 1 and varying[0].axes == term.out and self.is_normal(varying[0].node, state)
-
-    def scale(self, graph: Graph, term: Node, state: Input) -> Node | None:
-        """What multiplies the state in a term that is normal to the set; None of a term of another form."""
-        varying = self.varying(term)
-        if term is state:
-            return graph.constant(1, state.dims)
-        if not isinstance(term, Einsum) or [o.node for o in varying] != [state]:
-            return None
-        held = [(o.node, o.axes) for o in term.operands if o is not varying[0]]
-        return graph.einsum(term.coefficient, held, dict(enumerate(term.labels)), term.out)
-
-    def split(self, graph: Graph, root: Node, state: Input) -> tuple[list[Term], list[Term]]:
-        """The terms of a force that are normal to the set, and the others."""
-        terms = list(_terms(graph, root, self))
-        normal = [term for term in terms if self.is_normal(term[1], state)]
-        return normal, [term for term in terms if term not in normal] if normal else [(ONE, root)]
-
-
-def _terms(graph: Graph, root: Node, surface: Surface) -> Iterator[Term]:
-    """The terms of a sum, also of one that is repeated along other axes."""
-    varying = surface.varying(root)
-    if isinstance(root, Add):
-        yield from ((c * own, term) for c, node in root.terms for own, term in _terms(graph, node, surface))
-    elif isinstance(root, Einsum) and len(root.operands) == len(varying) == 1 and isinstance(varying[0].node, Add):
-        for c, node in varying[0].node.terms:
-            labels = dict(enumerate(root.labels))
-            term = graph.einsum(root.coefficient * c, [(node, varying[0].axes)], labels, root.out)
-            yield from _terms(graph, term, surface)
-    else:
-        yield ONE, root
-
-
-Term = tuple[Coefficient, Node]
 Surfaces = Mapping[Input, Surface]
 
 
@@ -147,16 +94,6 @@ def _pulled_back(graph: Graph, state: Input, chart: Node, force: Node) -> Node:
     """``(dphi/dv)^T F``."""
     pulled_back = adjoint(graph, {chart: force}, [state], frozen=True, strict=False)
     return pulled_back.get(state) or graph.zero(state.dims)
-
-
-def without_normal_parts(field: ForceField, surfaces: Surfaces) -> ForceField:
-    """The field without the terms of its forces that are normal to the set."""
-    force = {}
-    for state, root in field.force.items():
-        surface = surfaces.get(state)
-        terms = [(ONE, root)] if surface is None else surface.split(field.graph, root, state)[1]
-        force[state] = field.graph.add(terms, state.dims)
-    return field.with_force(force)
 
 
 def moves_on_a_surface(field: ForceField, surfaces: Surfaces) -> bool:

@@ -1,6 +1,6 @@
 """The verdict on each learning rule, which rules are admissible, and the classification in the notation of the spec.
 
 Imports: ``calculus``, ``checker``, ``claims``, ``conservativeness``, ``derive``, ``diagnostics``,
-``enclosures``, ``fields``, ``functions``, ``ir``, ``network``, ``notation``, ``runtime``, ``syntax``; libraries:
+``fields``, ``functions``, ``ir``, ``network``, ``notation``, ``runtime``, ``syntax``; libraries:
 ``numpy``.
 """

@@ -15,12 +15,11 @@ from energyc.mathematics.functions import FUNCTIONS
 from energyc.mathematics.ir import Map, Node, walk
 from energyc.proofs.claims.claims import claims_of
 from energyc.proofs.claims.classes import EQUILIBRIUM, UNIQUE, WHOLE, Claim, Classes, RuleReport, SumReport, TermReport
-from energyc.proofs.conservativeness.classify import classify
+from energyc.proofs.conservativeness.certified import Symmetries
 from energyc.proofs.conservativeness.descent import Descent
 from energyc.proofs.conservativeness.term_sums import TermSum
 from energyc.proofs.conservativeness.verdict import Tie, Verdict
 from energyc.proofs.conservativeness.witness_data import witness_data
-from energyc.proofs.verdicts.certified import Writer
 from energyc.proofs.verdicts.gate import Gate, file_of
 from energyc.proofs.verdicts.rules import RuleVerdict, admissible
 from energyc.runtime import RULES, Declaration
@@ -38,8 +37,8 @@ def classes_of(network: Network) -> Classes:
 
     A bound beyond the floats is infinite, which says nothing to a user.
     """
-    gates = {name: Gate(Writer(layer.network, network.tree, name)) for name, layer in network.layers.items()}
-    gate = Gate(Writer(network, network.tree))
+    gates = {name: Gate(Symmetries(layer.network, network.tree, name)) for name, layer in network.layers.items()}
+    gate = Gate(Symmetries(network, network.tree))
     with np.errstate(all="ignore"):
         classes = _of_layers(network, gates) if gates else _of_network(network, gate)
     return replace(classes, certify=partial(file_of, network.name, [*gates.values()] or [gate]))
@@ -99,13 +98,12 @@ def _beyond_layers(rule: Declaration) -> str:
 
 
 def _of_network(network: Network, gate: Gate, called: str = WHOLE) -> Classes:
-    classification, notation = gate.classes(classify(network)), gate.writer.notation
-    classification, claims = gate.claims(classification, claims_of(network, classification, gate.trees, called))
+    classification, notation = gate.classes(), gate.symmetries.notation
+    claims = gate.claims(claims_of(network, classification, gate.trees, called))
     terms = tuple(
         replace(
             _term_report(network, name, verdict, notation, classification.descents.get(name)),
             members=classification.members.get(name, {}),
-            uncertified=gate.uncertified.get((name,), ""),
         )
         for name, verdict in classification.terms.items()
     )
@@ -115,7 +113,7 @@ def _of_network(network: Network, gate: Gate, called: str = WHOLE) -> Classes:
         name: RuleReport(rule.verdict, _reason(name, rule, rests), rule.use_instead, rule.needed)
         for name, rule in admissible(judged, classification, claims, layer=called != WHOLE).items()
     }
-    together = _sum_report(network, classification.together, notation, gate.uncertified)
+    together = _sum_report(network, classification.together, notation)
     return Classes(classification.class_name, terms, rules, classification.unproved, together, claims)
 
 
@@ -137,16 +135,11 @@ def _term_report(
     return TermReport(term.name, term.word, ties=ties, remedies=remedies, **_report_fields(network, verdict, notation))
 
 
-def _sum_report(
-    network: Network, together: TermSum | None, notation: Notation, uncertified: Mapping[tuple[str, ...], str]
-) -> SumReport | None:
+def _sum_report(network: Network, together: TermSum | None, notation: Notation) -> SumReport | None:
     if together is None or len(together.terms) < 2:
         return None
     sums = [(together.terms, together.verdict), *((part.terms, part.verdict) for part in together.parts)]
-    whole, *parts = (
-        SumReport(terms, uncertified=uncertified.get(terms, ""), **_report_fields(network, verdict, notation))
-        for terms, verdict in sums
-    )
+    whole, *parts = (SumReport(terms, **_report_fields(network, verdict, notation)) for terms, verdict in sums)
     return replace(whole, parts=tuple(parts), deciding=together.deciding)
 
 

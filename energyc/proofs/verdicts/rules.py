@@ -217,7 +217,7 @@ class Facts:
         if self.descent is not None:
             return self._of_descent(rule, self.descent)
         terms = classification.together.deciding if classification.together else ()
-        why, needed = ", ".join(terms) + self._off_the_jumps() + self._in_scales(), ""
+        why, needed = ", ".join(terms) + self._off_the_jumps(), ""
         if classification.kind == "undecided":
             needed = f"{listed(terms)} {'is' if len(terms) == 1 else 'are together'} conservative"
         return RuleVerdict("unproved" if needed else "biased", why, rule.instead, terms, needed)
@@ -253,13 +253,6 @@ class Facts:
         verdict = self.classification.sum_verdict
         symmetric = verdict is not None and (verdict.certificate is not None or verdict.potential is not None)
         return " (exact at equilibria off jumps and poles, where J is symmetric)" if symmetric else ""
-
-    def _in_scales(self) -> str:
-        """A remark on what is exact in a network of time scales."""
-        scales = self.classification.scales
-        if scales is None:
-            return ""
-        return f" (exact for {', '.join(scales.exact)} alone: time scales)" if scales.exact else " (time scales)"
 
     def _unpredicting_rule(self) -> str:
         clamping = self.clamping

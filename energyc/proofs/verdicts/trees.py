@@ -26,7 +26,8 @@ from energyc.proofs.claims.judgement import LIPSCHITZ, Found, Step, Tree
 from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.claims.positivity import Squares
 from energyc.proofs.claims.sets import is_convex
-from energyc.proofs.verdicts.formulas import Equations, formulas_of
+from energyc.proofs.conservativeness.certified import Symmetries
+from energyc.proofs.conservativeness.formulas import Equations, formulas_of
 from energyc.proofs.verdicts.slopes import Slopes, TooWeak
 
 Json = dict[str, Any]
@@ -46,13 +47,19 @@ OBSTACLES = (NoTree, TooWeak, NotCovered, NoRule, Refused, ArithmeticError, Look
 
 @dataclass(frozen=True)
 class Trees:
-    """Writes rule trees of a network, or of a ``layer``; ``consts`` are those set from outside."""
+    """Writes rule trees of a network, or of a layer."""
 
-    network: Network
-    equations: Equations
-    text: str
-    layer: str | None
-    consts: Mapping[str, str]
+    symmetries: Symmetries
+
+    @property
+    def network(self) -> Network:
+        """The network."""
+        return self.symmetries.network
+
+    @property
+    def equations(self) -> Equations:
+        """What the text of the spec defines."""
+        return self.symmetries.equations
 
     def shown(self, kind: str, proof: Step) -> Tree | str:
         """The tree by which the checker shows a statement of this kind, or the reason why it does not."""
@@ -291,14 +298,15 @@ class Trees:
         return self._reader.facts(self._reader.spec["terms"][energy]).continuous is True
 
     def _quantified(self, kind: str) -> Json:
-        return {"layer": self.layer, "for": FOR[kind]}
+        return {"layer": self.symmetries.layer, "for": FOR[kind]}
 
     # ------------------------------------------------------------ the parts of a sum
 
     @cached_property
     def _reader(self) -> Claims:
         """The checker's own reading of the spec."""
-        return reader(self.layer, self.text, tuple(self.consts.items()))
+        own = self.symmetries
+        return reader(own.layer, own.text, tuple(own.consts.items()))
 
     def _facts(self, part: Part) -> Facts:
         return self._reader.facts_of_part(self._reader.spec["terms"][part[0]], expression(part[1]))

@@ -20,8 +20,6 @@ def evidence(term: TermReport | SumReport) -> str:
     phrases = {"gradient": "written as an energy", "proof": "proved", "witness": "refuted by a witness"}
     phrases["none"] = "an energy that jumps" if term.witness is not None else ""
     description = phrases.get(term.evidence, term.evidence)
-    if term.uncertified:
-        description = "shown by a proof without a certificate"
     description += f" at {', '.join(f'{dim} = {size}' for dim, size in term.sizes)}" if term.sizes else ""
     description += " on the set of its states" if term.on_set else ""
     return f"{description}: {entries(term.witness)}" if term.witness is not None else description
