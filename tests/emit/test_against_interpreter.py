@@ -138,8 +138,8 @@ def test_every_routine_at_length(seed: int) -> None:
 @pytest.mark.abridged
 @pytest.mark.parametrize("seed", few(range(100, 116), (101, 103, 105, 106, 110, 113)))
 def test_every_mixture_of_passes(seed: int) -> None:
-    on = [bool(seed >> k & 1) for k in range(3)]
-    passes = Passes(hoist=on[0], segments=on[1], separate=on[2])
+    on = [bool(seed >> k & 1) for k in range(4)]
+    passes = Passes(hoist=on[0], share=on[1], segments=on[2], separate=on[3])
     assert disagreements(case(seed, passes)) == {}
 
 

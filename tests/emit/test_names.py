@@ -76,7 +76,9 @@ def test_names_of_the_module_can_be_used_in_a_spec(where: str, name: str) -> Non
 
 
 @pytest.mark.abridged(every=3)
-@pytest.mark.parametrize("name", ["equations", "energy_network", "phase", "equilibrium_function", "fixed", "held"])
+@pytest.mark.parametrize(
+    "name", ["equations", "energy_network", "phase", "equilibrium_function", "fixed", "held", "lets"]
+)
 def test_a_network_may_be_called_like_a_class_of_the_runtime(name: str) -> None:
     found, expected = gradients(spec(name=name)), gradients(spec())
     assert all(torch.equal(found[rule], expected[rule]) for rule in expected)
@@ -101,7 +103,7 @@ def test_every_name_at_the_head_of_a_module_is_known() -> None:
         named = {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
         targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
         named |= {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
-        own = {"Fixed", "Held", "Holomorphic", "N", "N_2"}  # N_2: dim N
+        own = {"Fixed", "Held", "Lets", "Holomorphic", "N", "N_2"}  # N_2: dim N
         assert named <= own
 
 

@@ -50,8 +50,8 @@ def test_every_routine_at_length(seed: int) -> None:
 @pytest.mark.abridged
 @pytest.mark.parametrize("seed", few(range(200, 216), range(200, 206)))
 def test_every_mixture_of_passes(seed: int) -> None:
-    on = [bool(seed >> k & 1) for k in range(2)]
-    agree(seed, Passes(hoist=on[0], segments=on[1]))
+    on = [bool(seed >> k & 1) for k in range(3)]
+    agree(seed, Passes(hoist=on[0], share=on[1], segments=on[2]))
 
 
 ODD = """network odd

@@ -72,9 +72,9 @@ WITH_TORCH = ("blocks", "cet", "et_graph", "hopfield", "sets", "thick")
 TORCH: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType(
     {"torch.py": lambda source: show(source, "torch")}
 )
-#: Of these specs what modules with kernels have beside that. All six in all formats have some 12,000 lines: the longest
-#: three in C++, and all but the shortest two in Triton, are left out.
-WITH_CPP = ("cet", "hopfield", "sets")
+#: Of these specs what modules with kernels have beside that. All six in all formats have some 12,000 lines: those of
+#: blocks and et_graph in C++, and of all but the shortest two in Triton, are left out.
+WITH_CPP = ("cet", "hopfield", "sets", "thick")
 CPP: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType(
     {"cpp.py": lambda source: _kernels(source, "cpp")}
 )
@@ -88,7 +88,7 @@ JAX: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType({"jax.py"
 MAKERS = {**ARTEFACTS, **TORCH, **CPP, **TRITON, **JAX}
 SETS = ((SPECS, ARTEFACTS), (WITH_TORCH, TORCH), (WITH_CPP, CPP), (WITH_TRITON, TRITON), (WITH_JAX, JAX))
 #: The most lines of all goldens: more is not read.
-MOST_LINES = 5_500
+MOST_LINES = 6_500
 CASES = [(name, made) for names, makers in SETS for name in names for made in makers]
 
 
@@ -114,7 +114,7 @@ def test_generated_code_lints_clean(tmp_path: Path) -> None:
     ignored = "RUF001,RUF002,RUF003,RUF012,B905,D105,D107,E741"  # E741: a size is called as the spec calls it, I too
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--line-length", "120", "--target-version", "py311"]
     files = [str(path) for path in sorted(HERE.glob("*/torch.py"))]
-    cases = {"cpp": (*WITH_CPP, "thick"), "triton": (*WITH_TRITON, "cet", "thick"), "jax": WITH_JAX}
+    cases = {"cpp": WITH_CPP, "triton": (*WITH_TRITON, "cet", "thick"), "jax": WITH_JAX}
     written = [(name, target) for target, names in cases.items() for name in names]
     written += [(name, "torch") for name in SPECS if name not in WITH_TORCH]
     for name, target in written:

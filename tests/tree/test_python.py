@@ -96,11 +96,11 @@ def test_the_longest_bracket_is_broken():
 def test_classes_and_functions_stand_apart():
     method = s.Function("f", (s.Parameter("self"),), (s.Return(x),), e.name("Tensor"), ("It gives.",))
     made = s.Class("C", (s.Assign(Name("a"), Number(1)), method, method), (Name("B"),), ("A class.",))
-    text = python.program(s.Module((s.Import("torch"), made), ("A module.",)))
+    text = "\n".join(python.lines([s.Import("torch"), made]))
     assert text == (
-        '"""A module."""\n\nimport torch\n\n\nclass C(B):\n    """A class."""\n\n    a = 1\n\n'
+        'import torch\n\n\nclass C(B):\n    """A class."""\n\n    a = 1\n\n'
         '    def f(self) -> Tensor:\n        """It gives."""\n        return x\n\n'
-        '    def f(self) -> Tensor:\n        """It gives."""\n        return x\n'
+        '    def f(self) -> Tensor:\n        """It gives."""\n        return x'
     )
 
 

@@ -45,20 +45,22 @@ class Options:
 class ClassNames:
     """The names of a class of a module and of its records: ``fixed`` is what no step changes.
 
-    ``held`` is what passes to a correction at states that stay, ``holomorphic`` the extension to complex states.
-    ``bases`` are the classes of the runtime that it inherits from, whose attributes no param may take.
+    ``lets`` is what routines at the same states share, ``held`` what passes to a correction at states that stay,
+    ``holomorphic`` the extension to complex states. ``bases`` are the classes of the runtime that it inherits from,
+    whose attributes no param may take.
     """
 
     own: str
     fixed: str
     bases: tuple[str, ...] = ("EnergyNetwork",)
+    lets: str = "Lets"
     held: str = "Held"
     holomorphic: str = "Holomorphic"
 
     @property
     def defined(self) -> tuple[str, ...]:
         """The names of the classes that it defines."""
-        return self.own, self.fixed, self.held, self.holomorphic
+        return self.own, self.fixed, self.lets, self.held, self.holomorphic
 
     @staticmethod
     def network(name: str) -> ClassNames:
@@ -88,6 +90,7 @@ class Context:
         self.options = options
         self.features = planned.features
         self.plan, self.prepared, self.derivation = planned.plan, planned.routines, planned.derivation
+        self.block = planned.block
         self.class_names = class_names or ClassNames.network(network.name)
         self.notation: Notation = of_network(network)
         self.letters = _letters(self.notation.habits, network.extents)

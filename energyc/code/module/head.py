@@ -8,11 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from energyc.code.module.context import Options
-from energyc.code.tree.expressions import Number, call
 from energyc.code.tree.prose import wrapped
-from energyc.code.tree.statements import Blank, Body, Do, Import
+from energyc.code.tree.statements import Blank, Body, Import
 from energyc.language.network import Network
-from energyc.runtime import CONTRACT
 
 #: Where each name comes from: a module, and what it is called there (None: it is the module).
 Names = Mapping[str, tuple[str, str | None]]
@@ -48,10 +46,9 @@ JAX: Names = MappingProxyType(
 def imports(read: Collection[str], library: Names, runtime: Import, further: Body = ()) -> Body:
     """Return the imports of the names that a module reads, and of its runtime with what a target has ``further`` of it.
 
-    The standard library, the ``library`` and the runtime are a paragraph each. The last one compares contracts.
+    The standard library, the ``library`` and the runtime are a paragraph each.
     """
-    contract = Do(call(f"{runtime.alias}.require_contract", Number(CONTRACT)))
-    paragraphs = _paragraph(STANDARD, read), _paragraph(library, read), (runtime, *further), (contract,)
+    paragraphs = _paragraph(STANDARD, read), _paragraph(library, read), (runtime, *further)
     return tuple(statement for each in paragraphs if each for statement in (Blank(), *each))[1:]
 
 

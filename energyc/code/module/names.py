@@ -14,8 +14,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 #: What the methods of a module read or are given, whatever the network: no name of a spec may take its place.
 METHOD_NAMES = frozenset(
     """
-    torch functional math cmath Mapping Tensor NamedTuple Fixed Held Holomorphic
-    self states fixed held targets cotangents directions clamps batch params random device dtype seed net
+    torch functional math cmath Mapping Tensor NamedTuple Fixed Held Lets Holomorphic
+    self states fixed held lets targets cotangents directions clamps batch params random device dtype seed net
     """.split()
 ) | {ALIAS}
 #: What a module with kernels calls their text, and the object that runs those of its layers.

@@ -10,6 +10,7 @@ from energyc.code.plan.outer import OuterNetwork
 from energyc.code.plan.planner import Passes, Plan, plan
 from energyc.code.plan.rims import off_rims
 from energyc.code.plan.routines import BLOCK, REPEATED, Prepared, prepare, prepare_primal
+from energyc.code.plan.shared import Block, shared_block
 from energyc.derivation.derive import Derivation, derive
 from energyc.language.network import Network, under_linear_cost
 
@@ -19,7 +20,7 @@ class ModulePlan:
     """The computation of a module for the rules in ``features``: its routines, and the plan that was made of them.
 
     ``network`` is the spec's, ``equations`` the one whose equations are planned: with ``layers``, which have plans
-    of their own, it is the network around them.
+    of their own, it is the network around them. ``block`` is what routines at the same states share.
     """
 
     network: Network
@@ -29,6 +30,7 @@ class ModulePlan:
     routines: Sequence[Prepared]
     plan: Plan
     layers: Mapping[str, ModulePlan] = field(default_factory=dict)
+    block: Block | None = None
 
 
 def plan_module(
@@ -61,7 +63,8 @@ def plan_module(
         passes=passes,
         repeated=[n for n in (r.routine.name for r in routines) if n in REPEATED or n.startswith(BLOCK)],
     )
-    return ModulePlan(network, network, features, derivation, routines, made)
+    block = shared_block(made, routines) if passes.share else None
+    return ModulePlan(network, network, features, derivation, routines, made, block=block)
 
 
 def _layered(

@@ -20,19 +20,21 @@ from energyc.mathematics.sparse import compressed
 class Passes:
     """The passes of a plan.
 
-    ``hoist`` computes what depends only on clamps and params once per relaxation. ``separate`` writes tables of sums
-    over several indices, and their sines and cosines, as products over fewer, where that costs less. ``segments`` keeps
-    what a guard as ``dst[e] == n`` lets through by e, so that no table of n by e is made.
+    ``hoist`` computes what depends only on clamps and params once per relaxation. ``share`` computes in one method what
+    several routines at the same states begin with. ``separate`` writes tables of sums over several indices, and their
+    sines and cosines, as products over fewer, where that costs less. ``segments`` keeps what a guard as ``dst[e] == n``
+    lets through by e, so that no table of n by e is made.
     """
 
     hoist: bool = True
+    share: bool = True
     separate: bool = True
     segments: bool = True
 
     @staticmethod
     def plain() -> Passes:
         """No optimisation, only the correct order."""
-        return Passes(hoist=False, separate=False, segments=False)
+        return Passes(hoist=False, share=False, separate=False, segments=False)
 
 
 @dataclass(frozen=True)

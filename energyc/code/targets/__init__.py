@@ -5,8 +5,8 @@ and what the doctor tries follow from this registry: another target is another p
 object ``TARGET``, and another word here.
 
 Imports: ``calculus``, ``derive``, ``diagnostics``, ``expressions``, ``extras``, ``functions``, ``ir``, ``loops``,
-``module``, ``network``, ``notation``, ``plan``, ``runtime``, ``settings``, ``sparse``, ``syntax``, ``tree``;
-libraries: ``numpy``, ``torch``.
+``module``, ``network``, ``notation``, ``plan``, ``resources``, ``runtime``, ``settings``, ``sparse``, ``syntax``,
+``tree``; libraries: ``jinja2``, ``numpy``, ``torch``.
 """
 
 from __future__ import annotations

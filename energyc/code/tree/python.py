@@ -48,11 +48,6 @@ def expression(expr: Expr) -> str:
     return _line(expr).text
 
 
-def program(module: s.Module) -> str:
-    """A file."""
-    return "\n".join([*docstring(module.doc, ""), "", *lines(module.body)]) + "\n"
-
-
 def lines(body: Iterable[s.Statement], *, width: int = WIDTH, between: int = 2) -> list[str]:
     """Statements as lines, with ``between`` empty lines around each function and class."""
     statements, printed = list(body), list[str]()

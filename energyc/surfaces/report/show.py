@@ -245,10 +245,15 @@ def plan(module: ModulePlan) -> str:
     lines += [f"once a relaxation: {len(planned.fixed)}", *_statements(base.naming(labels), planned.fixed)]
     if module.features.blocks:
         lines += _sweep(module.derivation.blocks, base)
+    block = module.block
+    if block is not None:
+        labels |= _labelled(base, block.statements, planned.names)
+        lines.append(f"once at the same states for {', '.join(block.routines)}: {len(block.statements)}")
+        lines += _statements(base.naming(labels), block.statements)
     for routine in planned.routines:
         if routine.outputs:
-            own = {**labels, **_labelled(base, routine.statements, planned.names)}
-            lines += _routine(base.naming(own), routine)
+            own = block.without(routine) if block and routine.name in block.routines else routine
+            lines += _routine(base.naming({**labels, **_labelled(base, own.statements, planned.names)}), own)
     return "\n".join(lines) + "\n"
 
 

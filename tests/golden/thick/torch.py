@@ -29,6 +29,22 @@ class Fixed(NamedTuple):
     drive: Tensor
 
 
+class Lets(NamedTuple):
+    """The lets at some states, and parts of them."""
+
+    z_centered: Tensor
+    z_variance: Tensor
+    z_variance_rsqrt: Tensor
+    z_normalized: Tensor
+    n1: Tensor
+    v: Tensor
+    q: Tensor
+    k: Tensor
+    p: Tensor
+    n2: Tensor
+    gelu_tanh_argument: Tensor
+
+
 class Thick(rt.EnergyNetwork):
     """States z[T, D].
 
@@ -81,6 +97,22 @@ class Thick(rt.EnergyNetwork):
         drive = self.tok[idx] + self.pos
         return Fixed(idx, drive)
 
+    def _lets(self, states: rt.Tensors, fixed: Fixed) -> Lets:
+        """The lets, and parts of them, that _force, _force_vjp, _force_jvp and _correction share."""
+        (z,) = states
+        z_centered = z - z.mean(2)[:, :, None]
+        z_variance = (z_centered * z_centered).mean(2) + 1e-05
+        z_variance_rsqrt = z_variance.rsqrt()
+        z_normalized = z_centered * z_variance_rsqrt[:, :, None]
+        n1 = z_normalized * self.g1 + self.h1
+        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
+        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
+        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
+        p = (scale * torch.einsum("Bhta,Bhsa->Bhts", q, k)).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        n2 = z_normalized * self.g2 + self.h2
+        gelu_tanh_argument = n2 @ self.W1 + self.b1
+        return Lets(z_centered, z_variance, z_variance_rsqrt, z_normalized, n1, v, q, k, p, n2, gelu_tanh_argument)
+
     def _start(self, fixed: Fixed) -> list[Tensor]:
         """Where the states start."""
         x = 32 * fixed.drive
@@ -105,20 +137,11 @@ class Thick(rt.EnergyNetwork):
             n2[t,e]) + b1[f])) + b2[d] - c * z[t,d] - (z[t,d] - S * (pos[t,d] + tok[idx[t],d]))
         """
         (z,) = states
-        z_centered = z - z.mean(2)[:, :, None]
-        z_variance = (z_centered * z_centered).mean(2) + 1e-05
-        z_normalized = z_centered * z_variance.rsqrt()[:, :, None]
-        n1 = z_normalized * self.g1 + self.h1
-        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
-        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
-        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (scale * torch.einsum("Bhta,Bhsa->Bhts", q, k)).masked_fill(~self.mask.T, float("-inf")).softmax(3)
-        n2 = z_normalized * self.g2 + self.h2
-        gelu_tanh_argument = n2 @ self.W1 + self.b1
+        lets = self._lets(states, fixed)
         force_z = (
             32 * fixed.drive
-            + torch.einsum("Bhta,had->Btd", torch.einsum("Bhsa,Bhts->Bhta", v, p), self.W_o)
-            + functional.gelu(gelu_tanh_argument, approximate="tanh") @ self.W2
+            + torch.einsum("Bhta,had->Btd", torch.einsum("Bhsa,Bhts->Bhta", lets.v, lets.p), self.W_o)
+            + functional.gelu(lets.gelu_tanh_argument, approximate="tanh") @ self.W2
             - 2 * z
             + self.b2
         )
@@ -160,38 +183,27 @@ class Thick(rt.EnergyNetwork):
 
     def _force_vjp(self, states: rt.Tensors, fixed: Fixed, cotangents: rt.Tensors, params: bool = True) -> rt.Pullback:
         """J^T cotangents, J = dF/dz; and <cotangents, dF/dtheta> summed over the batch."""
-        (z,) = states
         (cot_z,) = cotangents
-        z_centered = z - z.mean(2)[:, :, None]
-        z_variance = (z_centered * z_centered).mean(2) + 1e-05
-        z_variance_rsqrt = z_variance.rsqrt()
-        z_normalized = z_centered * z_variance_rsqrt[:, :, None]
-        n2 = z_normalized * self.g2 + self.h2
-        gelu_tanh_argument = n2 @ self.W1 + self.b1
-        product = cot_z @ self.W2.T * rt.ops.gelu_tanh_slope(gelu_tanh_argument)
+        lets = self._lets(states, fixed)
+        product = cot_z @ self.W2.T * rt.ops.gelu_tanh_slope(lets.gelu_tanh_argument)
         pull_n2 = product @ self.W1.T
-        n1 = z_normalized * self.g1 + self.h1
-        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
-        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (scale * torch.einsum("Bhta,Bhsa->Bhts", q, k)).masked_fill(~self.mask.T, float("-inf")).softmax(3)
-        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         W_o_cot_z = torch.einsum("Btd,had->Btha", cot_z, self.W_o)
-        pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_cot_z)
-        p_pull_p = p * pull_p
-        pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
-        product_2 = torch.einsum("Bhsa,Bhst->Bhta", q, pull_scores)
-        product_3 = torch.einsum("Bhsa,Bhts->Bhta", k, pull_scores)
-        pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_cot_z)
+        pull_p = torch.einsum("Bhsa,Btha->Bhts", lets.v, W_o_cot_z)
+        p_pull_p = lets.p * pull_p
+        pull_scores = p_pull_p - lets.p * p_pull_p.sum(3)[:, :, :, None]
+        product_2 = torch.einsum("Bhsa,Bhst->Bhta", lets.q, pull_scores)
+        product_3 = torch.einsum("Bhsa,Bhts->Bhta", lets.k, pull_scores)
+        pull_v = torch.einsum("Bhst,Bsha->Bhta", lets.p, W_o_cot_z)
         pull_n1 = (
             scale * torch.einsum("Bhta,hda->Btd", product_2, self.W_k)
             + scale * torch.einsum("Bhta,hda->Btd", product_3, self.W_q)
             + torch.einsum("Bhta,hda->Btd", pull_v, self.W_v)
         )
-        back_z_part = z_centered * pull_n2 @ self.g2 + z_centered * pull_n1 @ self.g1
+        back_z_part = lets.z_centered * pull_n2 @ self.g2 + lets.z_centered * pull_n1 @ self.g1
         back_z_part_2 = (
-            pull_n2 * z_variance_rsqrt[:, :, None] * self.g2
-            + pull_n1 * z_variance_rsqrt[:, :, None] * self.g1
-            - 1 / D * (z_centered * (z_variance ** -1.5 * back_z_part)[:, :, None])
+            pull_n2 * lets.z_variance_rsqrt[:, :, None] * self.g2
+            + pull_n1 * lets.z_variance_rsqrt[:, :, None] * self.g1
+            - 1 / D * (lets.z_centered * (lets.z_variance ** -1.5 * back_z_part)[:, :, None])
         )
         back_z = back_z_part_2 - 2 * cot_z - back_z_part_2.mean(2)[:, :, None]
         if not params:
@@ -199,17 +211,17 @@ class Thick(rt.EnergyNetwork):
         return [back_z], {
             "tok": 32 * rt.ops.scatter_add(cot_z, fixed.idx, V),
             "pos": 32 * cot_z.sum(0),
-            "g1": (z_normalized * pull_n1).sum((0, 1)),
+            "g1": (lets.z_normalized * pull_n1).sum((0, 1)),
             "h1": pull_n1.sum((0, 1)),
-            "g2": (z_normalized * pull_n2).sum((0, 1)),
+            "g2": (lets.z_normalized * pull_n2).sum((0, 1)),
             "h2": pull_n2.sum((0, 1)),
-            "W_q": scale * torch.einsum("Bhta,Btd->hda", product_3, n1),
-            "W_k": scale * torch.einsum("Bhta,Btd->hda", product_2, n1),
-            "W_v": torch.einsum("Bhta,Btd->hda", pull_v, n1),
-            "W_o": torch.einsum("Bhta,Btd->had", torch.einsum("Bhsa,Bhts->Bhta", v, p), cot_z),
-            "W1": torch.einsum("Btd,Btf->df", n2, product),
+            "W_q": scale * torch.einsum("Bhta,Btd->hda", product_3, lets.n1),
+            "W_k": scale * torch.einsum("Bhta,Btd->hda", product_2, lets.n1),
+            "W_v": torch.einsum("Bhta,Btd->hda", pull_v, lets.n1),
+            "W_o": torch.einsum("Bhta,Btd->had", torch.einsum("Bhsa,Bhts->Bhta", lets.v, lets.p), cot_z),
+            "W1": torch.einsum("Btd,Btf->df", lets.n2, product),
             "b1": product.sum((0, 1)),
-            "W2": torch.einsum("Btd,Btf->fd", cot_z, functional.gelu(gelu_tanh_argument, approximate="tanh")),
+            "W2": torch.einsum("Btd,Btf->fd", cot_z, functional.gelu(lets.gelu_tanh_argument, approximate="tanh")),
             "b2": cot_z.sum((0, 1)),
         }
 
@@ -228,83 +240,61 @@ class Thick(rt.EnergyNetwork):
 
     def _force_jvp(self, states: rt.Tensors, fixed: Fixed, directions: rt.Tensors) -> list[Tensor]:
         """J directions, J = dF/dz."""
-        (z,) = states
         (v_z,) = directions
-        z_centered = z - z.mean(2)[:, :, None]
-        z_variance = (z_centered * z_centered).mean(2) + 1e-05
-        z_variance_rsqrt = z_variance.rsqrt()
-        z_normalized = z_centered * z_variance_rsqrt[:, :, None]
-        n1 = z_normalized * self.g1 + self.h1
-        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
-        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (scale * torch.einsum("Bhta,Bhsa->Bhts", q, k)).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        lets = self._lets(states, fixed)
         v_z_centered = v_z - v_z.mean(2)[:, :, None]
-        product = v_z_centered * z_variance_rsqrt[:, :, None]
-        product_2 = z_centered * (z_variance ** -1.5 * (z_centered * v_z_centered).sum(2))[:, :, None]
+        product = v_z_centered * lets.z_variance_rsqrt[:, :, None]
+        product_2 = lets.z_centered * (lets.z_variance ** -1.5 * (lets.z_centered * v_z_centered).sum(2))[:, :, None]
         v_n1 = product * self.g1 - 1 / D * (product_2 * self.g1)
         v_v = torch.einsum("Btd,hda->Bhta", v_n1, self.W_v)
-        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         v_q = torch.einsum("Btd,hda->Bhta", v_n1, self.W_q)
         v_k = torch.einsum("Btd,hda->Bhta", v_n1, self.W_k)
-        v_p_part = torch.einsum("Bhsa,Bhta->Bhts", k, v_q) + torch.einsum("Bhta,Bhsa->Bhts", q, v_k)
-        v_p_part_2 = p * v_p_part
-        v_p = scale * v_p_part_2 - scale * (p * v_p_part_2.sum(3)[:, :, :, None])
-        push_z_part = torch.einsum("Bhts,Bhsa->Bhta", p, v_v) + torch.einsum("Bhsa,Bhts->Bhta", v, v_p)
-        n2 = z_normalized * self.g2 + self.h2
-        gelu_tanh_slope_argument = n2 @ self.W1 + self.b1
+        v_p_part = torch.einsum("Bhsa,Bhta->Bhts", lets.k, v_q) + torch.einsum("Bhta,Bhsa->Bhts", lets.q, v_k)
+        v_p_part_2 = lets.p * v_p_part
+        v_p = scale * v_p_part_2 - scale * (lets.p * v_p_part_2.sum(3)[:, :, :, None])
+        push_z_part = torch.einsum("Bhts,Bhsa->Bhta", lets.p, v_v) + torch.einsum("Bhsa,Bhts->Bhta", lets.v, v_p)
         v_n2 = product * self.g2 - 1 / D * (product_2 * self.g2)
         push_z = (
             torch.einsum("Bhta,had->Btd", push_z_part, self.W_o)
-            + rt.ops.gelu_tanh_slope(gelu_tanh_slope_argument) * (v_n2 @ self.W1) @ self.W2
+            + rt.ops.gelu_tanh_slope(lets.gelu_tanh_argument) * (v_n2 @ self.W1) @ self.W2
             - 2 * v_z
         )
         return [push_z]
 
     def _correction(self, states: rt.Tensors, fixed: Fixed, directions: rt.Tensors) -> list[Tensor | None]:
         """(J_nc - J_nc^T) directions; J_nc is dF/dz of attention + ffn."""
-        (z,) = states
         (v_z,) = directions
-        z_centered = z - z.mean(2)[:, :, None]
-        z_variance = (z_centered * z_centered).mean(2) + 1e-05
-        z_variance_rsqrt = z_variance.rsqrt()
-        z_normalized = z_centered * z_variance_rsqrt[:, :, None]
-        n1 = z_normalized * self.g1 + self.h1
-        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
-        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (scale * torch.einsum("Bhta,Bhsa->Bhts", q, k)).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        lets = self._lets(states, fixed)
         v_z_centered = v_z - v_z.mean(2)[:, :, None]
-        product = v_z_centered * z_variance_rsqrt[:, :, None]
-        power = z_variance ** -1.5
-        product_2 = z_centered * (power * (z_centered * v_z_centered).sum(2))[:, :, None]
+        product = v_z_centered * lets.z_variance_rsqrt[:, :, None]
+        power = lets.z_variance ** -1.5
+        product_2 = lets.z_centered * (power * (lets.z_centered * v_z_centered).sum(2))[:, :, None]
         v_n1 = product * self.g1 - 1 / D * (product_2 * self.g1)
         v_v = torch.einsum("Btd,hda->Bhta", v_n1, self.W_v)
-        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         v_q = torch.einsum("Btd,hda->Bhta", v_n1, self.W_q)
         v_k = torch.einsum("Btd,hda->Bhta", v_n1, self.W_k)
-        v_p_part = torch.einsum("Bhsa,Bhta->Bhts", k, v_q) + torch.einsum("Bhta,Bhsa->Bhts", q, v_k)
-        v_p_part_2 = p * v_p_part
-        v_p = scale * v_p_part_2 - scale * (p * v_p_part_2.sum(3)[:, :, :, None])
-        turn_z_part = torch.einsum("Bhts,Bhsa->Bhta", p, v_v) + torch.einsum("Bhsa,Bhts->Bhta", v, v_p)
-        n2 = z_normalized * self.g2 + self.h2
-        gelu_tanh_slope_argument = n2 @ self.W1 + self.b1
-        gelu_tanh_slope = rt.ops.gelu_tanh_slope(gelu_tanh_slope_argument)
+        v_p_part = torch.einsum("Bhsa,Bhta->Bhts", lets.k, v_q) + torch.einsum("Bhta,Bhsa->Bhts", lets.q, v_k)
+        v_p_part_2 = lets.p * v_p_part
+        v_p = scale * v_p_part_2 - scale * (lets.p * v_p_part_2.sum(3)[:, :, :, None])
+        turn_z_part = torch.einsum("Bhts,Bhsa->Bhta", lets.p, v_v) + torch.einsum("Bhsa,Bhts->Bhta", lets.v, v_p)
+        gelu_tanh_slope = rt.ops.gelu_tanh_slope(lets.gelu_tanh_argument)
         v_n2 = product * self.g2 - 1 / D * (product_2 * self.g2)
         pull_n2 = v_z @ self.W2.T * gelu_tanh_slope @ self.W1.T
         W_o_v_z = torch.einsum("Btd,had->Btha", v_z, self.W_o)
-        pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_v_z)
-        p_pull_p = p * pull_p
-        pull_scores = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
-        pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_v_z)
+        pull_p = torch.einsum("Bhsa,Btha->Bhts", lets.v, W_o_v_z)
+        p_pull_p = lets.p * pull_p
+        pull_scores = p_pull_p - lets.p * p_pull_p.sum(3)[:, :, :, None]
+        pull_v = torch.einsum("Bhst,Bsha->Bhta", lets.p, W_o_v_z)
         pull_n1 = (
-            scale * torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhst->Bhta", q, pull_scores), self.W_k)
-            + scale * torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhts->Bhta", k, pull_scores), self.W_q)
+            scale * torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhst->Bhta", lets.q, pull_scores), self.W_k)
+            + scale * torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhts->Bhta", lets.k, pull_scores), self.W_q)
             + torch.einsum("Bhta,hda->Btd", pull_v, self.W_v)
         )
-        turn_z_part_2 = z_centered * pull_n2 @ self.g2 + z_centered * pull_n1 @ self.g1
+        turn_z_part_2 = lets.z_centered * pull_n2 @ self.g2 + lets.z_centered * pull_n1 @ self.g1
         turn_z_part_3 = (
-            pull_n2 * z_variance_rsqrt[:, :, None] * self.g2
-            + pull_n1 * z_variance_rsqrt[:, :, None] * self.g1
-            - 1 / D * (z_centered * (power * turn_z_part_2)[:, :, None])
+            pull_n2 * lets.z_variance_rsqrt[:, :, None] * self.g2
+            + pull_n1 * lets.z_variance_rsqrt[:, :, None] * self.g1
+            - 1 / D * (lets.z_centered * (power * turn_z_part_2)[:, :, None])
         )
         turn_z = (
             torch.einsum("Bhta,had->Btd", turn_z_part, self.W_o)

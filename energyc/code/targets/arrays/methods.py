@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from energyc.code.module.context import Context
 from energyc.code.plan import PlannedRoutine, statements_for
 from energyc.code.plan.routines import Signature
+from energyc.code.plan.shared import Block
 from energyc.code.targets.arrays.code import Code
 from energyc.code.targets.arrays.nodes import ArrayWriter
 from energyc.code.targets.arrays.routines import Codes, RoutineWriter
 from energyc.code.tree import facts
-from energyc.code.tree.expressions import Expr, Name, Tuple
+from energyc.code.tree.expressions import Attribute, Expr, Name, Tuple
 from energyc.code.tree.prose import one_line, wrapped
 from energyc.code.tree.statements import Assign, Body, Statement
+from energyc.derivation.derive import Output
 from energyc.derivation.notation import left_side
 from energyc.mathematics.ir import Node
 
 #: An early return, from the expressions of what is not summed.
 EarlyReturn = Callable[[Mapping[str, Code]], Body]
+#: Outputs of routines.
+Outputs = Sequence[Output]
+
+
+@dataclass(frozen=True)
+class Lets:
+    """The block that routines share, and the record in which they find it: its fields by their nodes."""
+
+    block: Block
+    fields: Mapping[Node, str]
+
+    @property
+    def names(self) -> dict[Node, Expr]:
+        """How they call what is in it."""
+        return {node: Attribute(Name("lets"), field) for node, field in self.fields.items()}
 
 
 class Routines:
@@ -28,6 +45,7 @@ class Routines:
     def __init__(self, context: Context, writer: ArrayWriter) -> None:
         self.context = context
         self.writer = writer
+        self.lets: Lets | None = None  #: What routines share, once its method is written.
 
     def own_names(self) -> tuple[dict[Node, Expr], dict[Node, Expr]]:
         """How routines call params and constants; and constants as truth values."""
@@ -40,12 +58,17 @@ class Routines:
         wishes: Mapping[Node, str],
         batch: Expr,
         early: EarlyReturn | None = None,
+        lets: Lets | None = None,
+        part_of: Outputs = (),
     ) -> tuple[RoutineWriter, Codes]:
         own, masks = self.own_names()
         self.writer.masks.update(masks)
-        with self.writer.scope({**own, **names}):
+        shared = {} if lets is None else lets.names
+        with self.writer.scope({**own, **names, **shared}):
             body = RoutineWriter(self.writer, self.context.globals.child(), wishes, batch)
-            return body, body.write(routine, early)
+            if lets is not None:
+                body.finds(lets.fields)
+            return body, body.write(routine, early, part_of)
 
     def fixed(self, fixed: Mapping[Node, str], batch: Expr) -> tuple[Body, tuple[Expr, ...]]:
         """The statements of what depends on clamps and params alone, and the values of its record, ``fixed`` last."""

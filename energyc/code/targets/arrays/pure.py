@@ -12,11 +12,13 @@ from energyc.code.module.context import Context
 from energyc.code.module.names import Identifiers
 from energyc.code.plan import PlannedRoutine
 from energyc.code.plan.routines import BLOCK, Prepared, Signature, slope_key
-from energyc.code.targets.arrays.methods import Routines, docstring, needed, unpacked
+from energyc.code.plan.shared import Block
+from energyc.code.targets.arrays.methods import Lets, Routines, docstring, needed, unpacked
 from energyc.code.targets.arrays.nodes import ArrayWriter
-from energyc.code.targets.arrays.routines import Codes
+from energyc.code.targets.arrays.routines import Codes, last_name
 from energyc.code.tree.expressions import Attribute, Constant, Dict, Expr, Name, String, Tuple, call, literal
-from energyc.code.tree.quotation import quote
+from energyc.code.tree.prose import wrapped
+from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Annotated, Assign, Class, Function, Parameter, Return
 from energyc.language.network import Network
 from energyc.mathematics.ir import Indicator, Node
@@ -29,6 +31,7 @@ _TYPES: Mapping[str, str] = MappingProxyType(
 )
 _BY_NAME = quote("dict[str, Array]")
 _NOISE = "np.zeros({shape}, {dtype}) if {x} is None else {x}"
+_LETS = quote_body("lets = lets_at(params, states, fixed)")
 
 
 class FunctionWriter(Routines):
@@ -82,18 +85,35 @@ class FunctionWriter(Routines):
     def _shape(self, node: Node, batch: Expr) -> Expr:
         return Tuple((batch, *(literal(self.context.sizes[dim]) for dim in node.dims)))
 
+    def shared(self, block: Block) -> tuple[Function, Class]:
+        """``lets_at`` and its record; the functions that are written afterwards begin with it."""
+        names, loads = self.inputs(Signature("_lets", ("states", "fixed"), "list", "", ()))
+        routine, c = PlannedRoutine("_lets", tuple(block.statements), ()), self.context
+        body, _ = self.body(routine, names, c.plan.names, quote("len(states[0])"), part_of=block.outputs)
+        fields = {node: body.named.get(node) or last_name(names[node]) for node in block.gives}
+        *others, last = (function_name(routine) for routine in block.routines)
+        doc = f"The lets, and parts of them, that {', '.join(others)} and {last} share."
+        lines = needed(loads, [*body.body, Return(call("Lets", *map(Name, fields.values())))])
+        parameters = (_params(), Parameter("states", Name("States")), Parameter("fixed", Name("Fixed")))
+        self.lets = Lets(block, fields)
+        record = array_record("Lets", {field: shape(node) for node, field in fields.items()})
+        return Function("lets_at", parameters, lines, Name("Lets"), tuple(wrapped(doc))), record
+
     def function(self, prepared: Prepared, planned: PlannedRoutine) -> Function:
         """A routine as a function."""
         signature = prepared.signature
         names, loads = self.inputs(signature)
         batched = next((c for c in ("states", "plus") if c in signature.arguments), None)
         batch = self.context.samples_fixed if batched is None else quote("len({x}[0])", x=Name(batched))
-        body, codes = self.body(planned, names, self.context.plan.names, batch)
+        lets = self.lets if self.lets is not None and signature.name in self.lets.block.routines else None
+        if lets is not None:
+            planned = lets.block.without(planned)
+        body, codes = self.body(planned, names, self.context.plan.names, batch, None, lets)
         returned, result = self._returned(signature, planned, codes)
         return Function(
             function_name(signature.name),
             (_params(), *(Parameter(a, Name(_TYPES[a])) for a in signature.arguments)),
-            needed(loads, [*body.body, Return(returned)]),
+            needed(loads, [*(() if lets is None else _LETS), *body.body, Return(returned)]),
             result,
             docstring(signature.doc, self.formulas(signature)),
         )

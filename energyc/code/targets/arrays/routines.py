@@ -16,6 +16,7 @@ from energyc.code.targets.arrays.sums import Term, full_axes, like_terms_collect
 from energyc.code.targets.arrays.wishes import Wishes
 from energyc.code.tree.expressions import Attribute, Expr, Name, Subscript, Tuple
 from energyc.code.tree.statements import Assign, Body, Statement
+from energyc.derivation.derive import Output
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Indicator, Node, walk
 from energyc.mathematics.sparse import selection_of
 
@@ -36,14 +37,24 @@ class RoutineWriter:
         self.reads: Counter[Node] = Counter()
         self.wishes = Wishes(self._short_name, self._own_name, {}, names)
 
-    def write(self, routine: PlannedRoutine, early: Callable[[Mapping[str, Code]], Body] | None = None) -> Codes:
+    def finds(self, named: Mapping[Node, str]) -> None:
+        """Nodes that have a line elsewhere, under their names."""
+        self.named.update(named)
+
+    def write(
+        self,
+        routine: PlannedRoutine,
+        early: Callable[[Mapping[str, Code]], Body] | None = None,
+        part_of: Sequence[Output] = (),
+    ) -> Codes:
         """The statements go to ``body``; returns the expressions of the outputs by key.
 
-        ``early`` gives an early return, for which only what is not summed is computed.
+        ``early`` gives an early return, for which only what is not summed is computed. ``part_of`` are outputs
+        of other routines that the statements are parts of, by which they are named.
         """
         late = summed_late(routine.statements, routine.outputs)
         self.reads = _reads(routine, late)
-        wishes = {o.node: o.wish for o in routine.outputs}
+        wishes = {o.node: o.wish for o in (*routine.outputs, *part_of)}
         self.wishes = Wishes(self._short_name, self._own_name, wishes, self.names)
         statements = [node for node in routine.statements if node not in late]
         plain = [output for output in routine.outputs if not output.summed]

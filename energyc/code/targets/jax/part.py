@@ -67,11 +67,16 @@ class Part:
     def equations(self) -> tuple[list[Function], list[Class]]:
         """The functions, and the records."""
         context, functions = self.context, self.functions
+        written, shared = list[Function](), list[Class]()
+        if context.block is not None:
+            function, record = functions.shared(context.block)
+            written.append(function)
+            shared.append(record)
         planned = zip(context.prepared, context.plan.routines, strict=True)
-        written = [functions.function(prepared, routine) for prepared, routine in planned]
+        written += [functions.function(prepared, routine) for prepared, routine in planned]
         written += functions_of(param_sets(self.network, context.params))
         context.drop_unread(tuple(written))
-        return [functions.prepare(), *written], self._records()
+        return [functions.prepare(), *written], [*self._records(), *shared]
 
     def _records(self) -> list[Class]:
         """The records of a network; what is fixed holds what step sizes are multiplied by, where it is chosen."""

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from energyc.code.module.context import Options
 from energyc.code.module.head import JAX, imports, origin
 from energyc.code.module.symbols import Symbols, definitions
-from energyc.code.tree import facts, python
+from energyc.code.targets.layout import laid_out
+from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Dict, Name, String, Tuple, call, literal
 from energyc.code.tree.prose import wrapped
 from energyc.code.tree.quotation import quote
-from energyc.code.tree.statements import Assign, Blank, Body, Class, Import, Module
+from energyc.code.tree.statements import Assign, Blank, Body, Class, Import
 from energyc.language.network import Network
 from energyc.runtime import RULES as DECLARED
 
@@ -33,7 +34,7 @@ def module_text(
     about = origin(network, options.rules, options, [line for text in said for line in wrapped(text)])
     imported = imports(facts.free_names(*body), JAX, Import("energyc", ("jax",), "ej"))
     sizes = definitions(symbols, body) or (Blank(),) * bool(constants)
-    return python.program(Module((*imported, *sizes, *body), about))
+    return laid_out("jax", about, imported, (*sizes, *body))
 
 
 def bound(rules: Sequence[str], others: Sequence[str]) -> Body:

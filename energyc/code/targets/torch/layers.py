@@ -86,9 +86,9 @@ def _layer_context(
     name: str, layer: ModulePlan, options: Options, names: Identifiers, known: Sequence[Symbols]
 ) -> Context:
     own = class_name(name)
-    fixed, held, holomorphic = (names.new(f"{own}{record}") for record in ("Fixed", "Held", "Holomorphic"))
+    fixed, lets, held, holomorphic = (names.new(f"{own}{made}") for made in ("Fixed", "Lets", "Held", "Holomorphic"))
     own = names.new(own)
-    class_names = ClassNames(own, fixed, LAYER_BASES, held, holomorphic)
+    class_names = ClassNames(own, fixed, LAYER_BASES, lets, held, holomorphic)
     chosen = replace(options, unproved=None, descends=False, biased={})
     return Context(layer, chosen, class_names, names, known)
 

@@ -10,12 +10,12 @@ from energyc.code.module.runtime import runtime
 from energyc.code.plan import PlannedRoutine
 from energyc.code.plan.routines import Prepared, Signature
 from energyc.code.targets.arrays.code import Code
-from energyc.code.targets.arrays.methods import EarlyReturn, Routines, docstring, needed
+from energyc.code.targets.arrays.methods import EarlyReturn, Outputs, Routines, docstring, needed
 from energyc.code.targets.arrays.routines import last_name
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Constant, Dict, Expr, List, Name, Number, String, Tuple, call
 from energyc.code.tree.prose import wrapped
-from energyc.code.tree.quotation import quote
+from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Assign, Function, If, Parameter, Return
 from energyc.mathematics.ir import Node
 
@@ -28,6 +28,7 @@ _RESULTS: Mapping[str, Expr] = MappingProxyType(
     }
 )
 _SELF = Parameter("self")
+_LETS = quote_body("lets = self._lets(states, fixed)")
 
 
 class MethodWriter(Routines):
@@ -59,12 +60,16 @@ class MethodWriter(Routines):
         statements: Sequence[Node],
         kept: Sequence[Node],
         wishes: Mapping[Node, str],
+        part_of: Outputs = (),
     ) -> tuple[Function, dict[Node, str]]:
-        """A method that computes statements at states, and gives those that are ``kept`` in a record; its fields."""
+        """A method that computes statements at states, and gives those that are ``kept`` in a record.
+
+        They have the names in ``wishes``, else such as say what they are in the outputs that they are ``part_of``.
+        """
         c = self.context
         names, loads = self.inputs(Signature(name, ("states", "fixed"), "list", "", ()))
         routine = PlannedRoutine(name, tuple(statements), ())
-        body, _ = self.body(routine, names, wishes, quote("len(states[0])"))
+        body, _ = self.body(routine, names, wishes, quote("len(states[0])"), part_of=part_of)
         fields = {node: body.named.get(node) or last_name(names[node]) for node in kept}
         returned = Return(call(record, *map(Name, fields.values())))
         parameters = (_SELF, Parameter("states", runtime("Tensors")), Parameter("fixed", Name(c.class_names.fixed)))
@@ -79,11 +84,14 @@ class MethodWriter(Routines):
         batch = self.context.samples_fixed if batched is None else quote("len({x}[0])", x=Name(batched))
         split = signature.split and any(output.summed for output in planned.outputs)
         early = _early_return(signature) if split else None
-        body, codes = self.body(planned, {**names, **(given or {})}, self.context.plan.names, batch, early)
+        lets = self.lets if self.lets is not None and signature.name in self.lets.block.routines else None
+        if lets is not None:
+            planned = lets.block.without(planned)
+        body, codes = self.body(planned, {**names, **(given or {})}, self.context.plan.names, batch, early, lets)
         return Function(
             signature.name,
             _parameters(signature, self.context.class_names),
-            needed(loads, [*body.body, _returned(signature, *codes)]),
+            needed(loads, [*(() if lets is None else _LETS), *body.body, _returned(signature, *codes)]),
             _RESULTS[signature.gives],
             docstring(signature.doc, self.formulas(signature)),
         )

@@ -7,10 +7,11 @@ from energyc.code.module.head import TORCH, imports, origin
 from energyc.code.module.printed import Printed
 from energyc.code.module.runtime import ALIAS
 from energyc.code.plan import ModulePlan
+from energyc.code.targets.layout import laid_out
 from energyc.code.targets.torch.layers import layered_part
 from energyc.code.targets.torch.part import network_part
-from energyc.code.tree import facts, python
-from energyc.code.tree.statements import Blank, Body, Import, Module
+from energyc.code.tree import facts
+from energyc.code.tree.statements import Body, Import
 
 
 def torch_module(planned: ModulePlan, options: Options) -> Printed:
@@ -31,4 +32,4 @@ def module(planned: ModulePlan, options: Options, own: Body, kernels: str = "", 
     rules, of_kernels = [rule.name for rule in planned.features.rules], [f"Kernels: {kernels}"] if kernels else []
     about = origin(planned.network, rules, options, of_kernels)
     imported = imports(facts.free_names(*own), TORCH, Import("energyc", ("runtime",), ALIAS), further)
-    return python.program(Module((Import("__future__", ("annotations",)), Blank(), *imported, *own), about))
+    return laid_out("torch", about, imported, own)

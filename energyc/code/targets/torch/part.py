@@ -11,6 +11,8 @@ from energyc.code.module.symbols import definitions
 from energyc.code.plan import plan, reached, statements_for
 from energyc.code.plan.rims import off_rims
 from energyc.code.plan.routines import correction
+from energyc.code.plan.shared import Block
+from energyc.code.targets.arrays.methods import Lets
 from energyc.code.targets.torch import classes as torch_class
 from energyc.code.targets.torch import holomorphic
 from energyc.code.targets.torch.methods import MethodWriter
@@ -64,6 +66,10 @@ def relaxing_part(
     writer = TorchWriter.of(context)
     methods = MethodWriter(context, writer)
     equations, records, classes = list[Statement](), list[Class](), list[Class]()
+    if context.block is not None:
+        shared, record = shared_method(methods, context.block)
+        equations.append(shared)
+        records.append(record)
     planned = zip(context.prepared, context.plan.routines, strict=True)
     equations += [methods.method(p, r) for p, r in planned if not p.signature.complex]
     if context.features.needs("held-correction"):
@@ -80,6 +86,16 @@ def relaxing_part(
     equations += param_sets(context)
     own = network_class(context, about, writer, head, tuple(equations), (*context.features.mixins, *bases))
     return (fixed_record(context), *records, *classes, own)
+
+
+def shared_method(methods: MethodWriter, block: Block) -> tuple[Function, Class]:
+    """``_lets`` and the record that it gives; the methods that are written afterwards begin with it."""
+    name, wishes = methods.context.class_names.lets, methods.context.plan.names
+    *others, last = block.routines
+    doc = f"The lets, and parts of them, that {', '.join(others)} and {last} share."
+    function, fields = methods.recorded("_lets", name, doc, block.statements, block.gives, wishes, block.outputs)
+    methods.lets = Lets(block, fields)
+    return function, torch_class.record(name, "The lets at some states, and parts of them.", fields)
 
 
 def held_methods(methods: MethodWriter) -> tuple[list[Function], Class]:
