@@ -138,7 +138,7 @@ class Claims(Slopes):
         whole = self.motion(node["rule"], lengths)
         terms = whole if node["rule"] == "flows" else moving(whole)
         rules = {"least": self.least, "proximal": self.proximal, "brouwer": self.brouwer}
-        rules |= {"monotone": self.single, "rims": self.single, "banach": self.banach, "flows": self.flows}
+        rules |= {"monotone": self.single, "banach": self.banach, "flows": self.flows}
         rules[node["rule"]](node, terms)
 
     def least(self, node: Node, terms: Sequence[Left]) -> None:

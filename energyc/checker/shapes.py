@@ -158,7 +158,7 @@ STEP = by(
 )
 #: The claim of an entry is for its readers: nothing rests on it.
 _ENTRY = {"claim": text, "formulas": map_of(text), "statement": OF_CERTIFICATES}
-_FACTS = record({}, {"squares": NAMES, "apart": NAMES, "kinks": PAIRS, "rims": NAMES, "sign": whole})
+_FACTS = record({}, {"squares": NAMES, "apart": NAMES, "kinks": PAIRS, "sign": whole})
 #: How deep premises are nested at most.
 DEPTH = 8
 

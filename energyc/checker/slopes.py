@@ -44,26 +44,10 @@ class Slopes(Terms):
             self.steady("banach", terms)
 
     def single(self, node: Node, terms: Sequence[Left]) -> None:
-        """That a force on closed convex sets rests once: some states are driven to rims, the others pulled together."""
-        rims, rule = node["facts"].get("rims", []), f"the rule {node['rule']}"
+        """That a force on closed convex sets, which pulls states together, rests once."""
         sizes = sized(node["statement"]["sizes"], self.spec)
-        for name in rims:
-            self.driven(name, terms, sizes)
-        if others := self.states.keys() - {*rims}:
-            require(self.monotone(node, sizes, terms, others) > 0, f"{rule}: m is not above 0")
-        else:
-            require(node["premises"] == [], f"{rule}: other premises")
-            self.steady(node["rule"], terms)
-
-    def driven(self, name: str, terms: Sequence[Left], sizes: Mapping[str, int]) -> None:
-        """That energies rise with each element of a state whose set has a lower rim, or fall to an upper one."""
-        require(all(term.word == "energy" for term in terms), "the rule rims: not all terms are energies")
-        formulas, kind = Formulas(self.spec, [name], (), whole=True), set_of(self.states[name])[0]
-        change = formulas.differential(total(summed(*formulas.equation(energy)) for energy in terms))
-        places = [lone(new_index(dim)) for dim in formulas.signature(name)]
-        slope = Bounds(self.whole, sizes).of_poly(formulas.at(change, name, places))
-        low, high = slope.positive and kind in ("box", "nonnegative"), (-slope).positive and kind == "box"
-        require(low or high, f"the rule rims: {name} is not driven to a rim of its set")
+        m = self.monotone(node, sizes, terms, self.states)
+        require(m > 0, f"the rule {node['rule']}: m is not above 0")
 
     def converges(self, node: Node) -> None:
         """That a step, with a length for each state, brings any two states closer by a factor ``rate`` below 1.

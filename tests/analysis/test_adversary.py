@@ -96,21 +96,6 @@ def test_uniqueness() -> None:
         assert survives(found) == (case is together)
 
 
-@pytest.mark.parametrize(
-    "body, holds",
-    [
-        ("state z[D] in [0, 1]\nenergy e = sum[d](tanh(z[d]))", True),
-        ("state z[D] in [-1, 1]\nenergy e = sum[d](z[d]^2)", False),
-        ("state z[D] in [0, 1], y[D]\nenergy e = sum[d](z[d] + y[d]^2*(1 + z[d]))", True),
-        ("state z[D] in [0, 1], y[D]\nenergy e = sum[d](z[d] + z[d]*y[d] + y[d]^2)", False),
-    ],
-)
-def test_one_equilibrium_beside_rims(body: str, holds: bool) -> None:
-    """That z is driven to a rim, which it is not where it, or y, may turn the force on it."""
-    case = judge(body)
-    assert survives(case.adversary.against_monotone(case.monotone, proved("rims", "z"))) == holds
-
-
 def test_a_bounded_energy_that_oscillates_has_a_floor() -> None:
     """Sums of cosines may fall a few times in a row on a way outward."""
     network = resolve(read("kuramoto"), Choices(overrides={"pi": "-1"}))

@@ -9,17 +9,16 @@ import pytest
 
 from energyc.language.diagnostics import Source
 from energyc.mathematics.functions import FUNCTIONS
-from energyc.mathematics.ir import ONE, IndexExpr
+from energyc.mathematics.ir import ONE
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import Choices, resolve
 from energyc.proofs.conservativeness.classify import classify
 from energyc.proofs.conservativeness.potential import is_potential
 from energyc.proofs.conservativeness.witness import find_witness
 from energyc.proofs.enclosures.intervals import Interval, mapped
-from energyc.proofs.fields.conditions import FALSE, TRUE, condition_key
 from energyc.proofs.fields.problem import ForceField
 from energyc.proofs.fields.sizes import small_sizes
-from tests.analysis.build import A0, A1, A2, Build, integer, op, plus, times
+from tests.analysis.build import A0, A1, A2, Build, integer, op, times
 from tests.analysis.spelled import network_of, spelled
 
 
@@ -73,33 +72,6 @@ def test_intervals_enclose_every_function(name: str) -> None:
             value = FUNCTIONS[name].value(points + shift)
             assert np.all(enclosure.low <= value) and np.all(value <= enclosure.high), name
         assert width or np.all(enclosure.high - enclosure.low < 1e-10 * (1 + np.abs(enclosure.high)))
-
-
-# ---------------------------------------------------------------- conditions
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "same"),
-    [
-        (op("<=", A1, A0), op(">=", A0, A1), True),
-        (op("<", A1, plus(A0, 1)), op("<=", A1, A0), True),
-        (op("not", op("<=", A1, A0)), op(">", A1, A0), True),
-        (op("==", A0, plus(A1, 1)), op("==", op("-", A0, integer(1)), A1), True),
-        (op("==", times(2, A0), times(2, A1)), op("==", A1, A0), True),
-        (op("<=", A1, A0), op("<=", A0, A1), False),
-        (op("<=", A1, A0), op("<", A1, A0), False),
-        (op("<=", op("abs", op("-", A0, A1)), integer(2)), op("<=", op("abs", op("-", A1, A0)), integer(2)), True),
-        (op("and", op("<=", A0, A1), op("!=", A0, A1)), op("and", op("!=", A1, A0), op("<=", A0, A1)), True),
-    ],
-)
-def test_conditions_that_mean_the_same(a: IndexExpr, b: IndexExpr, same: bool) -> None:
-    assert (condition_key(a, (0, 1)) == condition_key(b, (0, 1))) == same
-
-
-def test_conditions_that_are_constant() -> None:
-    assert condition_key(op("<=", A0, A0), (0,)) == TRUE
-    assert condition_key(op("<", A0, A0), (0,)) == FALSE
-    assert condition_key(op("==", times(2, A0), plus(times(2, A1), 1)), (0, 1)) == FALSE
 
 
 # ---------------------------------------------------------------- sizes

@@ -138,17 +138,6 @@ NOT_MONOTONE = {
 }  # fmt: skip
 
 
-def at_rims(states: list[str], squares: list[str]) -> Iterator[Json]:
-    """One equilibrium, and rest, where some of the states, or all, are said to be driven to rims."""
-    for some in range(2 ** len(states)):
-        rims = [name for k, name in enumerate(states) if some >> k & 1]
-        others = {name: "1" for name in states if name not in rims}
-        curved = [form(others, SMALL, None, squares)] if others else []
-        plain = {"steps": "plain", "sizes": {}, "layer": None}
-        yield node("rims", {"kind": "unique", **plain, "for": FOR["unique"]}, curved, {"rims": rims})
-        yield node("rims", {"kind": "rest", "steps": "plain", **REST}, curved, {"rims": rims})
-
-
 def forged_curves(text: str) -> Iterator[Json]:
     states = read_spec(text, None)["states"]
     squares: list[list[str]] = [[], *([each] for each in (*SQUARES, *FORGED))]
@@ -157,7 +146,6 @@ def forged_curves(text: str) -> Iterator[Json]:
         for sizes in ({}, {"N": 4}):
             yield root(text, unique(curved, sizes))
         yield root(text, rest(curved))
-        yield from (root(text, tree) for tree in at_rims([*states], chosen))
         if not chosen:
             steep = {**curved, "statement": {**curved["statement"], "L": "1000"}}
             yield root(text, converges(steep, "999999/1000000"))
@@ -180,53 +168,6 @@ ONCE = [
 def test_no_tree_shows_one_equilibrium_where_none_was(body: str) -> None:
     text = spec_of(body)
     assert [made for made in forged_curves(text) if answer(made, text).verdict == "yes"] == []
-
-
-#: Energies that drive a state to a rim of its set and pull the others together, with that state.
-DRIVEN = {
-    "state z[D] in [0, 1]\nenergy e = sum[d](tanh(z[d]))": "z",
-    "state z[D] in [0, 1]\nenergy e = -sum[d](softplus(z[d]))": "z",
-    "state z[D] in nonnegative\nenergy e = sum[d](softplus(z[d]) + tanh(z[d]))": "z",
-    "state z[D] in [0, 1], y[D]\nenergy e = sum[d](z[d] + z[d]*y[d]^2 + y[d]^2)": "z",
-    "param v[D] = 1/4 in [1/10, 1/2]\nstate z[D] in [0, 1], y[D] in [-1, 1]\n"
-    "energy e = sum[d](v[d]*z[d]*(2 + tanh(y[d])) + y[d]^4 + y[d]^2)": "z",
-}
-#: Those that do not: no tree by rims gets yes.
-NOT_DRIVEN = {
-    "no rim below": "state z[D]\nenergy e = sum[d](z[d])",
-    "no rim above": "state z[D] in nonnegative\nenergy e = -sum[d](z[d])",
-    "a slope that may be 0": "state z[D] in [0, 1]\nenergy e = sum[d](z[d]^2 * (z[d] - 1)^2)",
-    "an input of any sign": "state z[D] in [0, 1]\nenergy e = sum[d](x[d]*z[d])",
-    "a param that may be 0": "param v[D] = 1 in nonnegative\nstate z[D] in [0, 1]\nenergy e = sum[d](v[d]*z[d])",
-    "another state of any sign": "state z[D] in [0, 1], y[D]\nenergy e = sum[d](z[d]*y[d] + y[d]^2)",
-    "some elements": "state z[D] in [0, 1]\nenergy e = sum[d | d > 0](z[d])",
-    "one element": "state z[D] in [0, 1]\nenergy e = z[0]",
-    "a simplex": "state z[D] in simplex[D]\nenergy e = sum[d](z[d])",
-    "others that are loose": "state z[D] in [0, 1], y[D]\nenergy e = sum[d](z[d] + y[d]^4 - y[d]^2)",
-    "others that it makes loose": "state z[D] in [0, 1], y[D] in [-1, 1]\n"
-    "energy e = sum[d](2*z[d] + y[d]^2 - z[d]*y[d]^2)",
-    "a force": "state z[D] in [0, 1]\nenergy e = sum[d](z[d])\nforce f on z[d] = 3*z[d]",
-    "what is frozen": "state z[D] in [1/2, 1]\nenergy e = sum[d](z[d] - frozen(z[d])*z[d]^2)",
-    "a kink upward": "state z[D] in [0, 1], y[D]\nenergy e = sum[d](z[d] + y[d]^2 + abs(y[d]))\n"
-    "relax { proximal = off }",
-}
-
-
-@pytest.mark.parametrize("body", DRIVEN)
-def test_one_equilibrium_beside_rims(body: str) -> None:
-    text = spec_of(body)
-    (tree,) = (entry for entry in certified(text)["claims"] if entry["statement"]["kind"] == "unique")
-    assert (tree["rule"], tree["facts"]) == ("rims", {"rims": [DRIVEN[body]]})
-    assert verdict(text, tree) == "yes"
-    for facts in ({"rims": []}, {"rims": ["x"]}, {}):
-        assert verdict(text, {**tree, "facts": facts}) == "no"
-
-
-@pytest.mark.parametrize("name", NOT_DRIVEN)
-def test_no_tree_by_rims(name: str) -> None:
-    text = spec_of(NOT_DRIVEN[name])
-    trees = [root(text, tree) for tree in at_rims([*read_spec(text, None)["states"]], [])]
-    assert trees and [tree for tree in trees if answer(tree, text).verdict == "yes"] == []
 
 
 #: Forces with the largest m and the least L that hold for all params on their sets, which some of them attain.

@@ -6,7 +6,7 @@ the reason given is that this is a bug of the compiler. It proves nothing itself
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -126,12 +126,8 @@ class Adversary:
         if judged.verdict != "proved":
             return judged
         places = [*self._places([*self.forces.values()])]
-        held = judged.proof.about if judged.proof is not None else ()
-        found = monotone.curvature(monotone.norms(places[0].around.sizes)).without(held)
-        least_pull = found.bounds()[0] if found.states else 0.0
-        if any(place.turns(self.forces, name) for place in places for name in held):
-            return _contradicted("the force drives a state to either rim")
-        if any(place.pulls_less(self.forces, least_pull, held) for place in places):
+        least_pull = monotone.curvature(monotone.norms(places[0].around.sizes)).bounds()[0]
+        if any(place.pulls_less(self.forces, least_pull) for place in places):
             return _contradicted("the force pulls two states together by less than m says")
         return judged
 
@@ -316,19 +312,9 @@ class Places:
             outward = self.forced(forces, ends) * ends
         return bool(np.any(np.sum(outward[:, unbounded], axis=1) > 0))
 
-    def turns(self, forces: Mapping[str, Node], name: str) -> bool:
-        """Whether the force on entries of a state is of either sign."""
-        found = self.forced(forces, self.scattered())[:, self.entries(self._named[name])]
-        return bool(np.any(found > 0) and np.any(found < 0))
-
-    def pulls_less(self, forces: Mapping[str, Node], least: float, held: Collection[str] = ()) -> bool:
-        """Whether a force pulls two states together by less than ``least`` times their distance; near and far ones.
-
-        They are the same in the states that are ``held``.
-        """
+    def pulls_less(self, forces: Mapping[str, Node], least: float) -> bool:
+        """Whether a force pulls two states together by less than ``least`` times their distance; near and far ones."""
         first, second = self.scattered(), self.scattered()
-        for name in held:
-            second[:, self.entries(self._named[name])] = first[:, self.entries(self._named[name])]
         for other in (second, self.inside(first + 1e-3 * (second - first))):
             with np.errstate(all="ignore"):
                 pulls, apart = self.forced(forces, other) - self.forced(forces, first), other - first

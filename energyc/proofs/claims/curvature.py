@@ -10,7 +10,7 @@ multiplied out into products, each of which is bounded by :class:`~energyc.proof
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -86,13 +86,6 @@ class Curvature:
         if not np.isfinite(total).all():
             return math.inf
         return float(np.linalg.norm(total, 2)) * (1 + ROUNDING)
-
-    def without(self, held: Collection[str]) -> Curvature:
-        """The bounds where some states are held."""
-        kept = [k for k, name in enumerate(self.states) if name not in held]
-        block = np.ix_(kept, kept)
-        parts = (replace(part, low=part.low[block], high=part.high[block]) for part in self.parts)
-        return replace(self, states=tuple(self.states[k] for k in kept), parts=tuple(parts))
 
     @property
     def loose(self) -> list[str]:

@@ -132,33 +132,10 @@ class Monotone:
         m, most = found.bounds()
         numbers = {name: value for name, value in (("m", m), ("L", most)) if math.isfinite(value)}
         if not m > 0:
-            return self._beside_rims(about) or Judgement("undecided", _why_loose(found, m), numbers=numbers)
+            return Judgement("undecided", _why_loose(found, m), numbers=numbers)
         because = f"the force pulls states together: -v . J v >= {m:.4g} |v|^2"
         proof = Step("monotone", f"{about} has one equilibrium", (Step("curvature", because),), by=self)
         return Judgement("proved", because, proof, numbers)
-
-    def _beside_rims(self, about: str) -> Judgement | None:
-        """The same of a force that drives some states to a rim of their sets, and pulls all others together."""
-        others = self.bounds.without(self.rims)
-        m = others.bounds()[0] if others.states else math.inf
-        if not (self.rims and m > 0):
-            return None
-        ends = "a rim of its set" if len(self.rims) == 1 else "rims of their sets"
-        because = f"the force drives {', '.join(self.rims)} to {ends}"
-        if others.states:
-            because += f", and pulls all else together: -v . J v >= {m:.4g} |v|^2"
-        proof = Step("rims", f"{about} has one equilibrium", (), self.rims, self)
-        return Judgement("proved", because, proof, {"m": m} if others.states else {})
-
-    @cached_property
-    def rims(self) -> tuple[str, ...]:
-        """The states that energies alone drive to a rim of their boxes: at rest they are there, wherever others are."""
-        ranges = {name: self._enclosures.range(force) for name, force in self.rest.forces.items()}
-        sets = {name: state.constraint for name, state in self.network.states.items()}
-        boxes = {name: s for name, s in sets.items() if s is not None and s.kind in ("box", "nonnegative")}
-        down = [n for n, s in boxes.items() if (-ranges[n]).positive and (s.kind == "nonnegative" or s.low is not None)]
-        up = [n for n, s in boxes.items() if ranges[n].positive and s.high is not None]
-        return (*down, *up) if self.rest.is_gradient and not self.moves_proximally else ()
 
     @cached_property
     def bounds(self) -> Curvature:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from energyc.mathematics.ir import Add, Coefficient, Einsum, Indicator, Node, walk
 from energyc.mathematics.ir.indexing import Affine, IndexExpr
 from energyc.proofs.fields.conditions import Linear, linear
 from energyc.proofs.fields.problem import ForceField
-from energyc.proofs.fields.structured import NONE, Structures, squared, turned, with_room
+from energyc.proofs.fields.structured import NONE, Structures, turned, with_room
 
 SMALLEST = 3
 #: The largest size of a dim whose conditions may be proved at that size only.
@@ -121,13 +121,6 @@ def square_dims(field: ForceField, read: Iterable[Node] | None = None) -> tuple[
     sets = ((node, turned(node, parts, field.sizes)) for node, parts in field.structure.items() if node in inputs)
     dims = {node.dims[k] for node, parts in sets for part in parts for k in (*part.rows, *part.columns)}
     return tuple(dim for dim in field.sizes if dim in dims)
-
-
-def with_sets_at(field: ForceField, pinned: Sizes) -> ForceField:
-    """The field with all that is known of its params at the sizes ``pinned``, some of its own."""
-    if not field.structure or not set(square_dims(field)) <= {dim for dim, _ in pinned}:
-        return field
-    return replace(field, structure=squared(field.structure, field.sizes))
 
 
 def _labels(node: Node) -> tuple[str, ...]:

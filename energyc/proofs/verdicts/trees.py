@@ -143,15 +143,9 @@ class Trees:
         except TooWeak:
             return make(dict(self.network.extents))
 
-    def _single(self, proof: Step, sizes: Mapping[str, int]) -> tuple[list[Json], str, Json]:
-        """The premises, steps and facts by which there is one equilibrium: of states that are not at rims, m."""
-        rims = proof.about if proof.rule == "rims" else ()
-        lengths = dict.fromkeys((name for name in self.network.states if name not in rims), Fraction(1))
-        premises = [self._curved(proof, lengths, sizes)] if lengths else []
-        steps = premises[0]["statement"]["steps"] if premises else "plain"
-        for name in rims:
-            self._reader.driven(name, self._moving(proof), sizes)
-        return premises, steps, {"rims": [*rims]} if rims else {}
+    def _pulled(self, proof: Step, sizes: Mapping[str, int]) -> Json:
+        """The premise by which there is one equilibrium: m for steps of length 1."""
+        return self._curved(proof, dict.fromkeys(self.network.states, Fraction(1)), sizes)
 
     def _moving(self, proof: Step) -> Sequence[Left]:
         return moving(self._reader.motion(proof.rule))
@@ -161,9 +155,9 @@ class Trees:
             return self._by_banach(proof, {"kind": "unique", "steps": "plain", **self._quantified("unique")})
 
         def tree(sizes: Mapping[str, int]) -> Json:
-            premises, steps, facts = self._single(proof, sizes)
-            written = {"steps": steps, "sizes": {**sizes}, **self._quantified("unique")}
-            return _node(proof.rule, {"kind": "unique", **written}, premises, facts)
+            pulled = self._pulled(proof, sizes)
+            written = {"steps": pulled["statement"]["steps"], "sizes": {**sizes}, **self._quantified("unique")}
+            return _node(proof.rule, {"kind": "unique", **written}, [pulled])
 
         return self._at_sizes(tree)
 
@@ -259,7 +253,7 @@ class Trees:
         statement = {"kind": "rest", "steps": "plain", "lengths": {}, **self._quantified("rest")}
         if proof.rule == "banach":
             return self._by_banach(proof, statement)
-        if proof.rule in ("monotone", "rims"):
+        if proof.rule == "monotone":
             return self._at_sizes(lambda sizes: self._single_rest(proof, statement, sizes))
         curved = [name for name, state in self.network.states.items() if not is_convex(state.constraint)]
         lengths = {name: str(Fraction(repr(self.network.relax.step_for(name)))) for name in curved}
@@ -278,15 +272,16 @@ class Trees:
         return _node(proof.rule, {**statement, **at}, premises, facts)
 
     def _single_rest(self, proof: Step, statement: Json, sizes: Mapping[str, int]) -> Json:
-        premises, steps, facts = self._single(proof, sizes)
-        return _node(proof.rule, {**statement, "steps": steps, "sizes": {**sizes}}, premises, facts)
+        pulled = self._pulled(proof, sizes)
+        steps = pulled["statement"]["steps"]
+        return _node(proof.rule, {**statement, "steps": steps, "sizes": {**sizes}}, [pulled])
 
     def _floor(self, proof: Step) -> Json:
         energies = self._energies
         statement = {"kind": "floor", "of": energies, "attained": True, "sizes": {}, **self._quantified("floor")}
         if proof.rule == "convex":
             return self._at_sizes(
-                lambda sizes: _node("convex", {**statement, "sizes": {**sizes}}, self._single(proof, sizes)[0])
+                lambda sizes: _node("convex", {**statement, "sizes": {**sizes}}, [self._pulled(proof, sizes)])
             )
         parts = [*parts_of(self.equations, energies)]
         premises = [*(self._grouped(parts) if proof.rule == "outgrown" else self._together(parts, proof.rule))]
