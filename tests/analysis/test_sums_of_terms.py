@@ -27,7 +27,7 @@ def explained(body: str) -> str:
 
 
 def test_two_halves_that_are_a_gradient_together(tmp_path: Path, capfd: Capture) -> None:
-    told = run(capfd, "check", written(tmp_path, spec(halves()))).out
+    told = run(capfd, "check", written(tmp_path, spec(halves())), "--verbose").out
     assert f"  query, key together: conservative (proved)\n    potential {POTENTIAL}\n" in told
     found = energyc.check(spec(halves())).to_json()
     assert found["class"] == "conservative"
@@ -44,7 +44,7 @@ def test_two_halves_that_are_a_gradient_together(tmp_path: Path, capfd: Capture)
 @pytest.mark.slow
 def test_a_sum_that_is_refuted_has_a_witness_of_its_own(tmp_path: Path, capfd: Capture) -> None:
     body = UNTIED + halves()
-    told = run(capfd, "check", written(tmp_path, spec(body))).out
+    told = run(capfd, "check", written(tmp_path, spec(body)), "--verbose").out
     assert "  ffn, query, key together: not-conservative (refuted by a witness)\n    dF z[" in told
     assert "  query, key together: conservative (proved)\n    potential " in told
     together = energyc.check(spec(body)).to_json()["together"]
@@ -57,7 +57,7 @@ def test_a_sum_that_is_refuted_has_a_witness_of_its_own(tmp_path: Path, capfd: C
 
 @pytest.mark.slow
 def test_a_sum_that_is_undecided_says_what_was_tried(tmp_path: Path, capfd: Capture) -> None:
-    told = run(capfd, "check", written(tmp_path, spec(halves() + UNKNOWN))).out
+    told = run(capfd, "check", written(tmp_path, spec(halves() + UNKNOWN)), "--verbose").out
     assert "  query, key, odd together: undecided\n    tried: " in told
     together = energyc.check(spec(halves() + UNKNOWN)).to_json()["together"]
     assert together["class"] == "undecided" and together["evidence"] == "none" and together["deciding"] == ["odd"]
