@@ -142,7 +142,7 @@ class Claims(Slopes):
         rules[node["rule"]](node, terms)
 
     def least(self, node: Node, terms: Sequence[Left]) -> None:
-        """Where the energy takes its least value, a step along its slope rests, if it falls at all of its kinks."""
+        """Where the energy attains its minimum, a step along its slope rests, if it falls at all of its kinks."""
         self.takes_its_least(node, terms)
         lengths, bounds = node["statement"]["lengths"], Bounds(self.formulas, node["statement"]["sizes"])
         for energy in terms:

@@ -318,7 +318,7 @@ readout out[c] = y[c]
 def test_a_temperature_within_the_bound_contracts() -> None:
     """T max silu' = 0.909 * 1.09984 < 1; then a fixed point exists (Banach)."""
     found = classes(LAYER.format("0.909"))
-    step = claim(found, "a step S of y", "contraction")
+    step = claim(found, "step map of y", "contraction")
     assert step.verdict == "proved"
     assert -1 < step.numbers["low"] < step.numbers["high"] < 1
     assert claim(found, "the network", "an equilibrium exists").verdict == "proved"
@@ -326,7 +326,7 @@ def test_a_temperature_within_the_bound_contracts() -> None:
 
 def test_a_temperature_beyond_the_bound_expands() -> None:
     """At T = 1.5 and eta = 1 the step's slope is 1.5 max silu' = 1.6498, where the paper's condition asks for less."""
-    step = claim(classes(LAYER.format("1.5")), "a step S of y", "contraction")
+    step = claim(classes(LAYER.format("1.5")), "step map of y", "contraction")
     assert step.verdict == "refuted"
     assert "1.649" in step.evidence
 

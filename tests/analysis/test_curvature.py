@@ -14,8 +14,8 @@ import energyc
 from energyc.language.diagnostics import Source
 from energyc.language.network import Network
 from energyc.pipeline import Choices, resolve
-from energyc.proofs.claims.curvature import Curvature, Part, least_eigenvalue, rate_of, steps_to
 from energyc.proofs.claims.classes import CONVERGES, UNIQUE
+from energyc.proofs.claims.curvature import Curvature, Part, least_eigenvalue, rate_of, steps_to
 from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.verdicts.in_notation import classes_of
 from energyc.runtime.equations.inputs import prepared

@@ -135,7 +135,7 @@ def test_the_step_is_two_over_m_and_most() -> None:
 @pytest.mark.parametrize(
     "old, new, said",
     [
-        (" in norm[1/2],", ",", "pair may push states apart"),
+        (" in norm[1/2],", ",", "the curvature of pair has no known lower bound"),
         ("state s[J] in [-1, 1]", "state s[J] in sphere[J]", "the set of s is not convex"),
         ("sum[k](y[k]^2)", "sum[k](y[k]^2) + sum[k](exp(y[k]))", "the slope of own has no bound"),
     ],

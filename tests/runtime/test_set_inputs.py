@@ -160,7 +160,7 @@ def test_nothing_is_at_rest_where_the_force_reads_the_step(case: Case) -> None:
     verdicts = {name: rule.verdict for name, rule in pipeline.classify(resolved(SPEC)).rules.items()}
     assert {name for name, verdict in verdicts.items() if verdict != "inadmissible"} == {"bptt", "tbptt"}
     why = pipeline.classify(resolved(SPEC)).rules["implicit"].why
-    assert why == "the force changes from step to step, so that nothing is at rest: z reads t, u reads t"
+    assert why == "the force depends on the step number, so there is no equilibrium: z reads t, u reads t"
 
 
 def test_verify_says_that_there_is_no_equilibrium() -> None:

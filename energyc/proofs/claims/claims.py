@@ -118,7 +118,7 @@ class Judge:
             if found is not None:
                 found = self.adversary.against_contraction(name, found)
                 contracts = found.verdict == "proved" and len(self.forces) == 1
-                yield _claim(f"a step S of {name}, all else held", CONTRACTION, found)
+                yield _claim(f"step map of {name} (other states fixed)", CONTRACTION, found)
         resting, monotone = replace(self.resting, floor=least, contracts=contracts), self.monotone
         judged = resting.judged(self.called, self.kernel, lambda: self.adversary.pushes_outward)
         judged = self.adversary.against_rest(judged)

@@ -17,10 +17,10 @@ from energyc.proofs.fields.problem import ForceField
 
 CLAIM = "bounded below"
 _BECAUSE = {
-    "compact": "continuous, and its states are kept in compact sets",
+    "compact": "continuous on compact sets",
     "sum": "each of its terms is bounded below",
-    "norms": "squares of the states outweigh products of them",
-    "alone": "each element stands alone, and is driven back from far out",
+    "norms": "coercive: a positive definite quadratic form bounds it",
+    "alone": "separable and coercive",
 }
 
 
@@ -43,7 +43,7 @@ def floor_of(network: Network, base: ForceField, kernel: Kernel, couples: Callab
         found = _shown(kernel, "alone", whole) or found
     if found is None:
         refuted = falling_ray(network, base, roaming(network))
-        return Floor(refuted or undecided("no rule shows a floor, and no ray was met along which it falls"))
+        return Floor(refuted or undecided("no rule proves a lower bound, and no ray along which it falls was found"))
     return found
 
 
@@ -66,6 +66,6 @@ def _said(tree: Tree, powers: dict[str, Fraction], attained: bool) -> tuple[str,
     rules = {part["rule"] for part in tree["premises"]}
     if "outgrown" in rules:
         kind = "squares" if {*powers.values()} <= {2} else "powers"
-        return "outgrown", f"{kind} of the states outgrow all terms that may be negative"
+        return "outgrown", f"coercive: {kind} of the states outgrow all terms that may be negative"
     rule = next((rule for rule in ("norms", "alone") if rule in rules), "compact" if attained else "sum")
     return rule, _BECAUSE[rule]

@@ -133,7 +133,7 @@ class Monotone:
         numbers = {name: value for name, value in (("m", m), ("L", most)) if math.isfinite(value)}
         if not m > 0:
             return Judgement("undecided", _why_loose(found, m), numbers=numbers)
-        because = f"the force pulls states together: -v . J v >= {m:.4g} |v|^2"
+        because = f"the force is strongly monotone: -v . J v >= {m:.4g} |v|^2"
         proof = Step("monotone", f"{about} has one equilibrium", (Step("curvature", because),), by=self)
         return Judgement("proved", because, proof, numbers)
 
@@ -217,6 +217,7 @@ def _monotone(same: _Same) -> Monotone:
 def _why_loose(found: Curvature, m: float) -> str:
     terms = " and ".join(found.loose) or "no term"
     if not found.loose:
-        return "the force need not pull states together: no energy bends upward in all directions"
-    extent = "without a bound" if m == -math.inf else f"by up to {-m:.4g} |v|^2 in all"
-    return f"{terms} may push states apart, {extent}"
+        return "not strongly monotone: no energy is convex in all directions"
+    if m == -math.inf:
+        return f"the curvature of {terms} has no known lower bound"
+    return f"-v . J v is bounded below only by {m:.4g} |v|^2, because of {terms}"

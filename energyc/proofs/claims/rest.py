@@ -16,7 +16,7 @@ from energyc.proofs.claims.sets import is_convex, roaming
 from energyc.proofs.enclosures.nodes import Enclosures
 from energyc.proofs.fields.problem import ForceField
 
-NOTHING = "nothing shows one; it need not rest"
+NOTHING = "no rule proves one; the dynamics may not converge"
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class Rest:
     def _rules(self, floor: Step | None) -> Iterator[tuple[str, str]]:
         """The rules that may show an equilibrium, in the order in which they are tried, and why it follows."""
         if floor is not None and self.is_gradient:
-            yield "least", "the energy takes its least value"
+            yield "least", "the energy attains its minimum"
             if proximal_of(self.network):
-                yield "proximal", "the energy takes its least value, and proximal steps rest on its kinks"
+                yield "proximal", "the energy attains its minimum, at which proximal steps are stationary"
             return
         if floor is not None:
-            yield "flows", "flows are 0 where the energy takes its least value"
-        damped = "the states are damped, and what drives them grows more slowly than they do (Brouwer)"
+            yield "flows", "flows vanish at the minimum of the energy"
+        damped = "the damping outgrows the other forces (Brouwer)"
         compact = "a step maps the compact convex sets of the states into themselves (Brouwer)"
         yield "brouwer", damped if roaming(self.network) else compact
 
@@ -73,20 +73,20 @@ class Rest:
         return tuple(Step("damped", f"{name} is damped, what drives it grows more slowly") for name in damped)
 
     def _where_it_need_not_rest(self) -> str:
-        """Why a step need not rest where the energy takes its least value."""
+        """Why a step need not rest where the energy attains its minimum."""
         curved = ", ".join(name for name, s in self.network.states.items() if not is_convex(s.constraint))
         if curved and self.enclosures.continuous(self.forces.values()):
-            return f"the energy takes its least value, where a step that is short enough rests on {curved}"
-        return "the energy takes its least value, maybe where its force jumps: no step rests there"
+            return f"the energy attains its minimum, at which short enough steps are stationary on {curved}"
+        return "the energy attains its minimum, possibly where the force jumps and no step is stationary"
 
     @cached_property
     def unsteady(self) -> str:
         """Why no state stays where it is from step to step; empty where nothing speaks against it."""
         network = self.network
         if network.numbered:
-            return f"the force changes from step to step: {', '.join(network.numbered)} reads t"
+            return f"the force depends on the step number: {', '.join(network.numbered)} reads t"
         if any(name in network.batch_mates for name in network.terms):
-            return "a statistic of the batch makes the samples act on one another"
+            return "batch statistics couple the samples"
         return ""
 
     @cached_property

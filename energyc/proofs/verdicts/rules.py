@@ -197,7 +197,7 @@ class Facts:
         if "trajectory" in rule.needs and self.irreversible:
             return RuleVerdict("inadmissible", self.irreversible, "implicit")
         if "trajectory" not in rule.needs and self.numbered:
-            why = f"the force changes from step to step, so that nothing is at rest: {', '.join(self.numbered)}"
+            why = f"the force depends on the step number, so there is no equilibrium: {', '.join(self.numbered)}"
             return RuleVerdict("inadmissible", why, "bptt")
         if rule.truncates and self.cut_short:
             return RuleVerdict("biased", self.cut_short, "bptt")

@@ -16,7 +16,7 @@ ROOM = 100
 def evidence(term: TermReport | SumReport) -> str:
     """Describe the evidence for the class of a term."""
     if isinstance(term, TermReport) and term.metric is not None:
-        return f"moves by its energy's gradient in the metric {term.metric}, which is proved symmetric"
+        return f"gradient flow with metric {term.metric}, which is proved symmetric"
     phrases = {"gradient": "written as an energy", "proof": "proved", "witness": "refuted by a witness"}
     phrases["none"] = "an energy that jumps" if term.witness is not None else ""
     description = phrases.get(term.evidence, term.evidence)
