@@ -10,8 +10,9 @@ from energyc.checker.algebra import limited, total
 from energyc.checker.bounds import Bounds
 from energyc.checker.case import Case, Refused, require
 from energyc.checker.claims import reader
+from energyc.checker.entries import ENTRIES, FILE
 from energyc.checker.forms import sized
-from energyc.checker.shapes import ENTRIES, FILE, Malformed, expect
+from energyc.checker.shapes import Malformed, expect
 from energyc.checker.statements import composed
 from energyc.checker.symmetry import ON_SETS, QUANTIFIERS, symmetries
 from energyc.checker.syntax import Left, NotCovered, consts_of, expression, left_side

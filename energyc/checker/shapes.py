@@ -1,4 +1,4 @@
-"""The shape of a file of certificates: which fields stand where, and what each value is."""
+"""Shapes of values in a file of certificates, and how shapes are put together."""
 
 from __future__ import annotations
 
@@ -119,65 +119,6 @@ def by(field: str, shapes: Mapping[str, Shape]) -> Shape:
 
 
 NAMES, PAIRS, SIZES, LENGTHS = list_of(text), list_of(list_of(text, 2)), map_of(whole), map_of(fraction)
-_ABOUT = {"kind": text, "layer": or_null(text), "for": text}
-_SIZED = {**_ABOUT, "sizes": SIZES}
-_PROOF = {**_SIZED, "by": NAMES}
-_STEPS = {"steps": text, "lengths": LENGTHS}
-#: The statements of certificates, and of rule trees, by kind.
-OF_CERTIFICATES = by(
-    "kind",
-    {
-        "gradient": record({**_PROOF, "of": NAMES}),
-        "symmetric": record({**_PROOF, "of": text_or(NAMES), "across": flag}),
-        "matrix": record({**_PROOF, "of": text, "by": list_of(text, 2)}),
-        "metric": record({**_PROOF, "of": text, "by": list_of(text, 1)}),
-    },
-)
-OF_TREES = by(
-    "kind",
-    {
-        "floor": record({**_SIZED, "of": NAMES, "attained": flag}),
-        "part": record({"kind": text, "of": PAIRS, "confines": LENGTHS, "given": NAMES}),
-        "rest": record({**_SIZED, **_STEPS}),
-        "damped": record({"kind": text, "of": list_of(text, 1)}),
-        "unique": record({**_SIZED, "steps": text}),
-        "converges": record({**_SIZED, **_STEPS, "rate": fraction}),
-        "curved": record({"kind": text, **_STEPS, "m": fraction, "L": or_null(fraction)}),
-        "contraction": record({**_SIZED, "of": text, "step": fraction}),
-        "semidefinite": record({**_ABOUT, "of": text, "by": NAMES}),
-        "invertible": record({**_ABOUT, "of": text, "by": text}),
-        "positive": record({**_ABOUT, "of": text, "by": text, "given": NAMES}),
-    },
-)
-STEP = by(
-    "rule",
-    {
-        "slope": record({"rule": text, "force": left, "is": text}),
-        "potential": record({"rule": text, "energy": text}),
-    },
-)
-#: The claim of an entry is for its readers: nothing rests on it.
-_ENTRY = {"claim": text, "formulas": map_of(text), "statement": OF_CERTIFICATES}
-_FACTS = record({}, {"squares": NAMES, "apart": NAMES, "kinks": PAIRS, "sign": whole})
-#: How deep premises are nested at most.
-DEPTH = 8
-
-
-def premise(value: Any, at: str) -> None:
-    """A node of a rule tree."""
-    if at.count("premises") > DEPTH:
-        raise Malformed(f"{at} is nested more than {DEPTH} premises deep")
-    record(_NODE)(value, at)
-
-
-_NODE = {"statement": OF_TREES, "rule": text, "premises": list_of(premise), "facts": _FACTS}
-#: The shape of an entry of each list of a file.
-ENTRIES = {
-    "certificates": record({**_ENTRY, "steps": list_of(STEP)}),
-    "claims": record({**_ENTRY, **_NODE}),
-}
-#: A file, whose entries are judged each by itself.
-FILE = record(
-    {"format": text, "version": whole, "consts": LENGTHS, **dict.fromkeys(ENTRIES, list_of(anything))},
-    {"network": text, "uncertified": list_of(record({"claim": text, "reason": text}))},
-)
+#: The fields of most statements: what they are about, and for what they hold.
+ABOUT = {"kind": text, "layer": or_null(text), "for": text}
+SIZED = {**ABOUT, "sizes": SIZES}

@@ -9,28 +9,18 @@ from typing import Any
 
 from energyc.checker.judge import FORMAT, VERSION
 from energyc.mathematics.calculus import gradient
-from energyc.proofs.claims import claims, floor, positivity
-from energyc.proofs.claims.classes import CONTRACTION, CONVERGES, EQUILIBRIUM, UNIQUE, Claim
+from energyc.proofs.claims import floor
+from energyc.proofs.claims.classes import Claim
 from energyc.proofs.claims.judgement import at_sizes
 from energyc.proofs.conservativeness.certified import Symmetries
 from energyc.proofs.conservativeness.classify import Classification, classify
 from energyc.proofs.conservativeness.forces import field_from
 from energyc.proofs.conservativeness.verdict import Verdict
-from energyc.proofs.verdicts.trees import Trees
+from energyc.proofs.verdicts.trees import KINDS, Trees
 
 Json = dict[str, Any]
 #: A certificate, or the reason why there is none.
 Written = Json | str
-#: The claims that have rule trees, and the kinds of their statements.
-WITH_TREES = {
-    floor.CLAIM: "floor",
-    EQUILIBRIUM: "rest",
-    UNIQUE: "unique",
-    CONVERGES: "converges",
-    CONTRACTION: "contraction",
-    positivity.CLAIM: "positive",
-    claims.INVERTIBLE: "invertible",
-}
 LISTS = ("certificates", "claims")
 
 
@@ -84,8 +74,8 @@ class Gate:
 
     def _written(self, claim: Claim) -> Written:
         assert claim.proof is not None
-        if claim.claim in WITH_TREES:
-            return self.trees.shown(WITH_TREES[claim.claim], claim.proof)
+        if claim.claim in KINDS:
+            return self.trees.shown(KINDS[claim.claim], claim.proof)
         return claim.proof.tree or "the format has no certificate of this claim"
 
     def _note(self, claim: str, written: Written) -> None:

@@ -22,6 +22,9 @@ from energyc.language.network import Network
 from energyc.language.syntax import ast
 from energyc.language.syntax.unparse import unparse
 from energyc.mathematics.ir import NoRule
+from energyc.proofs.claims import floor, positivity
+from energyc.proofs.claims.claims import INVERTIBLE
+from energyc.proofs.claims.classes import CONTRACTION, CONVERGES, EQUILIBRIUM, UNIQUE
 from energyc.proofs.claims.judgement import LIPSCHITZ, Found, Step, Tree
 from energyc.proofs.claims.monotone import Monotone
 from energyc.proofs.claims.positivity import Squares
@@ -31,6 +34,16 @@ from energyc.proofs.conservativeness.formulas import Equations, formulas_of
 from energyc.proofs.verdicts.slopes import Slopes, TooWeak
 
 Json = dict[str, Any]
+#: The kinds of the statements of claims that have rule trees.
+KINDS = {
+    floor.CLAIM: "floor",
+    EQUILIBRIUM: "rest",
+    UNIQUE: "unique",
+    CONVERGES: "converges",
+    CONTRACTION: "contraction",
+    positivity.CLAIM: "positive",
+    INVERTIBLE: "invertible",
+}
 #: A part of an energy: the name of that, and the part.
 Part = tuple[str, str]
 
