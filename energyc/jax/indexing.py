@@ -113,7 +113,7 @@ def segment_sum(x: Array, index: Array, axis: int, size: int) -> Array:
 
 
 def segment_count(index: Array, size: int) -> Array:
-    """How often each of ``0 ... size - 1`` is in the index of a sample."""
+    """Count how often each of ``0 ... size - 1`` occurs in the index of a sample."""
     return 1.0 * jax.vmap(lambda at: jnp.zeros(size, jnp.int32).at[at].add(1))(lax.collapse(index, 1))
 
 

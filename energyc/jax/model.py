@@ -117,7 +117,7 @@ class Settings:
 
     @property
     def exact(self) -> bool:
-        """Whether a free phase that is learned from has a fixed number of steps."""
+        """Return whether a free phase that is learned from has a fixed number of steps."""
         return self.tolerance is None or self.inference
 
 

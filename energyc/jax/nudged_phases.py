@@ -178,7 +178,7 @@ def _balanced(moves: Array, drifts: Array, eps: float, order: int, largest: floa
 
 
 def _lets_go(at: Equilibrium, push: Push, found: Array, trial: Array, known: Any, order: int) -> Array:
-    """Whether a nudge that is far stronger than the trial moves states which that left held."""
+    """Return whether a nudge that is far stronger than the trial moves states which that left held."""
     moved, drifted, scales, eps, rows = known
 
     def lets_go(beta: Array) -> Array:

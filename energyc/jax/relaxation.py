@@ -31,7 +31,7 @@ def step(model: Model, params: Params, states: States, fixed: Fixed) -> States:
 
 
 def residual(model: Model, params: Params, states: States, fixed: Fixed) -> Array:
-    """How far the next step of all states at once leads: [batch]."""
+    """Return the length of the next joint step of all states: [batch]."""
     return System(model, params, fixed).residual(states)
 
 
@@ -152,7 +152,7 @@ def _shaken(x: Array) -> Array:
 
 
 class Controller(NamedTuple):
-    """What chooses the step sizes of a relaxation.
+    """Controller of the step sizes of a relaxation.
 
     ``bound`` is the last estimate of the curvature, ``age`` the steps since, ``kept`` and ``last`` are the states and
     the residuals at the look before.

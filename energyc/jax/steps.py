@@ -119,11 +119,11 @@ class System:
     # ------------------------------------------------------------ how far a step leads
 
     def residual(self, states: States) -> Array:
-        """How far the next step of all states at once leads: [batch]."""
+        """Return the length of the next joint step of all states: [batch]."""
         return self.change(states, self.simple_step(states))
 
     def change(self, before: States, after: States) -> Array:
-        """How far a step leads, by the measure of the settings: [batch], infinite where it is not finite."""
+        """Return the length of a step, in the norm of the settings: [batch], infinite if it is not finite."""
         model = self.model
         match model.settings.measure:
             case "energy":

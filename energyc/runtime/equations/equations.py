@@ -36,11 +36,11 @@ class Equations(GeneratedEquations):
         steps: int,
         change: Tensor | None = None,
     ) -> bool:
-        """Whether the kernel of a phase took these states, and moved them."""
+        """Return whether the kernel of a phase took these states, and moved them."""
         return False
 
     def _holds(self, step: Sequence[float]) -> bool:
-        """Whether a state is held by its step, which an exact block in a kernel does not read."""
+        """Return whether a state is held by its step, which an exact block in a kernel does not read."""
         return self.relax_solver == "blocks" and 0 in step
 
     def _settle_(
@@ -79,7 +79,7 @@ class Equations(GeneratedEquations):
         change: Tensor,
         most: int,
     ) -> bool:
-        """Whether a kernel repeated ``a <- seeds + P^T (I + step J)^T a`` in place; P is that of ``moved``.
+        """Return whether a kernel repeated ``a <- seeds + P^T (I + step J)^T a`` in place; P is that of ``moved``.
 
         Each sample goes on, ``most`` steps at most, until one changes it by no more than ``change`` [batch], which
         becomes how far the last one led.
@@ -93,7 +93,7 @@ class Equations(GeneratedEquations):
     def _adjoining_steps_(
         self, states: list[Tensor], a: list[Tensor], fixed: Fixed, targets: Tensors, count: int, step: Sequence[float]
     ) -> bool:
-        """Whether a kernel made steps of ``adjoint``, states and what moves beside them, in place."""
+        """Return whether a kernel made steps of ``adjoint``, states and what moves beside them, in place."""
         return not self._holds(step) and self._ran("adjoining", [*states, *a], fixed, targets, step, count)
 
     def _kept_steps_(
@@ -121,7 +121,7 @@ class Equations(GeneratedEquations):
         first: int,
         step: Sequence[float],
     ) -> bool:
-        """Whether a kernel went back through steps: ``cotangents`` in place, ``sums`` and ``slopes`` added to.
+        """Return whether a kernel went back through steps: ``cotangents`` in place, ``sums`` and ``slopes`` added to.
 
         ``kept`` is what ``_kept_steps_`` gave, ``first`` the number of the first of them. The slopes are those of
         ``_step_vjp``, one behind the other.
@@ -171,11 +171,11 @@ class Equations(GeneratedEquations):
         raise NotImplementedError
 
     def _rounds_steps(self, states: Tensors) -> bool:
-        """Whether rounded products are any other in a step of a free phase from these states."""
+        """Return whether rounded products are any other in a step of a free phase from these states."""
         return True
 
     def _contrasting(self) -> AbstractContextManager[None]:
-        """Where phases move whose difference is the gradient: products that are precise enough for it."""
+        """Context of phases whose difference is the gradient: products precise enough for it."""
         return nullcontext()
 
     def _rounding(self) -> float:

@@ -23,7 +23,7 @@ class GeneratedEquations(PhaseSettings, NetworkFacts):
     """
 
     def _precise(self) -> AbstractContextManager[None]:
-        """Where a linear system is solved: products in full precision."""
+        """Context of a linear solve: products in full precision."""
         return nullcontext()
 
     def _prepare(self, *given: Tensor) -> Fixed:
@@ -39,7 +39,7 @@ class GeneratedEquations(PhaseSettings, NetworkFacts):
         return []
 
     def _start(self, fixed: Fixed) -> list[Tensor]:
-        """Where the states start: at zero; one sample where nothing is clamped."""
+        """Return initial states of zero, for one sample if nothing is clamped."""
         batch = len(fixed[:1][0]) if self.clamp_shapes or self.noise_shapes else 1
         return [
             torch.zeros((batch, *shape), device=self.device, dtype=self.dtype) for shape in self.state_shapes.values()
@@ -166,7 +166,7 @@ class GeneratedEquations(PhaseSettings, NetworkFacts):
         return self._project_adjoint(at, cotangents)
 
     def _at_edges(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> int:
-        """How many entries rest at the edge of a kink that moves proximally."""
+        """Count the entries that rest at the edge of a kink that moves proximally."""
         return 0
 
     def _weights_vjp(self, fixed: Fixed, pulls: Tensors) -> dict[str, Tensor]:
@@ -203,7 +203,7 @@ class GeneratedEquations(PhaseSettings, NetworkFacts):
         return {name: slopes[name] for name in self.force_params}
 
     def _clamped(self, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
-        """Where states are held in a clamped phase, None where they are free."""
+        """Return the values of clamped states in a clamped phase, None for free ones."""
         raise ValueError(f"{self.name} was compiled without a rule that clamps states")
 
     def _correction(self, states: Tensors, fixed: Fixed, directions: Tensors) -> list[Tensor | None]:

@@ -1,4 +1,4 @@
-"""What a user gives a network: dictionaries of tensors, checked and put in order, and the settings of a call."""
+"""Inputs of a network: dictionaries of tensors, checked and ordered, and the settings of a call."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def tensors_of(net: Equations, kind: str, values: object) -> dict[str, Tensor]:
 
 
 def is_wider(x: Tensor, dtype: torch.dtype) -> bool:
-    """Whether a dtype does not hold the digits of real numbers."""
+    """Return whether a dtype does not hold the digits of real numbers."""
     return x.is_floating_point() and torch.finfo(x.dtype).eps < torch.finfo(dtype).eps
 
 
@@ -147,7 +147,7 @@ def refuse_not_finite(net: Equations, tensors: dict[str, Tensor]) -> dict[str, T
 
 
 def given(net: Equations) -> int:
-    """How many tensors are given: clamps and noises, which come first in what is fixed."""
+    """Count the tensors that are given: clamps and noises, the first fields of ``Fixed``."""
     return len(net.clamp_shapes) + len(net.noise_shapes)
 
 
@@ -342,7 +342,7 @@ class LayerNoise(NamedTuple):
     given: Mapping[str, Tensor]
 
     def of(self, layer: Any, number: int) -> dict[str, Tensor]:
-        """Those of a copy of a layer, by its own names."""
+        """Return those of a copy of a layer, by its own names."""
         own = {name: f"{layer.name}.{name}" for name in layer.noise_shapes}
         given = {name: self.given[whole] for name, whole in own.items() if whole in self.given}
         return {name: x[:, number] for name, x in given.items()} if layer.name in self.copies else given

@@ -14,7 +14,7 @@ from .records import shaped
 
 
 class PhaseSettings:
-    """How a network relaxes and is nudged; a generated class overrides what its spec sets.
+    """Settings of relaxation and nudging; a generated class overrides those that its spec sets.
 
     It declares that as ``relaxation = rt.Relax(steps=20)`` and ``nudging = rt.Nudge(steps=8)``, which become the
     attributes ``relax_steps`` and ``nudge_steps``. A network may be given others.
@@ -193,7 +193,7 @@ class NetworkFacts(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the network lives."""
+        """Return the device of the network."""
         return self._anchor.device
 
     @property
@@ -208,12 +208,12 @@ class NetworkFacts(nn.Module):
 
     @property
     def constrained(self) -> bool:
-        """Whether a state is kept in a set, or has a kink that it moves by a proximal step."""
+        """Return whether a state is kept in a set, or has a kink that it moves by a proximal step."""
         return self.kinked or bool(self.state_sets)
 
     @property
     def coupled(self) -> bool:
-        """Whether a sample now depends on the others of its batch."""
+        """Return whether a sample now depends on the others of its batch."""
         return self.batch_mates == "always" or (self.batch_mates == "training" and self.training)
 
     @property

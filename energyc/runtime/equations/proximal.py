@@ -79,7 +79,7 @@ class ProximalEquations(Equations):
         return force
 
     def _at_edges(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> int:
-        """How many entries a kink of theirs just holds: the force on them is as large as its weight.
+        """Count the entries that a kink just holds: the force on them is as large as its weight.
 
         There a derivative by params or by a nudge is one-sided.
         """
@@ -114,7 +114,7 @@ class ProximalEquations(Equations):
 
 
 def close(length: Tensor, threshold: Tensor, near: float) -> Tensor:
-    """Where a length is a threshold above 0, but for rounding."""
+    """Return where a length equals a threshold above 0, up to rounding."""
     return ((length - threshold).abs() <= near * threshold) & (threshold > 0)
 
 

@@ -43,7 +43,7 @@ def rows_of(fixed: AnyFixed, rows: Tensor) -> AnyFixed:
 
 
 class Relaxed(NamedTuple):
-    """Where a relaxation ended.
+    """The end of a relaxation.
 
     States by name, residual [batch], steps taken [batch], what was recorded: [steps + 1, batch, ...] each, and the last
     step size of each state.
@@ -137,7 +137,7 @@ class Gradients(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """How a phase runs: its steps, the step size of each state, and when it may stop.
+    """Settings of a phase: its steps, the step size of each state, and its stopping criterion.
 
     ``steps`` None runs to convergence. With ``auto`` a free phase chooses its step sizes itself.
     """

@@ -83,7 +83,7 @@ class Kernels:
         self.failure: str | None = None
 
     def serve(self, name: str, states: Tensors, products: str | None = None) -> bool:
-        """Whether a kernel takes these states; the first time it is built, and where that fails a warning says why.
+        """Return whether a kernel takes these states; the first time it is built, and where that fails a warning says why.
 
         It takes any ``products``: one that is not made for those in bfloat16 has none that would gain by it.
         """
@@ -98,7 +98,7 @@ class Kernels:
         return self.failure is None
 
     def rounds(self, name: str) -> bool:
-        """Whether a kernel rounds the operands of a product where it is asked to."""
+        """Return whether a kernel rounds the operands of a product where it is asked to."""
         return name in self.rounded
 
     def run(
@@ -146,7 +146,7 @@ class Kernels:
 
 
 def pointers(tensors: Tensors) -> ctypes.Array[ctypes.c_void_p]:
-    """Where tensors are."""
+    """Return the device of tensors."""
     return (ctypes.c_void_p * len(tensors))(*(x.data_ptr() for x in tensors))
 
 
@@ -217,7 +217,7 @@ class Library:
             self.died |= kept.died - self.ran
 
     def _tried(self, name: str, sizes: str, numbers: bytes) -> str | None:
-        """How a kernel ended the process that made its first step; None where it did not, or there was no process."""
+        """Return how the first step of a kernel ended its process; None if it did not, or if there was no process."""
         if not sys.executable:  # an application that embeds Python
             return None
         with self._private_folder() as folder:

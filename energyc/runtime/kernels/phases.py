@@ -20,10 +20,10 @@ class PhaseKernels(Protocol):
     pairs: bool
 
     def serve(self, name: str, states: Tensors, products: str | None = None) -> bool:
-        """Whether a kernel takes these states and products; where one could and does not, a warning says once why."""
+        """Return whether a kernel takes these states and products; where one could and does not, a warning says once why."""
 
     def rounds(self, name: str) -> bool:
-        """Whether a kernel rounds the operands of a product where it is asked to."""
+        """Return whether a kernel rounds the operands of a product where it is asked to."""
 
     def run(
         self,
@@ -75,7 +75,7 @@ class KernelNetwork(EnergyNetwork):
         steps: int,
         change: Tensor | None = None,
     ) -> bool:
-        """Whether the kernel of a phase took these states, and moved them."""
+        """Return whether the kernel of a phase took these states, and moved them."""
         name = self._serving(phase, states)
         if name is None:
             return False

@@ -14,7 +14,7 @@ except ImportError:
 
 
 def has_triton() -> bool:
-    """Whether Triton is installed."""
+    """Return whether Triton is installed."""
     return triton is not None
 
 
@@ -24,7 +24,7 @@ def jit(function: Callable[..., Any]) -> Any:
 
 
 def interpreted() -> bool:
-    """Whether Triton interprets its kernels."""
+    """Return whether Triton interprets its kernels."""
     return os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "yes", "on", "y")
 
 

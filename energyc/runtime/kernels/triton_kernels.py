@@ -59,7 +59,7 @@ class TritonKernels:
         self.failure: str | None = None
 
     def serve(self, name: str, states: Tensors, products: str | None = None) -> bool:
-        """Whether a kernel takes these states and products; where one could and does not, a warning says once why."""
+        """Return whether a kernel takes these states and products; where one could and does not, a warning says once why."""
         x = states[0]
         if name not in self.names or x.dtype not in (torch.float32, torch.float64) or len(x) == 0:
             return False
@@ -74,7 +74,7 @@ class TritonKernels:
         return reason is None
 
     def rounds(self, name: str) -> bool:
-        """Whether a kernel rounds the operands of a product where it is asked to: any does."""
+        """Return whether a kernel rounds the operands of a product where it is asked to: any does."""
         return True
 
     def run(
@@ -227,7 +227,7 @@ def _numbers(scalars: tuple[float, ...], dtype: torch.dtype, device: torch.devic
 
 
 def dot_precision() -> str:
-    """How a kernel rounds the operands of a product in float32: as torch does on a GPU."""
+    """Return how a kernel rounds operands of float32 products: as torch does on a GPU."""
     return "tf32" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "ieee"
 
 

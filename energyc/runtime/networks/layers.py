@@ -133,7 +133,7 @@ class Relaxation:
         }
 
     def relaxed(self, net: LayeredNetwork) -> Relaxed:
-        """Where the layers ended; the residual of a sample is the largest of its layers', its steps are the most."""
+        """Return where the layers ended; the residual and the steps of a sample are the largest of its layers."""
         phases = self.all_phases()
         residual, count = worst([p.residual for p in phases]), worst([p.steps for p in phases])
         return Relaxed(self.states(net), residual, count, {})

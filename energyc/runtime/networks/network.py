@@ -37,7 +37,7 @@ from ..tensors.states import Tensors, filled
 
 
 class Answering(Equations):
-    """What a network does with layers or without: it reads answers off states, and keeps params on their sets.
+    """Base of networks with and without layers: reads answers off states, and keeps params on their sets.
 
     States, clamps and targets are dicts of tensors by the spec's names, [batch, ...] each.
     """
@@ -180,7 +180,7 @@ class EnergyNetwork(Answering):
 
     @property
     def _joins(self) -> bool:
-        """Whether two nudged phases are one batch; samples that depend on each other are not mixed."""
+        """Return whether two nudged phases are one batch; samples that depend on each other are not mixed."""
         together = self.device.type != "cpu" if self.nudge_together is None else self.nudge_together
         return together and not self.coupled
 
@@ -191,7 +191,7 @@ class EnergyNetwork(Answering):
 
     @torch.no_grad()
     def start(self, clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Where the states start, projected on their sets."""
+        """Return the initial states, projected on their sets."""
         return self._named(starting_states(self, None, prepared(self, clamps)))
 
     @torch.no_grad()

@@ -53,7 +53,7 @@ MOST_TRIALS = 8
 
 
 class Trial(NamedTuple):
-    """How far a nudge of strength 1 moves each state in a nudged phase, and how far it moves without one.
+    """Displacement of each state in a nudged phase for a nudge of strength 1, and its drift without one.
 
     Both are root mean squares relative to the state's size, or, where it has none but noise, to the largest one's. A
     move that is nothing but rounding is 0: it says nothing about the strength. ``strength`` is that of the trial, and

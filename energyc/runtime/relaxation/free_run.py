@@ -44,7 +44,7 @@ class FreeRun:
 
 
 class Observer(ABC):
-    """What is shown the steps of a free phase."""
+    """Observer of the steps of a free phase."""
 
     @abstractmethod
     def before_step(self, run: FreeRun, number: int, states: list[Tensor]) -> Tensors | None:

@@ -26,7 +26,7 @@ ALONG = 0.25
 
 
 class StepMethod(ABC):
-    """How a network moves its states from one step to the next, in place.
+    """Update of the states from one step to the next, in place.
 
     ``uses_known_force``: whether a step can use a force that is known at the states already.
     """

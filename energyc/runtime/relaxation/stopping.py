@@ -116,7 +116,7 @@ class InferenceExit(EarlyExit):
 
 
 class Batch:
-    """What the samples of a batch say of each other: nothing where each is on its own."""
+    """Coupling of the samples of a batch: none if each stands for itself."""
 
     #: Whether each sample is on its own.
     is_independent = True

@@ -71,7 +71,7 @@ def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors,
 def adjoined(
     net: Equations, states: list[Tensor], a: list[Tensor], fixed: Fixed, targets: Tensors, step: Sequence[float]
 ) -> tuple[list[Tensor], Tensors]:
-    """What moves beside the states after a step, and the force by which they move."""
+    """Return what moves beside the states after a step, and the force by which they move."""
     slopes = filled(net._cost_force(states, fixed, targets), states)
     back = filled(net._force_adjoint(states, fixed, a), states)
     moved = [x + h * (b + c) for x, b, c, h in zip(a, back, slopes, step)]

@@ -211,7 +211,7 @@ def first_largest_of_many(x: Tensor, axes: tuple[int, ...]) -> Tensor:
 
 
 def segment_count(index: Tensor, size: int, dtype: torch.dtype) -> Tensor:
-    """How many entries of each sample's ``index [batch, ...]`` are each of ``0 ... size - 1``."""
+    """Count, for each sample, how often each of ``0 ... size - 1`` occurs in ``index [batch, ...]``."""
     index = index.flatten(1)
     ones = torch.ones((), device=index.device, dtype=dtype).expand(index.shape)
     return ones.new_zeros((len(index), size)).scatter_add_(1, index, ones)

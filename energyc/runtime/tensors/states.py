@@ -27,7 +27,7 @@ def norm(x: Tensor) -> Tensor:
 
 
 def at_hand(x: Tensor) -> bool:
-    """Whether a look at values costs nothing; on a GPU it waits until all that was asked for before is done."""
+    """Return whether a look at values costs nothing; on a GPU it waits until all that was asked for before is done."""
     return x.device.type == "cpu"
 
 

@@ -1,4 +1,4 @@
-"""What the functions of the API share: data and choices as they take them, and where their notes go."""
+"""Shared by the functions of the API: their data and choices, and where notes go."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _unfit(network: Network, why: str, help_text: str) -> UserError:
 
 
 def _is_cross_entropy(tree: ast.Spec) -> bool:
-    """Whether a spec's cost is a cross entropy."""
+    """Return whether a spec's cost is a cross entropy."""
     costs = [s.right for s in tree.statements if isinstance(s, ast.Equation) and s.word == "cost"]
     return any(isinstance(cost, ast.Apply) and cost.name.text == "cross_entropy" for cost in costs)
 

@@ -25,7 +25,7 @@ JSON_ENDINGS = (".json",)
 
 @dataclass(frozen=True, repr=False)
 class Exported(Result):
-    """What was written: its ``text``, the ``file`` if there is one, and ngspice's judgement of a netlist.
+    """Result of an export: its ``text``, the ``file`` if there is one, and ngspice's judgement of a netlist.
 
     ``facts`` are the network, the kind and the sample.
     """
@@ -41,7 +41,7 @@ class Exported(Result):
 
     @property
     def passed(self) -> bool:
-        """Whether ngspice, if it was asked, agrees."""
+        """Return whether ngspice, if it was asked, agrees."""
         return self.judgement is None or self.judgement.passed
 
     def to_json(self) -> dict[str, Any]:

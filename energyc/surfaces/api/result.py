@@ -26,7 +26,7 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Whether the command's exit status is 0."""
+        """Return whether the command's exit status is 0."""
         return True
 
     def __str__(self) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class OfFolder(Result):
-    """What is done with the folder of a run, or of several; it is a path: ``open(run / "run.json")``."""
+    """Operations on the folder of a run, or of several. It is a path: ``open(run / "run.json")``."""
 
     folder: Path
 

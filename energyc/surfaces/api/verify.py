@@ -40,7 +40,7 @@ class Verified(Tabular):
 
     @property
     def passed(self) -> bool:
-        """Whether every rule that should be faithful is."""
+        """Return whether every rule that should be faithful is."""
         return self.verification.fidelity.passed
 
     def to_json(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class VerifiedRuns(Result):
 
     @property
     def passed(self) -> bool:
-        """Whether all passed."""
+        """Return whether all passed."""
         return all(run.passed for run in self.runs.values())
 
     def to_json(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class HeldAgainstReference(Result):
 
     @property
     def passed(self) -> bool:
-        """Whether every quantity agrees."""
+        """Return whether every quantity agrees."""
         return self.held.passed
 
     def to_json(self) -> dict[str, Any]:
