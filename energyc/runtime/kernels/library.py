@@ -83,7 +83,7 @@ class Kernels:
         self.failure: str | None = None
 
     def serve(self, name: str, states: Tensors, products: str | None = None) -> bool:
-        """Return whether a kernel takes these states; the first time it is built, and where that fails a warning says why.
+        """Return whether a kernel takes these states. It is built at first use; a failure is one warning.
 
         It takes any ``products``: one that is not made for those in bfloat16 has none that would gain by it.
         """

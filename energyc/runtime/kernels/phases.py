@@ -20,7 +20,7 @@ class PhaseKernels(Protocol):
     pairs: bool
 
     def serve(self, name: str, states: Tensors, products: str | None = None) -> bool:
-        """Return whether a kernel takes these states and products; where one could and does not, a warning says once why."""
+        """Return whether a kernel takes these states and products; a warning says once why one does not."""
 
     def rounds(self, name: str) -> bool:
         """Return whether a kernel rounds the operands of a product where it is asked to."""

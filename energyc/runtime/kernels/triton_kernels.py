@@ -59,7 +59,7 @@ class TritonKernels:
         self.failure: str | None = None
 
     def serve(self, name: str, states: Tensors, products: str | None = None) -> bool:
-        """Return whether a kernel takes these states and products; where one could and does not, a warning says once why."""
+        """Return whether a kernel takes these states and products; a warning says once why one does not."""
         x = states[0]
         if name not in self.names or x.dtype not in (torch.float32, torch.float64) or len(x) == 0:
             return False
