@@ -11,7 +11,7 @@ from energyc.checker.syntax import DIGITS
 #: Checks a value at a place of a file. Raises Malformed.
 Shape = Callable[[Any, str], None]
 _FRACTION = re.compile(rf"-?[0-9]{{1,{DIGITS}}}(?:/0*[1-9][0-9]{{0,{DIGITS}}})?")
-_LEFT = re.compile(r"[A-Za-z_]\w*(?:\[[\w, ]*\])?")
+_LEFT = re.compile(r"[A-Za-z_]\w*(?:\[[A-Za-z_]\w*(?:, ?[A-Za-z_]\w*)*\])?")
 _KINDS = {dict: "an object", list: "a list", tuple: "a list", str: "a text", bool: "true or false", type(None): "null"}
 
 

@@ -64,6 +64,15 @@ def test_the_statement_is_printed_and_not_the_label(tmp_path: Path, capsys: pyte
     assert out.splitlines()[-1] == "uncertified  1 proofs of the compiler, not verified here"
 
 
+@pytest.mark.parametrize("left", ["z[d rule ]", "z[ d]", "z[]", "z[1]"])
+def test_an_index_is_a_name(left: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = file_of()
+    file["certificates"][0]["steps"][0]["force"] = left
+    status, out, err = said(json.dumps(file), tmp_path, capsys)
+    assert status == 1 and not err
+    assert f"certificates[0].steps[0].force is the text {left!r}, not a state at indices" in out
+
+
 #: Specs of which a kind of statement is proved, and how it reads.
 KINDS = {
     "a potential": (
