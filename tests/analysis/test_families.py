@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from energyc.language.diagnostics import SpecError
 from energyc.proofs.conservativeness.decide import decide
 from tests.analysis.families import FAMILIES
 from tests.analysis.spelled import network_of, proofs_of, verdict_of
@@ -23,7 +24,10 @@ def outcome(family: str, number: int) -> tuple[str, str]:
     """The truth about one draw, and the verdict on it."""
     generator = np.random.default_rng([SEED, number, *family.encode()])
     field, conservative = FAMILIES[family](generator)
-    said = decide(field, generator).kind if family in UNSPELLED else verdict_of(field)
+    try:
+        said = decide(field, generator).kind if family in UNSPELLED else verdict_of(field)
+    except SpecError:  # the language has no argmax in a force
+        said = decide(field, generator).kind
     return "conservative" if conservative else "not-conservative", said
 
 

@@ -36,7 +36,7 @@ OTHERWISE = {
     "running/runs/data_arguments.py": "an argument of the command line, as it was given",
     "running/runs/sample.py": "the command that says more",
     "surfaces/charts/canvas.py": "colours of the style of a page",
-    "surfaces/report/run_facts.py": "the command that trained a run",
+    "surfaces/report/view.py": "the command that trained a run",
     "surfaces/report/verify_network.py": "a report of the command line",
     "surfaces/report/verify_text.py": "a report of the command line",
     "surfaces/report/evidence.py": "the command that says more",

@@ -176,10 +176,7 @@ def _handle(net: Any) -> Handle:
 
 def _drawn(net: Any, missing: list[str], batch: int) -> dict[str, Tensor]:
     """Noise by torch's generator, drawn outside of the operator, which gives the same for the same inputs."""
-    if hasattr(net, "layers"):
-        drawn = net._draws(None, batch)
-    else:
-        drawn = dict(zip(net.noise_shapes, net._noise(None, batch), strict=True))
+    drawn = dict(zip(net.noise_shapes, net._noise(None, batch), strict=True))
     return {name: drawn[name].to(net.device, net.dtype) for name in missing}
 
 

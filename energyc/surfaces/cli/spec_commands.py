@@ -125,6 +125,8 @@ def check_command(spec: str, certificates: str | None, verbose: bool, console: C
         write_text(Path(certificates), json.dumps(report.classes.certificates, indent=2) + "\n")
     if report.ok or console.is_json:
         console.show(report, verbose=verbose)
+        if not (verbose or console.is_json or console.quiet):
+            console.write("\n--verbose shows formulas, potentials, the points of witnesses and a line for each rule.")
     if report.diagnostics and not console.is_json and not (report.ok and console.quiet):
         console.diagnostics(SpecError(report.source, report.diagnostics))
     if not report.ok:

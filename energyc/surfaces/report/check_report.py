@@ -210,8 +210,6 @@ class CheckText:
                 yield from self._judged(layer.classes)
             yield self._convergence(report.classes)
         yield self._rules(report.classes.rules if report.classes else {})
-        if not self.verbose:
-            yield ["--verbose shows formulas, potentials, the points of witnesses and a line for each rule."]
 
     def _judged(self, classes: Classes | None) -> Iterator[list[str]]:
         if classes is not None:
