@@ -28,7 +28,6 @@ OTHERWISE = {
     "jax/model.py": "the command that makes a module again",
     "language/syntax/idioms.py": "the help of a spec, which every surface shows, in both words",
     "language/settings/train.py": "the table of settings in the docs",
-    "running/data/factory.py": "what only the command line takes",
     "running/loggers/chosen.py": "what only the command line takes",
     "running/loggers/tensorboard_log.py": "an argument of pip",
     "running/ranks/launch.py": "torchrun, which starts the command line",
@@ -37,7 +36,6 @@ OTHERWISE = {
     "running/runs/sample.py": "the command that says more",
     "surfaces/charts/canvas.py": "colours of the style of a page",
     "surfaces/report/view.py": "the command that trained a run",
-    "surfaces/report/verify_network.py": "a report of the command line",
     "surfaces/report/verify_text.py": "a report of the command line",
     "surfaces/report/evidence.py": "the command that says more",
 }
