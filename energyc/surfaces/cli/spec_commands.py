@@ -112,9 +112,9 @@ def fmt_command(specs: tuple[str, ...], check: bool, console: Console) -> None:
 @spec_options
 @output_options
 def check_command(spec: str, certificates: str | None, verbose: bool, console: Console, **options: Any) -> None:
-    """Type-check SPEC and report what is known about it.
+    """Type-check SPEC and say whether there is an energy, whether steps converge, and which rules are exact.
 
-    The class of every term with its evidence, the verdict on every rule, the params and the operations of a step.
+    The report has the evidence for each class and claim, the params, and the operations of a step.
     """
     from energyc.language.diagnostics import SpecError
     from energyc.surfaces.api.files import write_text
